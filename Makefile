@@ -1,0 +1,41 @@
+# Two commands a newcomer needs: `make demo` and `make test`. Both make their own environment.
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+VENV ?= .venv
+RUN = $(VENV)/bin/python
+EXTRAS ?= dev
+PACKAGING = setup.py pyproject.toml
+
+.PHONY: demo test test-quick lint types wheel clean
+
+demo: $(VENV)/installed
+	$(RUN) -m tools.demo $(DEMO_FLAGS)
+
+test: $(VENV)/installed-$(EXTRAS)
+	$(RUN) -m pytest $(TEST_FLAGS)
+
+test-quick: $(VENV)/installed-$(EXTRAS)
+	$(RUN) -m pytest -m "not slow" $(TEST_FLAGS)
+
+lint: $(VENV)/installed-$(EXTRAS)
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+types: $(VENV)/installed-$(EXTRAS)
+	$(RUN) -m mypy
+
+wheel: $(VENV)/installed-$(EXTRAS)
+	$(RUN) -m build --wheel --outdir dist .
+
+clean:
+	rm -rf demo build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# The folder is installed in place (-e), so that the environment always runs the present code.
+$(VENV)/installed: $(PACKAGING)
+	@test -n "$(PYTHON)" || { echo "Error: Python 3.11 or newer was not found; name it: make PYTHON=/path/to/python3 ..."; exit 1; }
+	test -x $(RUN) || "$(PYTHON)" -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/installed-$(EXTRAS): $(VENV)/installed
+	$(RUN) -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"
+	touch $@

@@ -1,0 +1,1 @@
+"""Reading and writing the weights of other programs and our own."""

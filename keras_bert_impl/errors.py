@@ -1,0 +1,16 @@
+"""The one exception for what a user can mend."""
+
+
+class UserError(Exception):
+    """Bad input that the user can mend.
+
+    The message is one sentence that names the file, line, flag or record and says what to do. The
+    command-line tools print it and exit with code 1, without a traceback; any other exception that
+    reaches a user is a bug.
+
+    Example:
+        >>> raise UserError("vocab.txt: has no [MASK] piece; add a line '[MASK]'.")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: vocab.txt: has no [MASK] piece; add a line '[MASK]'.
+    """

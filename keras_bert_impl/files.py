@@ -1,0 +1,147 @@
+"""Writing files so that what looks whole is whole: write aside, then rename."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from keras_bert_impl.errors import UserError
+
+
+def _aside(path: Path) -> Path:
+    """The name of `path` until it is complete; in the same folder, so that renaming is atomic."""
+    return path.with_name(f".{path.name}.{os.getpid()}.incomplete")
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Creates the folder `path` and its parents.
+
+    Raises:
+        UserError: the folder cannot be made or cannot be written to.
+
+    Example:
+        >>> import tempfile
+        >>> make_folder(tempfile.mkdtemp()).is_dir()
+        True
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".writable.{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UserError(
+            f"{folder}: this folder cannot be written to ({error.strerror}); name another one or "
+            "change its permissions."
+        ) from error
+    return folder
+
+
+@contextlib.contextmanager
+def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
+    r"""Opens a file that appears under its name only when the block ends without an error.
+
+    Text is written as UTF-8 with `\n` line ends. The file is flushed to disk before the rename.
+
+    Args:
+        path: the file's final name; its folder must exist.
+        mode: "w" or "wb".
+
+    Raises:
+        UserError: the file cannot be written (permissions, disk full).
+
+    Example:
+        >>> import tempfile
+        >>> target = Path(tempfile.mkdtemp()) / "numbers.txt"
+        >>> with open_whole(target) as file:
+        ...     _ = file.write("1 2 3")
+        >>> target.read_text()
+        '1 2 3'
+    """
+    final = Path(path)
+    aside = _aside(final)
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        with aside.open(mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(final)
+    except OSError as error:
+        raise UserError(
+            f"{final}: cannot be written ({error.strerror}); free some space or name another place."
+        ) from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Gives a folder to fill that appears under its name only when the block ends without an error.
+
+    An older folder of that name is replaced.
+
+    Raises:
+        UserError: the folder cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> target = Path(tempfile.mkdtemp()) / "model"
+        >>> with whole_folder(target) as folder:
+        ...     _ = (folder / "config.json").write_text("{}")
+        >>> [child.name for child in target.iterdir()]
+        ['config.json']
+    """
+    final = Path(path)
+    make_folder(final.parent)
+    aside = _aside(final)
+    shutil.rmtree(aside, ignore_errors=True)
+    make_folder(aside)
+    try:
+        yield aside
+        if final.exists():
+            # A folder cannot be renamed over a full one: the old one steps aside first.
+            old = final.with_name(f".{final.name}.{os.getpid()}.replaced")
+            final.rename(old)
+            aside.rename(final)
+            shutil.rmtree(old)
+        else:
+            aside.rename(final)
+    except OSError as error:
+        raise UserError(
+            f"{final}: cannot be written ({error.strerror}); free some space or name another place."
+        ) from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def open_input(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Opens an existing, non-empty file for reading bytes.
+
+    Raises:
+        UserError: it does not exist, is a folder, cannot be read or is empty.
+
+    Example:
+        >>> open_input("/no/such/file")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: /no/such/file: no such file; check the path.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise UserError(f"{file}: no such file; check the path.")
+    if file.is_dir():
+        raise UserError(f"{file}: is a folder, but a file is needed; name a file in it.")
+    try:
+        opened = file.open("rb")
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror}); check its permissions."
+        ) from error
+    if file.stat().st_size == 0:
+        opened.close()
+        raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
+    return opened

@@ -1,0 +1,1 @@
+"""The encoder and the models with heads, on any Keras backend."""

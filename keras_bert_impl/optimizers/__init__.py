@@ -1,0 +1,1 @@
+"""The optimizers, schedules and decay rules BERT is trained with."""

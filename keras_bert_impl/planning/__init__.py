@@ -1,0 +1,1 @@
+"""Estimates of work, memory and time."""

@@ -1,0 +1,121 @@
+"""Progress on standard error: rate and time left."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+
+def format_duration(seconds: float) -> str:
+    """Writes a duration as a person would read it.
+
+    Example:
+        >>> format_duration(7.2), format_duration(75), format_duration(3 * 3600 + 120)
+        ('7s', '1m15s', '3h02m')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+def format_count(number: float) -> str:
+    """Writes a count with three digits and a unit.
+
+    Example:
+        >>> format_count(950), format_count(12_345), format_count(3_200_000)
+        ('950', '12.3k', '3.20M')
+    """
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            scaled = number / size
+            return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f}{unit}"
+    return f"{number:.0f}" if number >= 10 else f"{number:.3g}"
+
+
+class Progress:
+    """Says now and then how far a job is.
+
+    On a terminal one line is rewritten five times a second; elsewhere (a log file) a plain line
+    appears every `seconds_between_lines`. Jobs shorter than that print only their closing line.
+
+    Args:
+        label: what is being done, e.g. "split sentences".
+        total: how many units there are, or None where nobody knows.
+        unit: the unit's name, e.g. "documents".
+        stream: where to write; standard error by default.
+        seconds_between_lines: the pause between two lines when `stream` is not a terminal.
+        clock: gives seconds; a test passes its own.
+
+    Example:
+        >>> import io
+        >>> log = io.StringIO()
+        >>> ticks = iter([0.0, 10.0, 20.0])
+        >>> progress = Progress("read", 30, "lines", stream=log, clock=lambda: next(ticks))
+        >>> progress.advance(10)
+        >>> progress.close()
+        >>> print(log.getvalue(), end="")
+        read: 10 of 30 lines (33 %), 1 lines/s, 20s left
+        read: 10 lines in 20s (0.5 lines/s)
+    """
+
+    def __init__(
+        self,
+        label: str,
+        total: float | None,
+        unit: str,
+        *,
+        stream: TextIO | None = None,
+        seconds_between_lines: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._label, self._total, self._unit = label, total, unit
+        self._stream = sys.stderr if stream is None else stream
+        self._terminal = self._stream.isatty()
+        self._pause = 0.2 if self._terminal else seconds_between_lines
+        self._clock = clock
+        self._start = self._last = clock()
+        self._done = self._done_at_start = 0.0
+
+    def resume_from(self, done: float) -> None:
+        """Counts `done` units as finished earlier: they show, but do not enter the rate."""
+        self._done = self._done_at_start = done
+
+    def advance(self, units: float = 1, note: str = "") -> None:
+        """Counts `units` more as done; `note` follows the line (a loss, say)."""
+        self._done += units
+        now = self._clock()
+        if now - self._last >= self._pause:
+            self._last = now
+            self._write(self._line(now - self._start) + (f", {note}" if note else ""))
+
+    def close(self) -> None:
+        """Writes the closing line."""
+        seconds = self._clock() - self._start
+        done = self._done - self._done_at_start
+        rate = format_count(done / max(seconds, 1e-9))
+        self._write(
+            f"{self._label}: {format_count(done)} {self._unit} in {format_duration(seconds)} "
+            f"({rate} {self._unit}/s)",
+            last=True,
+        )
+
+    def _line(self, seconds: float) -> str:
+        rate = (self._done - self._done_at_start) / max(seconds, 1e-9)
+        line = f"{self._label}: {format_count(self._done)}"
+        if self._total:
+            share = min(1.0, self._done / self._total)
+            line += f" of {format_count(self._total)} {self._unit} ({share:.0%})".replace("%", " %")
+            line += f", {format_count(rate)} {self._unit}/s"
+            left = (self._total - self._done) / rate if rate > 0 else None
+            return line + (f", {format_duration(max(0.0, left))} left" if left is not None else "")
+        return line + f" {self._unit}, {format_count(rate)} {self._unit}/s"
+
+    def _write(self, line: str, *, last: bool = False) -> None:
+        if self._terminal:
+            self._stream.write(f"\r\x1b[K{line}" + ("\n" if last else ""))
+        else:
+            self._stream.write(line + "\n")
+        self._stream.flush()

@@ -1,0 +1,1 @@
+"""Exported models: signatures, export, verification, use."""

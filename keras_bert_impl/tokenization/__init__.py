@@ -1,0 +1,1 @@
+"""From text to BERT's word pieces, offline and in the TensorFlow graph."""

@@ -1,0 +1,1 @@
+"""Data work: from raw text to batches, and the tasks with their metrics."""

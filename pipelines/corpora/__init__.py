@@ -1,0 +1,1 @@
+"""Reading text collections and splitting them into sentences."""

@@ -1,0 +1,1 @@
+"""The order of the data, and batches of it."""

@@ -1,0 +1,1 @@
+"""Whole jobs, each a function of a config dataclass: what a tool calls."""

@@ -1,0 +1,1 @@
+"""Official metrics in NumPy."""

@@ -1,0 +1,1 @@
+"""The format of pre-training records and their description."""

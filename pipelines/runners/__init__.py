@@ -1,0 +1,1 @@
+"""The engines that run the data work: local processes and Beam."""

@@ -1,0 +1,1 @@
+"""Fine-tuning tasks: examples, features, head and scorer of each."""

@@ -1,0 +1,82 @@
+import errno
+import os
+import stat
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_input, open_whole, whole_folder
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_appears_only_when_it_is_complete(tmp_path):
+    target = tmp_path / "out.txt"
+    with open_whole(target) as file:
+        file.write("first half")
+        assert not target.exists()
+    assert target.read_text() == "first half"
+
+
+def test_an_error_while_writing_leaves_nothing_and_keeps_the_old_file(tmp_path):
+    target = tmp_path / "out.txt"
+    target.write_text("old")
+    with pytest.raises(UnicodeEncodeError), open_whole(target) as file:
+        file.writelines(["new", "\ud800"])
+    assert target.read_text() == "old"
+    assert names_in(tmp_path) == ["out.txt"]
+
+
+def test_a_folder_appears_only_when_it_is_complete(tmp_path):
+    target = tmp_path / "model"
+    with pytest.raises(UnicodeEncodeError), whole_folder(target) as folder:
+        (folder / "weights").write_text("half \ud800")
+    assert names_in(tmp_path) == []
+
+
+def test_a_complete_folder_replaces_the_old_one(tmp_path):
+    target = tmp_path / "model"
+    for content in ("old", "new"):
+        with whole_folder(target) as folder:
+            (folder / f"{content}.txt").write_text(content)
+    assert names_in(target) == ["new.txt"]
+    assert names_in(tmp_path) == ["model"]
+
+
+def test_a_name_that_cannot_be_a_folder_is_refused_by_name(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UserError, match=r"file/out: this folder cannot be written to"):
+        make_folder(tmp_path / "file" / "out")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_refused(tmp_path):
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    with pytest.raises(UserError, match="cannot be written to"):
+        make_folder(tmp_path / "out")
+
+
+def test_a_write_that_fails_is_one_sentence_and_leaves_nothing(tmp_path):
+    def write_to_a_full_disk():
+        with open_whole(tmp_path / "out.txt"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(UserError, match=r"out\.txt: cannot be written \(No space left"):
+        write_to_a_full_disk()
+    assert names_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda path: None, "no such file"),
+        (lambda path: path.mkdir(), "is a folder"),
+        (lambda path: path.touch(), "is empty"),
+    ],
+)
+def test_an_unusable_input_is_named(tmp_path, make, sentence):
+    make(tmp_path / "input")
+    with pytest.raises(UserError, match=f"input: {sentence}"):
+        open_input(tmp_path / "input")

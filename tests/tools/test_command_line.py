@@ -1,0 +1,98 @@
+import pytest
+
+from keras_bert_impl.errors import UserError
+from tools import command_line
+
+
+def flag_set_of_all_kinds():
+    flag_set = command_line.FlagSet("Does things.\n\nExample: do --name=x")
+    holders = {
+        "name": flag_set.string("name", None, "The name of the thing.", required=True),
+        "count": flag_set.integer("count", 3, "How many things.", lower_bound=1),
+        "rate": flag_set.number("rate", 1e-4, "Things per second.", lower_bound=0),
+        "fast": flag_set.switch("fast", True, "Be fast."),
+        "form": flag_set.choice("form", "text", ["text", "json"], "How to write."),
+        "kinds": flag_set.words("kinds", ["a"], "Which kinds."),
+    }
+    return flag_set, holders
+
+
+def test_flags_have_their_defaults_and_read_their_values():
+    flag_set, holders = flag_set_of_all_kinds()
+    flag_set.parse(["--name=x", "--nofast", "--kinds=a,b", "--rate=0.5"])
+    values = {name: holder.value for name, holder in holders.items()}
+    assert values == {
+        "name": "x",
+        "count": 3,
+        "rate": 0.5,
+        "fast": False,
+        "form": "text",
+        "kinds": ["a", "b"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--name=x", "--cuont=3"], "cuont"),
+        (["--name=x", "--count=many"], "count"),
+        (["--name=x", "--count=0"], "count"),
+        (["--name=x", "--form=xml"], "form"),
+        (["--name=x", "stray"], "stray"),
+        (["--flagfile=/no/such/file"], "/no/such/file"),
+        ([], "name"),
+    ],
+)
+def test_a_bad_command_line_is_one_sentence_that_names_the_flag(arguments, names, capsys):
+    flag_set, _ = flag_set_of_all_kinds()
+    assert command_line.run(flag_set, lambda: None, arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("Error: ")
+    assert error.count("\n") == 1
+    assert names in error
+
+
+def test_a_flagfile_repeats_a_run(tmp_path):
+    flag_set, _ = flag_set_of_all_kinds()
+    flag_set.parse(["--name=two words", "--count=7", "--nofast", "--kinds=a,b"])
+    (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile())
+
+    again, holders = flag_set_of_all_kinds()
+    again.parse([f"--flagfile={tmp_path}/flags.cfg"])
+    assert (holders["name"].value, holders["count"].value) == ("two words", 7)
+    assert holders["fast"].value is False
+    assert again.as_flagfile() == flag_set.as_flagfile()
+
+
+def test_unknown_flags_can_be_passed_on():
+    flag_set, _ = flag_set_of_all_kinds()
+    flag_set.parse(["--name=x", "--temp_location=/tmp/t"], keep_unknown=True)
+    assert flag_set.extra_arguments == ["--temp_location=/tmp/t"]
+
+
+def test_help_shows_usage_and_every_flag_with_its_default(capsys):
+    flag_set, _ = flag_set_of_all_kinds()
+    assert command_line.run(flag_set, lambda: None, ["--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Does things.")
+    for line in (
+        "--name\n      The name of the thing.",
+        "--count (default 3)",
+        "--form=text|json, default text",
+        "--fast (on by default; --nofast turns it off)",
+        "--kinds (default a)",
+    ):
+        assert line in text
+
+
+def test_what_a_user_can_mend_is_one_line_and_exit_code_1(capsys):
+    def main():
+        raise UserError("file.txt:\n  is broken; mend it.")
+
+    assert command_line.run(command_line.FlagSet(""), main, []) == 1
+    assert capsys.readouterr().err == "Error: file.txt: is broken; mend it.\n"
+
+
+def test_a_bug_keeps_its_traceback():
+    with pytest.raises(ZeroDivisionError):
+        command_line.run(command_line.FlagSet(""), lambda: 1 / 0, [])

@@ -1,0 +1,1 @@
+"""Thin command-line tools, one file a job: flags → a config dataclass → one call."""

@@ -1,0 +1,37 @@
+"""The command `keras-bert TOOL --flags`: the same as `python -m tools.TOOL --flags`."""
+
+import importlib
+import sys
+from pathlib import Path
+
+_NOT_TOOLS = {"__init__", "__main__", "command_line"}
+
+
+def tool_names() -> list[str]:
+    """The tools there are: every module of this package that is a program.
+
+    Example:
+        >>> "split_sentences" in tool_names()
+        True
+    """
+    files = Path(__file__).parent.glob("*.py")
+    return sorted(
+        f.stem for f in files if f.stem not in _NOT_TOOLS and not f.stem.endswith("_flags")
+    )
+
+
+def main() -> int:
+    """Runs the tool that the first word of the command line names."""
+    words = sys.argv[1:]
+    if not words or words[0] in ("--help", "-h", "help"):
+        sys.stdout.write("usage: keras-bert TOOL --flags   (keras-bert TOOL --help)\n\nTools:\n")
+        sys.stdout.write("".join(f"  {name}\n" for name in tool_names()))
+        return 0 if words else 1
+    if words[0] not in tool_names():
+        sys.stderr.write(f"Error: there is no tool '{words[0]}'; keras-bert --help lists them.\n")
+        return 1
+    return importlib.import_module(f"tools.{words[0]}").main(words[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

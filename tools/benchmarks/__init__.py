@@ -1,0 +1,1 @@
+"""Comparisons with peers: each prints a table and a JSON line per row."""

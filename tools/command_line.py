@@ -1,0 +1,197 @@
+"""What every tool shares: its own flags, its help, and one sentence for a user's mistake."""
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from absl import flags
+
+from keras_bert_impl.errors import UserError
+
+EXIT_DONE, EXIT_USER_ERROR, EXIT_INTERRUPTED = 0, 1, 130
+
+
+class FlagSet:
+    """The absl flags of one tool, kept apart from those of every other tool.
+
+    Args:
+        usage: the tool's module docstring; `--help` shows it above the flags.
+
+    Example:
+        >>> flag_set = FlagSet("Counts things.")
+        >>> count = flag_set.integer("count", 3, "How many things to count.", lower_bound=1)
+        >>> flag_set.parse(["--count=5"])
+        >>> count.value
+        5
+    """
+
+    def __init__(self, usage: str | None) -> None:
+        self._usage = inspect.cleandoc(usage or "")
+        self._values = flags.FlagValues()
+        self._order: list[str] = []
+        self.extra_arguments: list[str] = []
+
+    def string(
+        self,
+        name: str,
+        default: str | None,
+        sentence: str,
+        *,
+        required: bool = False,
+    ) -> flags.FlagHolder:
+        """A flag that holds text."""
+        return self._define(flags.DEFINE_string, name, default, sentence, required=required)
+
+    def integer(
+        self,
+        name: str,
+        default: int | None,
+        sentence: str,
+        *,
+        lower_bound: int | None = None,
+        required: bool = False,
+    ) -> flags.FlagHolder:
+        """A flag that holds a whole number."""
+        return self._define(
+            flags.DEFINE_integer,
+            name,
+            default,
+            sentence,
+            lower_bound=lower_bound,
+            required=required,
+        )
+
+    def number(
+        self,
+        name: str,
+        default: float | None,
+        sentence: str,
+        *,
+        lower_bound: float | None = None,
+        upper_bound: float | None = None,
+    ) -> flags.FlagHolder:
+        """A flag that holds a real number."""
+        return self._define(
+            flags.DEFINE_float,
+            name,
+            default,
+            sentence,
+            lower_bound=lower_bound,
+            upper_bound=upper_bound,
+        )
+
+    def switch(self, name: str, default: bool | None, sentence: str) -> flags.FlagHolder:
+        """A flag that is on or off: `--name`, `--noname`, `--name=true`."""
+        return self._define(flags.DEFINE_bool, name, default, sentence)
+
+    def choice(
+        self,
+        name: str,
+        default: str | None,
+        choices: Sequence[str],
+        sentence: str,
+    ) -> flags.FlagHolder:
+        """A flag that holds one of a few words."""
+        return self._define(flags.DEFINE_enum, name, default, list(choices), sentence)
+
+    def words(self, name: str, default: Sequence[str], sentence: str) -> flags.FlagHolder:
+        """A flag that holds a comma-separated list."""
+        return self._define(flags.DEFINE_list, name, list(default), sentence)
+
+    def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
+        """Reads the command line (without the program's name).
+
+        Args:
+            arguments: the words of the command line; `--flagfile=FILE` is read as well.
+            keep_unknown: leave flags that this tool does not know in `extra_arguments` (Beam's
+                own options) instead of refusing them.
+
+        Raises:
+            UserError: an unknown flag, a bad value, a missing required flag or a stray word.
+        """
+        try:
+            rest = self._values(["tool", *arguments], known_only=keep_unknown)[1:]
+        except (flags.Error, OSError) as error:
+            message = str(error).strip().splitlines()[0].removeprefix("FATAL Flags ")
+            raise UserError(f"{message.rstrip('.')}; --help lists the flags.") from error
+        if rest and not keep_unknown:
+            raise UserError(
+                f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
+            )
+        self.extra_arguments = rest
+
+    def as_flagfile(self) -> str:
+        """All flags with their present values, in the form that `--flagfile` reads."""
+        lines = [self._values[name].serialize() for name in self._order]
+        return "".join(f"{line}\n" for line in lines if line)
+
+    def help_text(self) -> str:
+        """The usage text, then every flag with its default and its sentence."""
+        parts = [self._usage, "\nFlags:"]
+        for name in self._order:
+            flag = self._values[name]
+            parts.append(f"  --{name}{self._describe_default(flag)}\n      {flag.help}")
+        parts.append("  --flagfile=FILE\n      Reads more flags from FILE, one a line.")
+        return "\n".join(parts) + "\n"
+
+    @staticmethod
+    def _describe_default(flag: flags.Flag) -> str:
+        if isinstance(flag, flags.EnumFlag):
+            default = f", default {flag.default}" if flag.default is not None else ""
+            return f"={'|'.join(flag.parser.enum_values)}{default}"
+        if flag.default is None or flag.default in ("", []):
+            return ""
+        if flag.boolean:
+            return f" (on by default; --no{flag.name} turns it off)" if flag.default else ""
+        return f" (default {str(flag.default_as_str).strip(chr(39))})"
+
+    def _define(self, define: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+        self._order.append(name)
+        return define(name, *args, flag_values=self._values, **kwargs)
+
+
+def run(
+    flag_set: FlagSet,
+    main: Callable[[], None],
+    arguments: Sequence[str] | None = None,
+    *,
+    keep_unknown: bool = False,
+) -> int:
+    """Parses the flags, runs `main` and gives the exit code.
+
+    A `UserError` is printed as one line on standard error (exit code 1). Any other exception is a
+    bug and keeps its traceback.
+
+    Args:
+        flag_set: the tool's flags.
+        main: does the work; reads the flags' values.
+        arguments: the command line without the program's name; `sys.argv[1:]` by default.
+        keep_unknown: see `FlagSet.parse`.
+
+    Example:
+        >>> run(FlagSet("Says hello."), lambda: print("hello"), [])
+        hello
+        0
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if any(word in ("--help", "-h", "-help", "--helpfull", "--helpshort") for word in words):
+            sys.stdout.write(flag_set.help_text())
+            return EXIT_DONE
+        flag_set.parse(words, keep_unknown=keep_unknown)
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's chatter hides our lines
+        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+        main()
+    except UserError as error:
+        sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
+        return EXIT_USER_ERROR
+    except KeyboardInterrupt:
+        sys.stderr.write("\nInterrupted; the same command continues.\n")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): that is no error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_DONE
+    return EXIT_DONE
