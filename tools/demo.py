@@ -1,0 +1,179 @@
+"""Does the whole main job on real text: from sentences to a model that fills in masked words.
+
+The text is the documentation that Python itself ships, so nothing is downloaded. Every step is one
+of the other tools; its command is shown before it runs and can be typed by hand.
+
+Example:
+  keras-bert demo --output_dir=demo
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_whole
+from tools import command_line
+
+FLAGS = command_line.FlagSet(__doc__)
+_OUTPUT_DIR = FLAGS.string("output_dir", "demo", "The folder for everything the demo makes.")
+_NUM_TRAIN_STEPS = FLAGS.integer(
+    "num_train_steps", 2500, "How many steps to train (32 examples each).", lower_bound=1
+)
+_VOCAB_SIZE = FLAGS.integer("vocab_size", 3000, "How many word pieces to learn.", lower_bound=300)
+
+_MODEL = {
+    "hidden_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 512,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.0,  # a small model that sees its text for minutes does not overfit
+    "attention_probs_dropout_prob": 0.0,
+    "max_position_embeddings": 128,
+    "type_vocab_size": 2,
+    "initializer_range": 0.02,
+}
+_MASKED = (
+    "Return the [MASK] of the list.",
+    "If the file does not [MASK], an exception is raised.",
+    "The default [MASK] is None.",
+)
+
+
+class Step(NamedTuple):
+    """One tool's run: what it is for, its name and its flags."""
+
+    purpose: str
+    tool: str
+    flags: tuple[str, ...]
+
+
+def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
+    """The steps of the demo, in order."""
+    lengths = ("--max_seq_length=64", "--max_predictions_per_seq=10", "--do_lower_case")
+    vocabulary = f"--vocab_file={folder}/vocab.txt"
+    documents = [f"{folder}/{part}.jsonl" for part in ("train", "held_out")]
+    return [
+        Step(
+            "Real text that is already on this machine: the documentation of Python",
+            "write_python_documentation",
+            (f"--output_file={documents[0]}", f"--held_out_file={documents[1]}"),
+        ),
+        *(
+            Step(
+                f"One sentence a line, an empty line between documents ({part})",
+                "split_sentences",
+                (f"--input_file={folder}/{part}.jsonl", f"--output_file={folder}/{part}.txt"),
+            )
+            for part in ("train", "held_out")
+        ),
+        Step(
+            "A WordPiece vocabulary of our own",
+            "learn_vocabulary",
+            (
+                f"--input_file={folder}/train.txt",
+                vocabulary,
+                f"--vocab_size={vocab_size}",
+                "--do_lower_case",
+            ),
+        ),
+        *(
+            Step(
+                f"Sentence pairs with masked words, as TFRecord shards ({part})",
+                "create_pretraining_data",
+                (
+                    f"--input_file={folder}/{part}.txt",
+                    f"--output_file={folder}/shards/{part}.tfrecord",
+                    vocabulary,
+                    *lengths,
+                    f"--dupe_factor={dupe_factor}",
+                ),
+            )
+            for part, dupe_factor in (("train", 10), ("held_out", 2))
+        ),
+        Step(
+            "Pre-training: masked words and next sentences, then evaluation on held-out text",
+            "run_pretraining",
+            (
+                f"--input_file={folder}/shards/train.tfrecord",
+                f"--eval_input_file={folder}/shards/held_out.tfrecord",
+                f"--output_dir={folder}/run",
+                f"--bert_config_file={folder}/bert_config.json",
+                vocabulary,
+                *lengths,
+                "--do_train",
+                "--do_eval",
+                "--train_batch_size=32",
+                f"--num_train_steps={num_train_steps}",
+                f"--num_warmup_steps={num_train_steps // 10}",
+                "--learning_rate=2e-3",
+                "--log_steps=50",
+                f"--save_checkpoints_steps={max(1, num_train_steps // 4)}",
+                "--max_eval_steps=1000",
+            ),
+        ),
+        Step(
+            "A SavedModel that serves ids and raw text",
+            "export_saved_model",
+            (f"--model_dir={folder}/run/model", f"--output_dir={folder}/saved_model"),
+        ),
+        Step(
+            "A fresh process loads it and fills in masked words",
+            "fill_mask",
+            (f"--model={folder}/saved_model", *(f"--text={text}" for text in _MASKED)),
+        ),
+    ]
+
+
+def _show(step: Step, number: int, count: int) -> None:
+    words = [f"keras-bert {step.tool}", *(shlex.quote(flag) for flag in step.flags)]
+    print(
+        f"\n[{number}/{count}] {step.purpose}\n\n  " + " \\\n      ".join(words) + "\n", flush=True
+    )
+
+
+def _run_step(step: Step) -> float:
+    """Runs a tool in a process of its own; gives its wall-clock seconds."""
+    start = time.monotonic()
+    command = [sys.executable, "-m", "tools", step.tool, *step.flags]
+    if subprocess.run(command, check=False).returncode != 0:
+        raise UserError(
+            f"The step {step.tool} failed (its message stands above); mend it and repeat."
+        )
+    return time.monotonic() - start
+
+
+def _write_configuration(folder: Path, vocab_size: int) -> None:
+    with open_whole(folder / "bert_config.json") as file:
+        json.dump({"vocab_size": vocab_size, **_MODEL}, file, indent=2)
+
+
+def _run() -> None:
+    folder = make_folder(_OUTPUT_DIR.value)
+    vocab_size = _VOCAB_SIZE.value
+    _write_configuration(folder, vocab_size)
+    print(f"The model's shape is in {folder}/bert_config.json; everything goes to {folder}/.")
+    steps = plan(folder, _NUM_TRAIN_STEPS.value, vocab_size)
+    seconds: dict[str, float] = {}
+    for number, step in enumerate(steps, start=1):
+        _show(step, number, len(steps))
+        seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step)
+
+    from pipelines.jobs.demo_report import demo_report  # loads TensorFlow: not for --help
+
+    print("\n" + demo_report(folder, seconds))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
