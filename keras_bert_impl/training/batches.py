@@ -1,0 +1,155 @@
+"""Where batches come from: endless sources for training, finite ones for evaluation."""
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+
+Batch = Mapping[str, np.ndarray]
+
+EXAMPLE_WEIGHTS = "example_weights"
+"""The feature that marks real examples: float32 [batch], 1 for a real row and 0 for padding."""
+
+
+class BatchSource(Protocol):
+    """Endless training batches; the batch at a step is a pure function of the step.
+
+    So a checkpoint needs to remember the step only, and a run that was killed continues with the
+    very batch that would have come next.
+    """
+
+    batch_size: int
+
+    def batches_from(self, step: int) -> Iterator[Batch]:
+        """Gives the batches of steps `step`, `step + 1`, ...; each array is [batch_size, ...]."""
+        ...
+
+
+class EvaluationSource(Protocol):
+    """One pass over a finite set; every batch has the same shape.
+
+    The last batch is padded; `example_weights` [batch] tells real rows (1) from padding (0).
+    """
+
+    num_batches: int
+
+    def batches(self) -> Iterator[Batch]:
+        """Gives the batches of one pass, in the same order every time."""
+        ...
+
+
+def _count_rows(features: Batch) -> int:
+    """The common number of rows of all arrays."""
+    if not features:
+        raise UserError("A set without features cannot be batched; give at least one array.")
+    lengths = {name: len(array) for name, array in features.items()}
+    (first, rows), *others = lengths.items()
+    for name, length in others:
+        if length != rows:
+            raise UserError(
+                f"Feature '{name}' has {length} rows but '{first}' has {rows}; give all of them "
+                "the same number of rows."
+            )
+    if rows == 0:
+        raise UserError("A set of 0 examples cannot be batched; check the input files.")
+    return rows
+
+
+class ArrayBatches:
+    """Endless batches from arrays in memory, in an order that is arithmetic.
+
+    The examples stand in one endless row: epoch after epoch, each epoch in an order of its own
+    that follows from (seed, epoch) alone. Step `s` takes the places `s * batch_size` and following;
+    a batch may reach into the next epoch, so no example is left out.
+
+    Args:
+        features: arrays with a common first dimension.
+        batch_size: rows of a batch.
+        seed: fixes the order.
+        shuffle: False keeps the order of the arrays in every epoch.
+
+    Raises:
+        UserError: no rows, or arrays of different lengths.
+
+    Example:
+        >>> batches = ArrayBatches({"x": np.arange(3)}, batch_size=2, seed=1, shuffle=False)
+        >>> stream = batches.batches_from(1)
+        >>> next(stream)["x"].tolist(), next(stream)["x"].tolist()
+        ([2, 0], [1, 2])
+    """
+
+    def __init__(self, features: Batch, batch_size: int, seed: int, shuffle: bool = True) -> None:
+        self._rows = _count_rows(features)
+        self._features = dict(features)
+        self._seed, self._shuffle = seed, shuffle
+        self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
+        self.batch_size = batch_size
+
+    @property
+    def num_examples(self) -> int:
+        """How many examples an epoch has."""
+        return self._rows
+
+    def batches_from(self, step: int) -> Iterator[Batch]:
+        """Gives the batches of steps `step`, `step + 1`, ...; each array is [batch_size, ...]."""
+        while True:
+            rows = self._rows_of(step)
+            yield {name: array[rows] for name, array in self._features.items()}
+            step += 1
+
+    def _rows_of(self, step: int) -> np.ndarray:
+        places = np.arange(step * self.batch_size, (step + 1) * self.batch_size)
+        epochs, inside = places // self._rows, places % self._rows
+        rows = np.empty_like(places)
+        for epoch in np.unique(epochs):
+            chosen = epochs == epoch
+            rows[chosen] = self._epoch_order(int(epoch))[inside[chosen]]
+        return rows
+
+    def _epoch_order(self, epoch: int) -> np.ndarray:
+        if not self._shuffle:
+            return np.arange(self._rows)
+        if self._order[0] != epoch:
+            # Philox is counter-based: any epoch's order is made at once, without the ones before.
+            draws = np.random.Generator(np.random.Philox(key=[self._seed, epoch]))
+            self._order = (epoch, draws.permutation(self._rows))
+        return self._order[1]
+
+
+class ArrayEvaluation:
+    """One pass over arrays in memory, in their order; the last batch is padded with row 0.
+
+    Args:
+        features: arrays with a common first dimension.
+        batch_size: rows of every batch.
+
+    Raises:
+        UserError: no rows, or arrays of different lengths.
+
+    Example:
+        >>> source = ArrayEvaluation({"x": np.arange(3)}, batch_size=2)
+        >>> [(b["x"].tolist(), b["example_weights"].tolist()) for b in source.batches()]
+        [([0, 1], [1.0, 1.0]), ([2, 0], [1.0, 0.0])]
+    """
+
+    def __init__(self, features: Batch, batch_size: int) -> None:
+        self._rows = _count_rows(features)
+        self._features = dict(features)
+        self.batch_size = batch_size
+        self.num_batches = -(-self._rows // batch_size)
+
+    @property
+    def num_examples(self) -> int:
+        """How many real examples the pass has."""
+        return self._rows
+
+    def batches(self) -> Iterator[Batch]:
+        """Gives the batches of one pass, in the same order every time."""
+        for first in range(0, self._rows, self.batch_size):
+            places = np.arange(first, first + self.batch_size)
+            real = places < self._rows
+            rows = np.where(real, places, 0)
+            batch = {name: array[rows] for name, array in self._features.items()}
+            yield {**batch, EXAMPLE_WEIGHTS: real.astype(np.float32)}
