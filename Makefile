@@ -31,7 +31,8 @@ clean:
 
 # The folder is installed in place (-e), so that the environment always runs the present code.
 $(VENV)/installed: $(PACKAGING)
-	@test -n "$(PYTHON)" || { echo "Error: Python 3.11 or newer was not found; name it: make PYTHON=/path/to/python3 ..."; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Error: Python 3.11 or newer is needed; name it: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(RUN) || "$(PYTHON)" -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
