@@ -1,0 +1,86 @@
+"""The head of a task that gives a number."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+
+if TYPE_CHECKING:
+    import keras
+
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.training.objective import Objective
+
+
+class RegressionHead:
+    """One number over the pooled first piece.
+
+    Args:
+        low: the smallest label.
+        high: the largest label.
+
+    Example:
+        >>> head = RegressionHead(0.0, 5.0)
+        >>> head.encode("3.800")
+        3.8
+        >>> head.decode(np.array([[5.25], [1.5]]))
+        ['5.000', '1.500']
+    """
+
+    def __init__(self, low: float, high: float) -> None:
+        self._low, self._high = low, high
+
+    def encode(self, label: str) -> float:
+        """Reads a label.
+
+        Raises:
+            UserError: it is no number in the range.
+        """
+        try:
+            number = float(label)
+        except ValueError:
+            number = math.nan
+        if not self._low <= number <= self._high:
+            raise UserError(
+                f"label {label!r} is no number from {self._low:g} to {self._high:g}; correct it."
+            )
+        return number
+
+    def encode_all(self, labels: list[str]) -> np.ndarray:
+        """Reads labels: float32 [examples]."""
+        return np.array([self.encode(label) for label in labels], np.float32)
+
+    def values(self, logits: np.ndarray) -> np.ndarray:
+        """Gives the numbers as the model has them: float64 [examples, 1]."""
+        return logits.astype(np.float64)
+
+    def predictions(self, logits: np.ndarray) -> np.ndarray:
+        """Gives the numbers: float64 [examples]."""
+        return logits[:, 0].astype(np.float64)
+
+    def decode(self, logits: np.ndarray) -> list[str]:
+        """Gives the numbers with three decimals, none outside the labels' range."""
+        return [f"{x:.3f}" for x in np.clip(self.predictions(logits), self._low, self._high)]
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """Writes into the configuration that the model gives a number."""
+        names = {
+            "id2label": {"0": "score"},
+            "label2id": {"score": 0},
+            "problem_type": "regression",
+        }
+        return config.replace(extra={**config.extra, **names})
+
+    def build_model(self, config: "BertConfig") -> "keras.Model":
+        """Builds the encoder with one output."""
+        from keras_bert_impl.models.classifier import BertClassifier
+
+        return BertClassifier(config, num_labels=1)
+
+    def objective(self) -> "Objective":
+        """Mean squared error."""
+        from keras_bert_impl.training.regression_objective import RegressionObjective
+
+        return RegressionObjective()
