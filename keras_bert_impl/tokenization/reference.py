@@ -1,0 +1,137 @@
+"""BERT's tokenization rules as plainly as they can be said: slow, obvious, the measure of the rest.
+
+The rules, in order (those of google-research/bert):
+
+1. Bytes that are not UTF-8 are dropped.
+2. NUL, U+FFFD and control and format characters (Cc, Cf) are dropped, except tab, line feed and
+   carriage return; these three and space separators (Zs) become spaces.
+3. Spaces go around every Chinese character.
+4. The text is split at white space into words; each word is lower-cased, decomposed (NFD) and
+   loses its accents (Mn), where asked for.
+5. Every punctuation character becomes a word of its own: category P and the ASCII symbols.
+6. Each word is cut, greedily from the left, into the longest pieces of the vocabulary; pieces after
+   the first carry "##". A word that cannot be cut, or of more than 200 characters, is "[UNK]".
+
+What a character is comes from the `unicodedata` of the running Python. `character_table.py` has the
+same facts for one fixed version of Unicode.
+"""
+
+import unicodedata
+from collections.abc import Container
+
+MAX_CHARACTERS_PER_WORD = 200
+
+_CHINESE = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+def is_chinese(character: str) -> bool:
+    """Whether a character stands in one of the CJK ideograph blocks that BERT knows."""
+    return any(first <= ord(character) <= last for first, last in _CHINESE)
+
+
+def is_dropped(character: str) -> bool:
+    """Whether a character vanishes before anything else happens."""
+    if character in "\t\n\r":
+        return False
+    return character in "\0\ufffd" or unicodedata.category(character) in ("Cc", "Cf")
+
+
+def is_white_space(character: str) -> bool:
+    """Whether a character separates words."""
+    return character in " \t\n\r" or unicodedata.category(character) == "Zs"
+
+
+def is_punctuation(character: str) -> bool:
+    """Whether a character is always a word of its own; ASCII symbols such as `$` count as well."""
+    ascii_symbol = "!" <= character <= "~" and not character.isalnum()
+    return ascii_symbol or unicodedata.category(character).startswith("P")
+
+
+def as_text(line: str | bytes) -> str:
+    r"""Decodes a line, dropping what is not UTF-8 (lone surrogates of a `str` included).
+
+    Example:
+        >>> as_text(b"caf\xc3\xa9 \xff!"), as_text("a\ud800b")
+        ('café !', 'ab')
+    """
+    encoded = line.encode("utf-8", "ignore") if isinstance(line, str) else line
+    return encoded.decode("utf-8", "ignore")
+
+
+def split_words(
+    line: str | bytes, do_lower_case: bool = True, strip_accents: bool | None = None
+) -> list[str]:
+    """Splits a line into the words that WordPiece then cuts (rules 1 to 5).
+
+    Args:
+        line: a line of text; bytes are UTF-8.
+        do_lower_case: whether words are lower-cased.
+        strip_accents: whether accents go; None means: exactly where words are lower-cased.
+
+    Example:
+        >>> split_words("Déjà-vu in 東京!")
+        ['deja', '-', 'vu', 'in', '東', '京', '!']
+        >>> split_words("Déjà", do_lower_case=True, strip_accents=False)
+        ['déjà']
+    """
+    kept = (c for c in as_text(line) if not is_dropped(c))
+    spaced = (" " if is_white_space(c) else f" {c} " if is_chinese(c) else c for c in kept)
+    words = []
+    for word in "".join(spaced).split():
+        if do_lower_case:
+            word = word.lower()  # noqa: PLW2901  each rule works on what the last one left
+        if do_lower_case if strip_accents is None else strip_accents:
+            decomposed = unicodedata.normalize("NFD", word)
+            word = "".join(c for c in decomposed if unicodedata.category(c) != "Mn")  # noqa: PLW2901
+        words += "".join(f" {c} " if is_punctuation(c) else c for c in word).split()
+    return words
+
+
+def split_pieces(word: str, vocabulary: Container[str]) -> list[str]:
+    """Cuts a word greedily into the longest pieces of the vocabulary (rule 6).
+
+    Example:
+        >>> split_pieces("unaffable", {"un", "##aff", "##able", "##a"})
+        ['un', '##aff', '##able']
+        >>> split_pieces("unaffordable", {"un", "##aff", "##able"})
+        ['[UNK]']
+    """
+    if len(word) > MAX_CHARACTERS_PER_WORD:
+        return ["[UNK]"]
+    pieces: list[str] = []
+    start = 0
+    while start < len(word):
+        prefix = "##" if start else ""
+        end = len(word)
+        while end > start and prefix + word[start:end] not in vocabulary:
+            end -= 1
+        if end == start:
+            return ["[UNK]"]
+        pieces.append(prefix + word[start:end])
+        start = end
+    return pieces
+
+
+def tokenize(
+    line: str | bytes,
+    vocabulary: Container[str],
+    do_lower_case: bool = True,
+    strip_accents: bool | None = None,
+) -> list[str]:
+    """Cuts a line into pieces (rules 1 to 6).
+
+    Example:
+        >>> tokenize("The words.", {"the", "word", "##s", "."})
+        ['the', 'word', '##s', '.']
+    """
+    words = split_words(line, do_lower_case, strip_accents)
+    return [piece for word in words for piece in split_pieces(word, vocabulary)]
