@@ -1,0 +1,193 @@
+"""Model directories: what we train is a Hugging Face directory, and theirs opens here."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert_impl.checkpoints.hugging_face import WEIGHTS_FILE
+from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
+from keras_bert_impl.config import BertConfig, read_json_object
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_whole, whole_folder
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE = "config.json", "vocab.txt", "tokenizer_config.json"
+_ARCHITECTURES = {
+    (): "BertModel",
+    ("masked_lm", "next_sentence"): "BertForPreTraining",
+    ("masked_lm",): "BertForMaskedLM",
+    ("next_sentence",): "BertForNextSentencePrediction",
+    ("classifier",): "BertForSequenceClassification",
+    ("span",): "BertForQuestionAnswering",
+    ("tagger",): "BertForTokenClassification",
+    ("choice",): "BertForMultipleChoice",
+}
+
+
+def write_model_directory(
+    folder: str | os.PathLike[str],
+    model: Any,
+    vocabulary: Vocabulary,
+    do_lower_case: bool,
+    strip_accents: bool | None = None,
+) -> None:
+    """Writes a model, its vocabulary and its casing as a Hugging Face directory.
+
+    The folder appears when it is complete; an older one of that name is replaced.
+
+    Args:
+        folder: where to.
+        model: one of this project's models.
+        vocabulary: the pieces that the model's ids mean.
+        do_lower_case: whether text is lower-cased before it is split.
+        strip_accents: whether accents are removed; None means "as `do_lower_case`".
+
+    Raises:
+        UserError: the vocabulary is larger than the model's token table, or the folder cannot be
+            written.
+    """
+    if len(vocabulary) > model.config.vocab_size:
+        raise UserError(
+            f"{folder}: the vocabulary has {len(vocabulary)} pieces, but the model only knows "
+            f"{model.config.vocab_size}; use the vocabulary that the model was made with."
+        )
+    variables = {variable.path: np.asarray(variable) for variable in model.weights}
+    write_tensors_directory(
+        folder,
+        {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables},
+        model.config,
+        vocabulary,
+        (do_lower_case, strip_accents),
+    )
+
+
+def write_tensors_directory(
+    folder: str | os.PathLike[str],
+    weights: dict[str, np.ndarray],
+    config: BertConfig,
+    vocabulary: Vocabulary,
+    casing: tuple[bool, bool | None],
+) -> None:
+    """Writes weights by our names (any type; it is kept) as a Hugging Face directory.
+
+    Args:
+        folder: where to.
+        weights: arrays by our paths, shaped as our variables are.
+        config: the model's configuration.
+        vocabulary: the pieces that the ids mean.
+        casing: (do_lower_case, strip_accents).
+    """
+    from keras_bert_impl.checkpoints.names import all_names
+
+    heads = heads_of(weights)
+    tensors = {}
+    for row in all_names(config.num_hidden_layers, heads):
+        if row.ours in weights:
+            # A model without head writes bare names, as transformers' own BertModel does.
+            name = row.hugging_face if heads else row.hugging_face.removeprefix("bert.")
+            array = weights[row.ours]
+            tensors[name] = array.T if row.hugging_face_turned else array
+    with whole_folder(folder) as aside:
+        write_safetensors(aside / WEIGHTS_FILE, tensors)
+        vocabulary.write(aside / VOCABULARY_FILE)
+        _write_json(aside / TOKENIZER_FILE, _tokenizer_config(config, *casing))
+        _write_json(aside / CONFIG_FILE, _model_config(config, heads, weights))
+
+
+def heads_of(paths: Any) -> tuple[str, ...]:
+    """The heads among some weights' paths, in a fixed order.
+
+    Example:
+        >>> heads_of(["layer_0/output/bias", "classifier/dense/bias"])
+        ('classifier',)
+    """
+    from keras_bert_impl.checkpoints.restore import HEADS
+
+    return tuple(head for head in HEADS if any(path.startswith(f"{head}/") for path in paths))
+
+
+def read_config(folder: str | os.PathLike[str]) -> BertConfig:
+    """Reads a model directory's configuration.
+
+    Raises:
+        UserError: the folder or its config.json is missing, or holds no BERT.
+    """
+    path = Path(folder) / CONFIG_FILE
+    if not Path(folder).is_dir():
+        raise UserError(f"{folder}: no such model directory; check the path.")
+    return BertConfig.from_hugging_face(read_json_object(path), str(path))
+
+
+def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool, bool | None]:
+    """Where a model directory's vocabulary lies and how its text is cased.
+
+    Returns:
+        (path of the vocabulary, do_lower_case, strip_accents or None).
+
+    Raises:
+        UserError: a file is missing, or tokenizer_config.json does not say `do_lower_case`.
+    """
+    vocabulary = Path(folder) / VOCABULARY_FILE
+    if not vocabulary.is_file():
+        raise UserError(f"{vocabulary}: no such file; a model directory needs its vocabulary.")
+    path = Path(folder) / TOKENIZER_FILE
+    values = read_json_object(path)
+    lower, accents = values.get("do_lower_case"), values.get("strip_accents")
+    if not isinstance(lower, bool):
+        raise UserError(
+            f'{path}: does not say whether text is lower-cased; add "do_lower_case": true or false.'
+        )
+    if accents is not None and not isinstance(accents, bool):
+        raise UserError(f"{path}: strip_accents is {accents!r}; it must be true, false or null.")
+    return vocabulary, lower, accents
+
+
+def _model_config(
+    config: BertConfig, heads: tuple[str, ...], weights: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    values = config.to_hugging_face()
+    # A file that was read may name other heads than those that are written.
+    for key in ("id2label", "label2id", "num_labels", "problem_type", "transformers_version"):
+        if key not in ("id2label", "label2id") or len(values.get(key) or ()) != _labels(weights):
+            values.pop(key, None)
+    values["architectures"] = [_ARCHITECTURES.get(heads, "BertModel")]
+    labels = _labels(weights)
+    if labels and "id2label" not in values:
+        values["id2label"] = {str(number): f"LABEL_{number}" for number in range(labels)}
+        values["label2id"] = {f"LABEL_{number}": number for number in range(labels)}
+    values["dtype"] = str(weights["embeddings/token_embeddings"].dtype)
+    values.pop("torch_dtype", None)
+    return dict(sorted(values.items()))
+
+
+def _labels(weights: dict[str, np.ndarray]) -> int:
+    bias = weights.get("classifier/dense/bias", weights.get("tagger/dense/bias"))
+    return 0 if bias is None else bias.shape[0]
+
+
+def _tokenizer_config(
+    config: BertConfig, do_lower_case: bool, strip_accents: bool | None
+) -> dict[str, Any]:
+    return {
+        "cls_token": "[CLS]",
+        "do_basic_tokenize": True,
+        "do_lower_case": do_lower_case,
+        "mask_token": "[MASK]",
+        "model_max_length": config.max_position_embeddings,
+        "never_split": None,
+        "pad_token": "[PAD]",
+        "sep_token": "[SEP]",
+        "strip_accents": strip_accents,
+        "tokenize_chinese_chars": True,
+        "tokenizer_class": "BertTokenizer",
+        "unk_token": "[UNK]",
+    }
+
+
+def _write_json(path: Path, values: dict[str, Any]) -> None:
+    with open_whole(path) as file:
+        file.write(json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n")

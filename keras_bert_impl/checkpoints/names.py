@@ -1,0 +1,139 @@
+"""One table of names: ours, google's (TF1) and Hugging Face's, and how a shape turns.
+
+Our names are the `path` of a model's variables. Matrices of dense layers stand [in, out] here and
+in google's encoder, [out, in] in Hugging Face's files and in google's output layers.
+"""
+
+import dataclasses
+import re
+
+
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """The names of one weight.
+
+    Attributes:
+        ours: the variable's path, e.g. "layer_0/attention/query/kernel".
+        google: the variable's name in a TF1 checkpoint.
+        hugging_face: the tensor's name in a file of a model with heads (with the "bert." prefix).
+        google_turned: whether google's matrix is the transpose of ours.
+        hugging_face_turned: whether Hugging Face's is.
+    """
+
+    ours: str
+    google: str
+    hugging_face: str
+    google_turned: bool = False
+    hugging_face_turned: bool = False
+
+    @property
+    def part(self) -> str:
+        """Where the weight belongs: "encoder", "pooler" or the name of a head."""
+        first = self.ours.split("/")[0]
+        return "encoder" if first == "embeddings" or first.startswith("layer_") else first
+
+
+_EMBEDDINGS = {
+    "token_embeddings": "word_embeddings",
+    "segment_embeddings": "token_type_embeddings",
+    "position_embeddings": "position_embeddings",
+}
+_BLOCK_DENSE = {
+    "attention/query": "attention/self/query",
+    "attention/key": "attention/self/key",
+    "attention/value": "attention/self/value",
+    "attention_output": "attention/output/dense",
+    "intermediate": "intermediate/dense",
+    "output": "output/dense",
+}
+_BLOCK_NORM = {
+    "attention_layer_norm": "attention/output/LayerNorm",
+    "output_layer_norm": "output/LayerNorm",
+}
+# Output layers: our layer -> (google's, Hugging Face's). google writes them [out, in].
+_OUTPUTS = {
+    "next_sentence/dense": ("cls/seq_relationship/output_", "cls.seq_relationship"),
+    "classifier/dense": ("output_", "classifier"),
+    "choice/dense": ("output_", "classifier"),
+    "tagger/dense": ("output_", "classifier"),
+    "span/dense": ("cls/squad/output_", "qa_outputs"),
+}
+
+
+def _dense(ours: str, google: str) -> list[Names]:
+    dotted = google.replace("/", ".")
+    return [
+        Names(f"{ours}/kernel", f"{google}/kernel", f"{dotted}.weight", hugging_face_turned=True),
+        Names(f"{ours}/bias", f"{google}/bias", f"{dotted}.bias"),
+    ]
+
+
+def _norm(ours: str, google: str) -> list[Names]:
+    dotted = google.replace("/", ".")
+    return [
+        Names(f"{ours}/gamma", f"{google}/gamma", f"{dotted}.weight"),
+        Names(f"{ours}/beta", f"{google}/beta", f"{dotted}.bias"),
+    ]
+
+
+def encoder_names(blocks: int) -> list[Names]:
+    """The names of an encoder's weights, pooler included.
+
+    Args:
+        blocks: the number of blocks.
+
+    Example:
+        >>> len(encoder_names(12))
+        199
+        >>> encoder_names(1)[0].google
+        'bert/embeddings/word_embeddings'
+    """
+    rows = [
+        Names(f"embeddings/{ours}", f"bert/embeddings/{theirs}", f"bert.embeddings.{theirs}.weight")
+        for ours, theirs in _EMBEDDINGS.items()
+    ]
+    rows += _norm("embeddings/layer_norm", "bert/embeddings/LayerNorm")
+    for number in range(blocks):
+        for ours, theirs in _BLOCK_DENSE.items():
+            rows += _dense(f"layer_{number}/{ours}", f"bert/encoder/layer_{number}/{theirs}")
+        for ours, theirs in _BLOCK_NORM.items():
+            rows += _norm(f"layer_{number}/{ours}", f"bert/encoder/layer_{number}/{theirs}")
+    rows += _dense("pooler/dense", "bert/pooler/dense")
+    # Hugging Face writes layer.0 where google writes layer_0.
+    numbered = re.compile(r"\.layer_(\d+)\.")
+    return [
+        dataclasses.replace(row, hugging_face=numbered.sub(r".layer.\1.", row.hugging_face))
+        for row in rows
+    ]
+
+
+def head_names(head: str) -> list[Names]:
+    """The names of a head's weights; empty for a name that is no head.
+
+    Args:
+        head: "masked_lm", "next_sentence", "classifier", "span", "tagger" or "choice".
+
+    Example:
+        >>> [row.hugging_face for row in head_names("classifier")]
+        ['classifier.weight', 'classifier.bias']
+    """
+    if head == "masked_lm":
+        return [
+            Names("masked_lm/output_bias", "cls/predictions/output_bias", "cls.predictions.bias"),
+            *_dense("masked_lm/transform", "cls/predictions/transform/dense"),
+            *_norm("masked_lm/layer_norm", "cls/predictions/transform/LayerNorm"),
+        ]
+    layer = f"{head}/dense"
+    if layer not in _OUTPUTS:
+        return []
+    google, hugging_face = _OUTPUTS[layer]
+    kernel = Names(f"{layer}/kernel", f"{google}weights", f"{hugging_face}.weight", True, True)
+    return [kernel, Names(f"{layer}/bias", f"{google}bias", f"{hugging_face}.bias")]
+
+
+def all_names(blocks: int, heads: tuple[str, ...] = ()) -> list[Names]:
+    """The names of an encoder's weights, then those of its heads."""
+    rows = encoder_names(blocks)
+    for head in heads:
+        rows += head_names(head)
+    return rows

@@ -1,0 +1,156 @@
+"""Filling a model from any checkpoint, with a report that leaves nothing out."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.checkpoints import google_tf1
+from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.names import Names, all_names
+from keras_bert_impl.checkpoints.tensor_source import (
+    FoundTensor,
+    TensorSource,
+    read_weight,
+    weight_shape,
+)
+from keras_bert_impl.errors import UserError
+
+HEADS = ("masked_lm", "next_sentence", "classifier", "span", "tagger", "choice")
+
+
+@dataclasses.dataclass(frozen=True)
+class RestoreReport:
+    """What a restore did.
+
+    Attributes:
+        location: the checkpoint.
+        loaded: the weights that were loaded, by our names.
+        new: the weights that keep their fresh values because the checkpoint has none for them.
+        ignored: the checkpoint's tensors that were not used, each with the reason.
+    """
+
+    location: str
+    loaded: tuple[str, ...]
+    new: tuple[str, ...]
+    ignored: tuple[tuple[str, str], ...]
+
+    def table(self) -> str:
+        """The report as a short table, a line a group.
+
+        Example:
+            >>> report = RestoreReport("bert", ("layer_0/output/bias", "layer_0/output/kernel"),
+            ...                        ("classifier/dense/bias",), (("global_step", "training state"),))
+            >>> print(report.table())
+            restored from bert
+              loaded             2  layer_0 (2)
+              newly initialised  1  classifier/dense/bias
+              ignored            1  training state (1): global_step
+        """
+        parts: dict[str, int] = {}
+        for path in self.loaded:
+            part = path.split("/")[0]
+            parts[part] = parts.get(part, 0) + 1
+        loaded = _shorten([f"{part} ({count})" for part, count in parts.items()])
+        reasons: dict[str, list[str]] = {}
+        for name, reason in self.ignored:
+            reasons.setdefault(reason, []).append(name)
+        lines = [
+            f"restored from {self.location}",
+            f"  loaded             {len(self.loaded)}  {loaded}",
+            f"  newly initialised  {len(self.new)}  {_shorten(self.new)}",
+        ]
+        lines += [
+            f"  ignored            {len(names)}  {reason} ({len(names)}): {_shorten(names)}"
+            for reason, names in reasons.items()
+        ] or ["  ignored            0"]
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
+    """Opens a model directory or a TF1 checkpoint.
+
+    Args:
+        checkpoint: a model directory, or the prefix of a TF1 checkpoint.
+
+    Raises:
+        UserError: it is neither.
+    """
+    if google_tf1.is_google_checkpoint(checkpoint):
+        return google_tf1.GoogleSource(checkpoint)
+    if Path(checkpoint).is_dir():
+        return HuggingFaceSource(checkpoint)
+    raise UserError(
+        f"{checkpoint}: is neither a model directory nor the prefix of a TF1 checkpoint; check the "
+        "path (a prefix is the path without '.index')."
+    )
+
+
+def restore(model: Any, init_checkpoint: str | os.PathLike[str]) -> RestoreReport:
+    """Fills a model's weights from a checkpoint.
+
+    Args:
+        model: one of this project's models.
+        init_checkpoint: a model directory, or the prefix of a TF1 checkpoint.
+
+    Returns:
+        What was loaded, what is new and what was ignored.
+
+    Raises:
+        UserError: the checkpoint cannot be read, lacks a weight of the encoder, or holds one of
+            another shape.
+    """
+    source = open_source(init_checkpoint)
+    variables = {variable.path: variable for variable in model.weights}
+    rows = [row for row in names_of(model) if row.ours in variables]
+    found = {row.ours: hit for row in rows if (hit := source.find(row))}
+    _check_encoder(source, rows, found)
+    for path, hit in found.items():
+        _check_shape(source, path, hit, tuple(variables[path].shape))
+    for path, hit in found.items():
+        variables[path].assign(read_weight(source, hit).astype(variables[path].dtype))
+    used = {hit.name for hit in found.values()}
+    return RestoreReport(
+        location=str(init_checkpoint),
+        loaded=tuple(sorted(found)),
+        new=tuple(sorted(set(variables) - set(found))),
+        ignored=tuple(
+            (name, source.reason_to_ignore(name) or "not part of this model")
+            for name in source.names()
+            if name not in used
+        ),
+    )
+
+
+def names_of(model: Any) -> list[Names]:
+    """The names of all weights of a model, as its paths say."""
+    heads = tuple(
+        head for head in HEADS if any(v.path.startswith(f"{head}/") for v in model.weights)
+    )
+    return all_names(model.config.num_hidden_layers, heads)
+
+
+def _check_encoder(source: TensorSource, rows: list[Names], found: dict[str, FoundTensor]) -> None:
+    missing = [row.ours for row in rows if row.part == "encoder" and row.ours not in found]
+    if missing:
+        raise UserError(
+            f"{source.location}: lacks {len(missing)} of the encoder's weights, the first is "
+            f"{missing[0]}; name the checkpoint of a BERT with as many blocks as the configuration "
+            "says."
+        )
+
+
+def _check_shape(
+    source: TensorSource, path: str, hit: FoundTensor, wanted: tuple[int, ...]
+) -> None:
+    shape = weight_shape(source, hit)
+    if shape != wanted:
+        raise UserError(
+            f"{source.location}: {hit.name} has the shape {list(shape)}, but the model's {path} "
+            f"needs {list(wanted)}; use the configuration that belongs to the checkpoint."
+        )
+
+
+def _shorten(words: Any, most: int = 6) -> str:
+    words = list(words)
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")

@@ -1,0 +1,313 @@
+"""What one BERT model is: its sizes, its activation and its dropout."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_input
+
+ACTIVATIONS = ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
+
+# "gelu" is the tanh form in google's code and the erf form in Hugging Face's: the same word, other
+# numbers. So a name is only understood together with the program that wrote it.
+_GOOGLE_ACTIVATIONS = {
+    "gelu": "gelu_tanh",
+    "gelu_tanh": "gelu_tanh",
+    "gelu_erf": "gelu_erf",
+    "relu": "relu",
+    "tanh": "tanh",
+    "linear": "linear",
+    "": "linear",
+}
+_HUGGING_FACE_ACTIVATIONS = {
+    "gelu": "gelu_erf",
+    "gelu_python": "gelu_erf",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_tanh": "gelu_tanh",
+    "gelu_erf": "gelu_erf",
+    "relu": "relu",
+    "tanh": "tanh",
+    "linear": "linear",
+}
+_TO_GOOGLE = {"gelu_tanh": "gelu"}
+_TO_HUGGING_FACE = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu"}
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig:
+    """The sizes and settings of one BERT encoder.
+
+    Attributes:
+        vocab_size: the number of pieces of the vocabulary.
+        hidden_size: the width H of the encoder; a multiple of `num_attention_heads`.
+        num_hidden_layers: the number of blocks.
+        num_attention_heads: the number of attention heads.
+        intermediate_size: the width of the feed-forward layer.
+        hidden_act: one of `ACTIVATIONS`; the tanh and the erf form of GELU have names of their own.
+        hidden_dropout_prob: the share of hidden numbers dropped in training.
+        attention_probs_dropout_prob: the share of attention probabilities dropped in training.
+        max_position_embeddings: the longest sequence, in pieces.
+        type_vocab_size: the number of segment types.
+        initializer_range: the standard deviation of the truncated normal that new weights get.
+        layer_norm_eps: what is added to a variance before its root is taken.
+        causal: a piece attends only to itself and to pieces before it (the paper's left-to-right
+            ablation).
+        extra: what a configuration file held besides; kept and written back.
+
+    Raises:
+        UserError: a value that no model can have.
+
+    Example:
+        >>> config = BertConfig(vocab_size=100, hidden_size=64, num_attention_heads=4)
+        >>> config.head_size
+        16
+    """
+
+    vocab_size: int
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu_tanh"
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+    causal: bool = False
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+        for name in _WHOLE_NUMBERS:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise UserError(
+                    f"model configuration: {name} is {value!r}; it must be a whole number from 1 on."
+                )
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            _check_number(name, getattr(self, name), 0.0, 0.999, "from 0 to below 1")
+        _check_number("initializer_range", self.initializer_range, 0.0, 10.0, "from 0 to 10")
+        _check_number("layer_norm_eps", self.layer_norm_eps, 0.0, 1.0, "from 0 to 1")
+        if self.hidden_act not in ACTIVATIONS:
+            raise UserError(
+                f"model configuration: hidden_act is {self.hidden_act!r}; it must be one of "
+                f"{', '.join(ACTIVATIONS)}."
+            )
+        if self.hidden_size % self.num_attention_heads:
+            raise UserError(
+                f"model configuration: hidden_size {self.hidden_size} is not a multiple of "
+                f"num_attention_heads {self.num_attention_heads}; change one of them."
+            )
+
+    @property
+    def head_size(self) -> int:
+        """The width of one attention head."""
+        return self.hidden_size // self.num_attention_heads
+
+    @classmethod
+    def from_google_file(cls, path: str | os.PathLike[str]) -> "BertConfig":
+        """Reads google's `bert_config.json`, where "gelu" means the tanh form.
+
+        Raises:
+            UserError: no such file, not JSON, or a value that no model can have.
+        """
+        return cls.from_google(read_json_object(path), str(path))
+
+    @classmethod
+    def from_google(cls, values: Mapping[str, Any], origin: str = "bert_config") -> "BertConfig":
+        """Understands the content of google's `bert_config.json`.
+
+        Example:
+            >>> BertConfig.from_google({"vocab_size": 9, "hidden_act": "gelu"}).hidden_act
+            'gelu_tanh'
+        """
+        return cls._from_mapping(values, _GOOGLE_ACTIVATIONS, origin)
+
+    @classmethod
+    def from_hugging_face(
+        cls, values: Mapping[str, Any], origin: str = "config.json"
+    ) -> "BertConfig":
+        """Understands Hugging Face's `config.json`, where "gelu" means the erf form.
+
+        Example:
+            >>> BertConfig.from_hugging_face({"vocab_size": 9, "hidden_act": "gelu"}).hidden_act
+            'gelu_erf'
+        """
+        kind = values.get("model_type", "bert")
+        if kind != "bert":
+            raise UserError(f"{origin}: model_type is {kind!r}; only 'bert' models can be opened.")
+        position_type = values.get("position_embedding_type", "absolute")
+        if position_type not in ("absolute", None):
+            raise UserError(
+                f"{origin}: position_embedding_type is {position_type!r}; only 'absolute' exists here."
+            )
+        values = dict(values)
+        values["causal"] = bool(values.pop("is_decoder", False))
+        return cls._from_mapping(values, _HUGGING_FACE_ACTIVATIONS, origin)
+
+    def to_google(self) -> dict[str, Any]:
+        """The content of a `bert_config.json`; unknown keys that were read are kept."""
+        values = self._known(_TO_GOOGLE)
+        # google's code has neither setting: they are written only where they differ from its own.
+        if values.pop("layer_norm_eps") != 1e-12:
+            values["layer_norm_eps"] = self.layer_norm_eps
+        if values.pop("causal"):
+            values["causal"] = True
+        kept = {k: v for k, v in self.extra.items() if k not in _HUGGING_FACE_ONLY}
+        return dict(sorted({**kept, **values}.items()))
+
+    def to_hugging_face(self) -> dict[str, Any]:
+        """The content of a `config.json`; unknown keys that were read are kept."""
+        values = self._known(_TO_HUGGING_FACE)
+        values["is_decoder"] = values.pop("causal")
+        values["model_type"] = "bert"
+        defaults = {"pad_token_id": 0, "position_embedding_type": "absolute", "use_cache": True}
+        return dict(sorted({**defaults, **self.extra, **values}.items()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields under their own names, as plain values (for `get_config`)."""
+        return {
+            **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)},
+            "extra": dict(self.extra),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "BertConfig":
+        """The inverse of `to_dict`.
+
+        Example:
+            >>> config = BertConfig(vocab_size=100)
+            >>> BertConfig.from_dict(config.to_dict()) == config
+            True
+        """
+        return cls(**values)
+
+    def replace(self, **changes: Any) -> "BertConfig":
+        """A copy with some values changed.
+
+        Example:
+            >>> BertConfig(vocab_size=100).replace(hidden_dropout_prob=0.0).hidden_dropout_prob
+            0.0
+        """
+        return dataclasses.replace(self, **changes)
+
+    @classmethod
+    def _from_mapping(
+        cls, values: Mapping[str, Any], activations: Mapping[str, str], origin: str
+    ) -> "BertConfig":
+        known = {name: values[name] for name in _FIELDS if values.get(name) is not None}
+        extra = {name: value for name, value in values.items() if name not in _FIELDS}
+        if "vocab_size" not in known:
+            raise UserError(f"{origin}: has no vocab_size; is it a BERT configuration?")
+        if "hidden_act" in known:
+            act = known["hidden_act"]
+            if not isinstance(act, str) or act not in activations:
+                raise UserError(
+                    f"{origin}: hidden_act is {act!r}; known are {', '.join(filter(None, activations))}."
+                )
+            known["hidden_act"] = activations[act]
+        else:
+            known["hidden_act"] = activations["gelu"]
+        try:
+            return cls(**known, extra=extra)
+        except UserError as error:
+            raise UserError(str(error).replace("model configuration", origin, 1)) from error
+
+    def _known(self, activations: Mapping[str, str]) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in _FIELDS}
+        values["hidden_act"] = activations.get(self.hidden_act, self.hidden_act)
+        return values
+
+
+_WHOLE_NUMBERS = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
+_FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name != "extra")
+_HUGGING_FACE_ONLY = (
+    "architectures", "dtype", "gradient_checkpointing", "id2label", "label2id", "model_type",
+    "pad_token_id", "position_embedding_type", "problem_type", "torch_dtype",
+    "transformers_version", "use_cache",
+)  # fmt: skip
+
+# (blocks, width, heads) of the published sizes; the feed-forward layer is four times the width.
+_NAMED_SIZES = {
+    "tiny": (2, 128, 2),
+    "mini": (4, 256, 4),
+    "small": (4, 512, 8),
+    "medium": (8, 512, 8),
+    "base": (12, 768, 12),
+    "large": (24, 1024, 16),
+}
+VOCABULARY_SIZES = {"uncased": 30522, "cased": 28996, "multilingual": 119547}
+
+
+def named_config(name: str, vocab_size: int | str = "uncased") -> BertConfig:
+    """The configuration of a published size.
+
+    Args:
+        name: tiny, mini, small, medium, base or large.
+        vocab_size: the number of pieces, or whose vocabulary: uncased, cased or multilingual.
+
+    Raises:
+        UserError: there is no such size or vocabulary.
+
+    Example:
+        >>> named_config("tiny", 1000).hidden_size
+        128
+        >>> named_config("base", "cased").vocab_size
+        28996
+    """
+    if name not in _NAMED_SIZES:
+        raise UserError(f"model size {name!r}: no such size; choose {', '.join(_NAMED_SIZES)}.")
+    if isinstance(vocab_size, str):
+        if vocab_size not in VOCABULARY_SIZES:
+            raise UserError(
+                f"vocabulary {vocab_size!r}: unknown; give a number or one of "
+                f"{', '.join(VOCABULARY_SIZES)}."
+            )
+        vocab_size = VOCABULARY_SIZES[vocab_size]
+    blocks, width, heads = _NAMED_SIZES[name]
+    return BertConfig(
+        vocab_size=vocab_size,
+        hidden_size=width,
+        num_hidden_layers=blocks,
+        num_attention_heads=heads,
+        intermediate_size=4 * width,
+    )
+
+
+def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Reads a small JSON file that holds one object.
+
+    Raises:
+        UserError: no such file, not UTF-8, not JSON, or not an object.
+    """
+    with open_input(path) as file:
+        content = file.read()
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is not JSON ({error}); name a configuration file.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: holds no JSON object; name a configuration file.")
+    return values
+
+
+def _check_number(name: str, value: Any, low: float, high: float, words: str) -> None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not low <= value <= high:
+        raise UserError(f"model configuration: {name} is {value!r}; it must be a number {words}.")

@@ -1,0 +1,103 @@
+"""One block of the encoder: attention, then a feed-forward layer, each with a residual."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.layers import kernels, streams
+from keras_bert_impl.layers.configured import ConfiguredLayer
+from keras_bert_impl.layers.dropout import Dropout
+from keras_bert_impl.layers.layer_norm import LayerNorm
+from keras_bert_impl.layers.self_attention import SelfAttention
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class EncoderBlock(ConfiguredLayer):
+    """Self-attention and feed-forward; after each: dropout, residual, LayerNorm (post-LN).
+
+    Args:
+        config: the model's configuration.
+        block: the block's number, from 0.
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2)
+        >>> hidden, mask = np.zeros([1, 5, 8], "float32"), np.zeros([1, 1, 1, 5], "float32")
+        >>> tuple(EncoderBlock(config, block=0)(hidden, mask).shape)
+        (1, 5, 8)
+    """
+
+    def __init__(self, config: BertConfig, block: int, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.block = block
+        self.attention = SelfAttention(config, block, name="attention", dtype=self.dtype_policy)
+        self.attention_output = self.dense(config.hidden_size, "attention_output")
+        self.attention_dropout = self._dropout("attention", streams.attention_output(block))
+        self.attention_layer_norm = self._layer_norm("attention")
+        self.intermediate = self.dense(
+            config.intermediate_size, "intermediate", activation=config.hidden_act
+        )
+        self.output_dense = self.dense(config.hidden_size, "output")
+        self.output_dropout = self._dropout("output", streams.feed_forward(block))
+        self.output_layer_norm = self._layer_norm("output")
+
+    def build(self, hidden_shape: Any, mask_shape: Any = None) -> None:
+        """Makes the weights of the parts."""
+        wide = (*hidden_shape[:-1], self.config.intermediate_size)
+        for part in (
+            self.attention,
+            self.attention_output,
+            self.attention_layer_norm,
+            self.intermediate,
+            self.output_layer_norm,
+        ):
+            part.build(hidden_shape)
+        self.output_dense.build(wide)
+
+    def call(self, hidden: Any, mask: Any, training: bool | None = None) -> Any:
+        """Runs the block.
+
+        Args:
+            hidden: [batch, length, hidden]
+            mask: float32, see `attention_mask`.
+            training: whether to drop.
+
+        Returns:
+            [batch, length, hidden]
+        """
+        context = self.attention_output(self.attention(hidden, mask, training=training))
+        hidden = self._add(
+            context, hidden, self.attention_dropout, self.attention_layer_norm, training
+        )
+        wide = self.intermediate(hidden)  # [batch, length, intermediate]
+        narrow = self.output_dense(wide)
+        return self._add(narrow, hidden, self.output_dropout, self.output_layer_norm, training)
+
+    def compute_output_shape(self, hidden_shape: Any, mask_shape: Any = None) -> Any:
+        """The shape of `hidden` does not change."""
+        return hidden_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make this layer again."""
+        return {**super().get_config(), "block": self.block}
+
+    def _dropout(self, part: str, stream: int) -> Dropout:
+        rate = self.config.hidden_dropout_prob
+        return Dropout(rate, stream, name=f"{part}_dropout", dtype=self.dtype_policy)
+
+    def _layer_norm(self, part: str) -> LayerNorm:
+        name = f"{part}_layer_norm"
+        return LayerNorm(self.config.layer_norm_eps, name=name, dtype=self.dtype_policy)
+
+    @staticmethod
+    def _add(
+        inputs: Any, residual: Any, dropout: Dropout, norm: LayerNorm, training: bool | None
+    ) -> Any:
+        return kernels.current().add_norm(
+            inputs,
+            residual,
+            (norm.gamma, norm.beta, norm.epsilon),
+            dropout.draw_keys(training),
+            dropout.threshold,
+        )

@@ -1,0 +1,53 @@
+"""The last layer of every classifying head: float32 scores."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.layers import streams
+from keras_bert_impl.layers.configured import ConfiguredLayer
+from keras_bert_impl.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class Logits(ConfiguredLayer):
+    """Dropout, then a dense layer to `units` scores in float32.
+
+    Args:
+        config: the model's configuration.
+        units: the number of scores.
+        dropout: whether to drop from the input (the next-sentence head of BERT does not).
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2)
+        >>> tuple(Logits(config, units=3)(np.zeros([2, 8], "float32")).shape)
+        (2, 3)
+    """
+
+    def __init__(self, config: BertConfig, units: int, dropout: bool = True, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.units = units
+        rate = config.hidden_dropout_prob if dropout else 0.0
+        self.dropout = Dropout(rate, streams.HEAD, name="dropout", dtype=self.dtype_policy)
+        self.projection = self.dense(units, "dense")
+        self._drops = dropout
+
+    def build(self, inputs_shape: Any) -> None:
+        """Makes kernel [in, units] and bias [units]."""
+        self.projection.build(inputs_shape)
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        """[..., in] -> float32 [..., units]"""
+        inputs = self.dropout(inputs, training=training)
+        return ops.cast(self.projection(inputs), "float32")
+
+    def compute_output_spec(self, inputs: Any, training: bool | None = None) -> keras.KerasTensor:
+        """float32 [..., units]"""
+        return keras.KerasTensor((*inputs.shape[:-1], self.units), dtype="float32")
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make this layer again."""
+        return {**super().get_config(), "units": self.units, "dropout": self._drops}

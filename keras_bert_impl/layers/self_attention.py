@@ -1,0 +1,128 @@
+"""Multi-head self-attention."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.layers import kernels, streams
+from keras_bert_impl.layers.configured import ConfiguredLayer
+from keras_bert_impl.layers.dropout import Dropout
+
+_MASKED = -10000.0  # what the original adds to the score of a key that must not be seen
+
+
+def attention_mask(input_mask: Any, causal: bool) -> Any:
+    """What is added to the attention scores.
+
+    Args:
+        input_mask: int [batch, length]; 1 for a piece, 0 for padding.
+        causal: also hide the keys that come after the query.
+
+    Returns:
+        float32 [batch, 1, 1, length], or [batch, 1, length, length] if causal; 0 where a key is
+        seen, -10000 where it is hidden.
+
+    Example:
+        >>> import numpy as np
+        >>> np.array(attention_mask(np.array([[1, 0]]), causal=False)).tolist()
+        [[[[0.0, -10000.0]]]]
+    """
+    seen = ops.cast(input_mask, "float32")[:, None, None, :]
+    if causal:
+        length = ops.shape(input_mask)[1]
+        order = ops.arange(length)
+        seen = ops.multiply(seen, ops.cast(order[None, :] <= order[:, None], "float32"))
+    return ops.multiply(ops.subtract(1.0, seen), _MASKED)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class AttentionMask(keras.layers.Layer):
+    """`attention_mask` as a layer: computed once for all blocks."""
+
+    def __init__(self, causal: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.causal = causal
+        self.built = True
+
+    def call(self, input_mask: Any) -> Any:
+        """Int [batch, length] -> float32, see `attention_mask`."""
+        return attention_mask(input_mask, self.causal)
+
+    def compute_output_shape(self, input_mask_shape: Any) -> Any:
+        """[batch, 1, 1, length], or [batch, 1, length, length] if causal."""
+        batch, length = input_mask_shape
+        return (batch, 1, length if self.causal else 1, length)
+
+    def get_config(self) -> dict[str, Any]:
+        """What `__init__` needs to make this layer again."""
+        return {**super().get_config(), "causal": self.causal}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SelfAttention(ConfiguredLayer):
+    """Query, key and value of every head, and what each position gathers from the others.
+
+    The three projections are three weights (as in every checkpoint), but one matrix product.
+
+    Args:
+        config: the model's configuration.
+        block: the block's number, for its own stream of dropout draws.
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2)
+        >>> hidden, mask = np.zeros([1, 5, 8], "float32"), np.zeros([1, 1, 1, 5], "float32")
+        >>> tuple(SelfAttention(config, block=0)(hidden, mask).shape)
+        (1, 5, 8)
+    """
+
+    def __init__(self, config: BertConfig, block: int, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.block = block
+        self.projections = [
+            self.dense(config.hidden_size, name) for name in ("query", "key", "value")
+        ]
+        self.dropout = Dropout(
+            config.attention_probs_dropout_prob,
+            streams.attention_probabilities(block),
+            name="dropout",
+            dtype=self.dtype_policy,
+        )
+
+    def build(self, hidden_shape: Any, mask_shape: Any = None) -> None:
+        """Makes the kernels [hidden, hidden] and biases [hidden] of query, key and value."""
+        for projection in self.projections:
+            projection.build(hidden_shape)
+
+    def call(self, hidden: Any, mask: Any, training: bool | None = None) -> Any:
+        """Attends.
+
+        Args:
+            hidden: [batch, length, hidden]
+            mask: float32, see `attention_mask`.
+            training: whether to drop attention probabilities.
+
+        Returns:
+            [batch, length, hidden]
+        """
+        active = kernels.current()
+        kernel = ops.concatenate([part.kernel for part in self.projections], axis=1)
+        bias = ops.concatenate([part.bias for part in self.projections], axis=0)
+        projected = active.dense(hidden, kernel, bias)  # [batch, length, 3 * hidden]
+        return active.attend(
+            projected,
+            self.config.num_attention_heads,
+            mask,
+            self.dropout.draw_keys(training),
+            self.dropout.threshold,
+        )
+
+    def compute_output_shape(self, hidden_shape: Any, mask_shape: Any = None) -> Any:
+        """The shape of `hidden` does not change."""
+        return hidden_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make this layer again."""
+        return {**super().get_config(), "block": self.block}

@@ -1,0 +1,74 @@
+"""The BERT encoder."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.layers.embeddings import BertEmbeddings
+from keras_bert_impl.layers.encoder_block import EncoderBlock
+from keras_bert_impl.layers.pooler import Pooler
+from keras_bert_impl.layers.self_attention import AttentionMask
+from keras_bert_impl.models.configured import ConfiguredModel
+from keras_bert_impl.models.inputs import encoder_inputs
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class BertEncoder(ConfiguredModel):
+    """Turns ids into vectors.
+
+    Takes a dict of int32 `input_ids`, `input_mask`, `segment_ids`, [batch, length] each. Gives a
+    dict: `sequence_output` [batch, length, hidden] and `pooled_output` [batch, hidden]; with
+    `return_all_layers` also `embedding_output` [batch, length, hidden] and `all_encoder_layers`
+    [blocks, batch, length, hidden].
+
+    Every weight's `path` tells what it is: biases end with "/bias" or "/output_bias", LayerNorm's
+    weights with "layer_norm/gamma" and "layer_norm/beta"; these are the weights that BERT's
+    optimizer leaves out of weight decay. Everything else ends with "/kernel" or "_embeddings".
+
+    Args:
+        config: the model's configuration.
+        return_all_layers: whether to give the vectors of every layer.
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
+        ...                     num_hidden_layers=1, intermediate_size=16)
+        >>> ids = np.array([[2, 5, 3]], "int32")
+        >>> outputs = BertEncoder(config)(
+        ...     {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0})
+        >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
+        ((1, 3, 8), (1, 8))
+    """
+
+    def __init__(self, config: BertConfig, return_all_layers: bool = False, **kwargs: Any) -> None:
+        dtype = kwargs.pop("dtype", None)
+        inputs = encoder_inputs()
+        embeddings = BertEmbeddings(config, name="embeddings", dtype=dtype)
+        blocks = [
+            EncoderBlock(config, number, name=f"layer_{number}", dtype=dtype)
+            for number in range(config.num_hidden_layers)
+        ]
+        pooler = Pooler(config, name="pooler", dtype=dtype)
+
+        mask = AttentionMask(config.causal, name="attention_mask", dtype="float32")(
+            inputs["input_mask"]
+        )
+        embedded = embeddings(inputs["input_ids"], inputs["segment_ids"])
+        layers, hidden = [], embedded
+        for block in blocks:
+            hidden = block(hidden, mask)
+            layers.append(hidden)
+
+        outputs = {"sequence_output": hidden, "pooled_output": pooler(hidden)}
+        if return_all_layers:
+            outputs["embedding_output"] = embedded
+            outputs["all_encoder_layers"] = ops.stack(layers, axis=0)
+        super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
+        self.return_all_layers = return_all_layers
+        self.embeddings, self.blocks, self.pooler = embeddings, blocks, pooler
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make this model again."""
+        return {**super().get_config(), "return_all_layers": self.return_all_layers}

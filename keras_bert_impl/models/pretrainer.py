@@ -1,0 +1,58 @@
+"""The model that BERT is pre-trained with: masked words and next sentences."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.layers.logits import Logits
+from keras_bert_impl.layers.masked_lm_head import MaskedLmHead
+from keras_bert_impl.models.configured import ConfiguredModel
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.inputs import encoder_inputs
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class BertPretrainer(ConfiguredModel):
+    """Encoder, masked-LM head and next-sentence head.
+
+    Takes what `BertEncoder` takes and `masked_lm_positions`, int32 [batch, predictions]. Gives a
+    dict of float32 logits: `masked_lm_logits` [batch, predictions, vocabulary] and
+    `next_sentence_logits` [batch, 2] (place 0: B follows A; place 1: B is random).
+
+    Args:
+        config: the model's configuration.
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
+        ...                     num_hidden_layers=1, intermediate_size=16)
+        >>> ids = np.array([[2, 5, 3]], "int32")
+        >>> outputs = BertPretrainer(config)(
+        ...     {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0,
+        ...      "masked_lm_positions": np.array([[1, 0]], "int32")})
+        >>> tuple(outputs["masked_lm_logits"].shape)
+        (1, 2, 10)
+    """
+
+    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
+        dtype = kwargs.pop("dtype", None)
+        encoder = BertEncoder(config, name="encoder", dtype=dtype)
+        masked_lm = MaskedLmHead(config, name="masked_lm", dtype=dtype)
+        next_sentence = Logits(config, 2, dropout=False, name="next_sentence", dtype=dtype)
+
+        inputs = encoder_inputs()
+        encoded = encoder(inputs)
+        inputs["masked_lm_positions"] = keras.Input(
+            shape=(None,), dtype="int32", name="masked_lm_positions"
+        )
+        outputs = {
+            "masked_lm_logits": masked_lm(
+                encoded["sequence_output"],
+                inputs["masked_lm_positions"],
+                encoder.embeddings.token_table,
+            ),
+            "next_sentence_logits": next_sentence(encoded["pooled_output"]),
+        }
+        super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
+        self.encoder, self.masked_lm, self.next_sentence = encoder, masked_lm, next_sentence
