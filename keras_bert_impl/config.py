@@ -89,9 +89,8 @@ class BertConfig:
         for name in _WHOLE_NUMBERS:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise UserError(
-                    f"model configuration: {name} is {value!r}; it must be a whole number from 1 on."
-                )
+                wanted = "it must be a whole number from 1 on"
+                raise UserError(f"model configuration: {name} is {value!r}; {wanted}.")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             _check_number(name, getattr(self, name), 0.0, 0.999, "from 0 to below 1")
         _check_number("initializer_range", self.initializer_range, 0.0, 10.0, "from 0 to 10")
@@ -147,7 +146,8 @@ class BertConfig:
         position_type = values.get("position_embedding_type", "absolute")
         if position_type not in ("absolute", None):
             raise UserError(
-                f"{origin}: position_embedding_type is {position_type!r}; only 'absolute' exists here."
+                f"{origin}: position_embedding_type is {position_type!r}; only "
+                "'absolute' exists here."
             )
         values = dict(values)
         values["causal"] = bool(values.pop("is_decoder", False))
@@ -174,10 +174,8 @@ class BertConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields under their own names, as plain values (for `get_config`)."""
-        return {
-            **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)},
-            "extra": dict(self.extra),
-        }
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**values, "extra": dict(self.extra)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "BertConfig":
@@ -211,7 +209,8 @@ class BertConfig:
             act = known["hidden_act"]
             if not isinstance(act, str) or act not in activations:
                 raise UserError(
-                    f"{origin}: hidden_act is {act!r}; known are {', '.join(filter(None, activations))}."
+                    f"{origin}: hidden_act is {act!r}; known are "
+                    f"{', '.join(filter(None, activations))}."
                 )
             known["hidden_act"] = activations[act]
         else:

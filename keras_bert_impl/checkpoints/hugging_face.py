@@ -103,6 +103,7 @@ def _shards(folder: Path) -> list[Path]:
     missing = sorted(set(weight_map) - held)
     if missing:
         raise UserError(
-            f"{index}: lists tensor {missing[0]!r}, which no shard holds; download the shards again."
+            f"{index}: lists tensor {missing[0]!r}, which no shard holds; download the "
+            "shards again."
         )
     return [folder / name for name in names]

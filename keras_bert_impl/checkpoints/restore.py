@@ -39,8 +39,12 @@ class RestoreReport:
         """The report as a short table, a line a group.
 
         Example:
-            >>> report = RestoreReport("bert", ("layer_0/output/bias", "layer_0/output/kernel"),
-            ...                        ("classifier/dense/bias",), (("global_step", "training state"),))
+            >>> report = RestoreReport(
+            ...     location="bert",
+            ...     loaded=("layer_0/output/bias", "layer_0/output/kernel"),
+            ...     new=("classifier/dense/bias",),
+            ...     ignored=(("global_step", "training state"),),
+            ... )
             >>> print(report.table())
             restored from bert
               loaded             2  layer_0 (2)

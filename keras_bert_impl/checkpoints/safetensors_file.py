@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import ml_dtypes
 import numpy as np
@@ -86,10 +86,10 @@ def read_tensor(path: str | os.PathLike[str], entry: TensorEntry) -> np.ndarray:
     """Reads one tensor that `read_header` described; no other byte of the file is touched."""
     with open_input(path) as file:
         file.seek(entry.start)
-        numbers = np.empty(entry.shape, _DTYPES[entry.dtype])
-        if file.readinto(memoryview(numbers.reshape(-1).view(np.uint8))) != entry.size:
-            raise _broken(path, "it became shorter while it was read")
-    return numbers
+        content = file.read(entry.size)
+    if len(content) != entry.size:
+        raise _broken(path, "it became shorter while it was read")
+    return np.frombuffer(content, _DTYPES[entry.dtype]).reshape(entry.shape)
 
 
 def write_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]) -> None:
@@ -124,7 +124,7 @@ def write_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, np.nda
     with open_whole(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in names:
-            file.write(memoryview(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8)))
+            file.write(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8).data)
 
 
 def _parse(path: str | os.PathLike[str], text: bytes) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _check_entry(path: str | os.PathLike[str], name: str, entry: Any, start: int
     return TensorEntry(dtype, tuple(shape), start + offsets[0], size)
 
 
-def _whole_numbers(values: Any) -> bool:
+def _whole_numbers(values: Any) -> TypeGuard[list[int]]:
     return isinstance(values, list) and all(
         isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
         for value in values

@@ -43,7 +43,7 @@ class Dense(keras.layers.Layer):
         self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
 
     def call(self, inputs: Any) -> Any:
-        """[..., in] -> [..., units]"""
+        """Maps [..., in] to [..., units]."""
         return kernels.current().dense_activated(inputs, self.kernel, self.bias, self.activation)
 
     def compute_output_shape(self, input_shape: Any) -> Any:

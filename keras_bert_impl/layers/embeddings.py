@@ -39,8 +39,9 @@ class BertEmbeddings(ConfiguredLayer):
             config.hidden_dropout_prob, streams.EMBEDDINGS, name="dropout", dtype=self.dtype_policy
         )
 
-    def build(self, input_ids_shape: Any, segment_ids_shape: Any = None) -> None:
+    def build(self, input_ids_shape: Any) -> None:
         """Makes the three tables, [entries, hidden] each."""
+        del input_ids_shape  # no table depends on it
         config = self.config
         self.token_table = self._table("token_embeddings", config.vocab_size)
         self.segment_table = self._table("segment_embeddings", config.type_vocab_size)
@@ -67,7 +68,7 @@ class BertEmbeddings(ConfiguredLayer):
         total = ops.add(total, ops.matmul(segments, ops.convert_to_tensor(self.segment_table)))
         return self.dropout(self.layer_norm(total), training=training)
 
-    def compute_output_shape(self, input_ids_shape: Any, segment_ids_shape: Any = None) -> Any:
+    def compute_output_shape(self, input_ids_shape: Any) -> Any:
         """[batch, length] becomes [batch, length, hidden]."""
         return (*input_ids_shape, self.config.hidden_size)
 

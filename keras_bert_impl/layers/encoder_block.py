@@ -42,7 +42,7 @@ class EncoderBlock(ConfiguredLayer):
         self.output_dropout = self._dropout("output", streams.feed_forward(block))
         self.output_layer_norm = self._layer_norm("output")
 
-    def build(self, hidden_shape: Any, mask_shape: Any = None) -> None:
+    def build(self, hidden_shape: Any) -> None:
         """Makes the weights of the parts."""
         wide = (*hidden_shape[:-1], self.config.intermediate_size)
         for part in (
@@ -74,7 +74,7 @@ class EncoderBlock(ConfiguredLayer):
         narrow = self.output_dense(wide)
         return self._add(narrow, hidden, self.output_dropout, self.output_layer_norm, training)
 
-    def compute_output_shape(self, hidden_shape: Any, mask_shape: Any = None) -> Any:
+    def compute_output_shape(self, hidden_shape: Any) -> Any:
         """The shape of `hidden` does not change."""
         return hidden_shape
 

@@ -32,7 +32,7 @@ class PlainKernels:
         return activate(self.dense(inputs, kernel, bias), activation)
 
     def decode(self, hidden: Any, table: Any) -> Any:
-        """Scores of the vocabulary; [..., hidden] x [vocabulary, hidden] -> float32 [..., vocabulary]."""
+        """Scores every piece in float32: [..., hidden] x [pieces, hidden] -> [..., pieces]."""
         return ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
 
     def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:

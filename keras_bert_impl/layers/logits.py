@@ -40,12 +40,13 @@ class Logits(ConfiguredLayer):
         self.projection.build(inputs_shape)
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
-        """[..., in] -> float32 [..., units]"""
+        """Maps [..., in] to float32 [..., units]."""
         inputs = self.dropout(inputs, training=training)
         return ops.cast(self.projection(inputs), "float32")
 
     def compute_output_spec(self, inputs: Any, training: bool | None = None) -> keras.KerasTensor:
-        """float32 [..., units]"""
+        """The scores: float32 [..., units]."""
+        del training  # changes no shape
         return keras.KerasTensor((*inputs.shape[:-1], self.units), dtype="float32")
 
     def get_config(self) -> dict[str, Any]:

@@ -34,9 +34,7 @@ class MaskedLmHead(ConfiguredLayer):
             config.layer_norm_eps, name="layer_norm", dtype=self.dtype_policy
         )
 
-    def build(
-        self, sequence_shape: Any, positions_shape: Any = None, table_shape: Any = None
-    ) -> None:
+    def build(self, sequence_shape: Any) -> None:
         """Makes the transform's weights and the pieces' bias [vocabulary]."""
         self.transform.build(sequence_shape)
         self.layer_norm.build(sequence_shape)
@@ -62,7 +60,8 @@ class MaskedLmHead(ConfiguredLayer):
         return ops.add(logits, self.output_bias)
 
     def compute_output_spec(self, sequence: Any, positions: Any, table: Any) -> keras.KerasTensor:
-        """float32 [batch, predictions, vocabulary]"""
+        """The logits: float32 [batch, predictions, vocabulary]."""
+        del sequence, table  # their sizes are known from the configuration
         return keras.KerasTensor((*positions.shape, self.config.vocab_size), dtype="float32")
 
 

@@ -28,7 +28,7 @@ class Pooler(ConfiguredLayer):
         self.projection.build((sequence_shape[0], sequence_shape[2]))
 
     def call(self, sequence: Any) -> Any:
-        """[batch, length, hidden] -> [batch, hidden]"""
+        """Maps [batch, length, hidden] to [batch, hidden]."""
         return self.projection(sequence[:, 0, :])
 
     def compute_output_shape(self, sequence_shape: Any) -> Any:

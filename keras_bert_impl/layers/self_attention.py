@@ -10,7 +10,7 @@ from keras_bert_impl.layers import kernels, streams
 from keras_bert_impl.layers.configured import ConfiguredLayer
 from keras_bert_impl.layers.dropout import Dropout
 
-_MASKED = -10000.0  # what the original adds to the score of a key that must not be seen
+_HIDDEN = 10000.0  # what the original takes from the score of a key that must not be seen
 
 
 def attention_mask(input_mask: Any, causal: bool) -> Any:
@@ -34,7 +34,7 @@ def attention_mask(input_mask: Any, causal: bool) -> Any:
         length = ops.shape(input_mask)[1]
         order = ops.arange(length)
         seen = ops.multiply(seen, ops.cast(order[None, :] <= order[:, None], "float32"))
-    return ops.multiply(ops.subtract(1.0, seen), _MASKED)
+    return ops.multiply(ops.subtract(seen, 1.0), _HIDDEN)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -91,7 +91,7 @@ class SelfAttention(ConfiguredLayer):
             dtype=self.dtype_policy,
         )
 
-    def build(self, hidden_shape: Any, mask_shape: Any = None) -> None:
+    def build(self, hidden_shape: Any) -> None:
         """Makes the kernels [hidden, hidden] and biases [hidden] of query, key and value."""
         for projection in self.projections:
             projection.build(hidden_shape)
@@ -119,7 +119,7 @@ class SelfAttention(ConfiguredLayer):
             self.dropout.threshold,
         )
 
-    def compute_output_shape(self, hidden_shape: Any, mask_shape: Any = None) -> Any:
+    def compute_output_shape(self, hidden_shape: Any) -> Any:
         """The shape of `hidden` does not change."""
         return hidden_shape
 
