@@ -1,0 +1,181 @@
+"""Checkpoints of a run: written beside the training, whole or not at all, newest good one first."""
+
+import json
+import re
+import shutil
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import whole_folder
+
+State = Mapping[str, Sequence[Any]]
+
+_NAME = re.compile(r"^step-(\d+)$")
+_DESCRIPTION = "checkpoint.json"
+_UNREADABLE = (
+    tf.errors.DataLossError,
+    tf.errors.NotFoundError,
+    tf.errors.OutOfRangeError,
+    tf.errors.InvalidArgumentError,
+    AssertionError,
+    OSError,
+    ValueError,
+    KeyError,
+)
+
+
+def write_checkpoint(folder: Path, state: State, description: Mapping[str, Any]) -> None:
+    """Writes one checkpoint: a `tf.train.Checkpoint` and, last, its description.
+
+    Args:
+        folder: appears only when everything is in it.
+        state: lists of `tf.Variable`s by name.
+        description: JSON-able facts, among them `step`.
+    """
+    with whole_folder(folder) as aside:
+        tf.train.Checkpoint(**{name: list(values) for name, values in state.items()}).write(
+            str(aside / "state")
+        )
+        (aside / _DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n")
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """Reads what a checkpoint says about itself: `step` and the settings it was made with."""
+    return json.loads((folder / _DESCRIPTION).read_text())
+
+
+class Checkpoints:
+    """Saves and restores the variables of a run.
+
+    Saving copies the variables (a pause of one copy in memory) and writes the copy in a thread
+    while training goes on. Each checkpoint is a folder `step-N` that appears when it is complete.
+
+    Args:
+        folder: where the checkpoints are.
+        state: the run's variables, lists by name; distributed variables are kept once.
+        keep: how many of the newest stay.
+        writes: False for workers that only read.
+    """
+
+    def __init__(self, folder: Path, state: State, keep: int, writes: bool = True) -> None:
+        self._folder, self._state, self._keep, self._writes = folder, state, keep, writes
+        self._copy: dict[str, list[Any]] = {}
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+
+    def steps(self) -> list[int]:
+        """The steps of all complete checkpoints, the newest first."""
+        if not self._folder.is_dir():
+            return []
+        found = (_NAME.match(child.name) for child in self._folder.iterdir())
+        return sorted((int(match.group(1)) for match in found if match), reverse=True)
+
+    def path(self, step: int) -> Path:
+        """The folder of the checkpoint at `step`."""
+        return self._folder / f"step-{step:08d}"
+
+    def save(self, step: int, settings: Mapping[str, Any]) -> None:
+        """Copies the variables now and writes them in the background.
+
+        Raises:
+            UserError: an earlier checkpoint could not be written.
+        """
+        self.wait()
+        if not self._writes or step in self.steps()[:1]:
+            return
+        self._copy_state()
+        description = {"step": step, "settings": dict(settings)}
+        self._thread = threading.Thread(
+            target=self._write, args=(self.path(step), description), name="checkpoint writer"
+        )
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Returns when no checkpoint is being written.
+
+        Raises:
+            UserError: it could not be written.
+        """
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            if isinstance(failure, tf.errors.OpError):
+                raise UserError(
+                    f"{self._folder}: the checkpoint cannot be written "
+                    f"({failure.message.splitlines()[0]}); free some space."
+                ) from failure
+            raise failure
+
+    def restore_newest(self, report: Callable[[str], None]) -> dict[str, Any] | None:
+        """Restores the newest checkpoint that can be read.
+
+        Args:
+            report: is told of each checkpoint that cannot be read.
+
+        Returns:
+            Its description, or None where there is no checkpoint.
+
+        Raises:
+            UserError: there are checkpoints, but none can be read.
+        """
+        steps = self.steps()
+        for step in steps:
+            try:
+                return self.restore(self.path(step))
+            except _UNREADABLE as error:
+                reason = str(error).strip().splitlines() or [type(error).__name__]
+                report(
+                    f"{self.path(step)}: this checkpoint cannot be read ({reason[0]}); "
+                    "the one before is used."
+                )
+        if steps:
+            raise UserError(
+                f"{self._folder}: none of the {len(steps)} checkpoints can be read; delete the "
+                "folder to start again, or name another --output_dir."
+            )
+        return None
+
+    def restore(self, folder: Path) -> dict[str, Any]:
+        """Restores one checkpoint; the run's variables are touched only when all of it is read."""
+        description = read_description(folder)
+        copy = self._empty_copy()
+        tf.train.Checkpoint(**copy).read(str(folder / "state")).assert_consumed()
+        for name, variables in self._state.items():
+            for variable, value in zip(variables, copy[name], strict=True):
+                variable.assign(value)
+        return description
+
+    def _write(self, folder: Path, description: Mapping[str, Any]) -> None:
+        try:
+            write_checkpoint(folder, self._copy, description)
+            for step in self.steps()[self._keep :]:
+                shutil.rmtree(self.path(step))
+        except (tf.errors.OpError, OSError, UserError) as error:
+            self._failure = error
+
+    def _copy_state(self) -> None:
+        if not self._copy:
+            self._copy = self._empty_copy()
+        for name, variables in self._state.items():
+            for variable, copy in zip(variables, self._copy[name], strict=True):
+                copy.assign(_local(variable))
+
+    def _empty_copy(self) -> dict[str, list[Any]]:
+        with tf.device("/cpu:0"):
+            return {
+                name: [tf.Variable(tf.zeros(value.shape, value.dtype)) for value in variables]
+                for name, variables in self._state.items()
+            }
+
+
+def _local(variable: Any) -> Any:
+    """This process's copy of a variable; all replicas hold the same."""
+    values = getattr(variable, "values", None)
+    return values[0] if isinstance(values, tuple) else variable

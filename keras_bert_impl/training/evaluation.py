@@ -1,0 +1,100 @@
+"""Measuring a model on a finite set."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
+from keras_bert_impl.training.objective import ENCODER_INPUTS, Objective
+from keras_bert_impl.training.split import distribute, split_batch
+
+
+def evaluate(
+    model: Any, objective: Objective, source: EvaluationSource, strategy: Any = None
+) -> dict[str, float]:
+    """Measures the loss and the objective's metrics over the whole set.
+
+    The set is read twice: first to count what the sums are divided by, then to add them up. So the
+    figures are exact means over the set, not means of batches' means.
+
+    Args:
+        model: a Keras model; with a strategy, built in its scope.
+        objective: measures; see `Objective`.
+        source: the set; its padding rows count nowhere.
+        strategy: shares each batch over its replicas; one device by default.
+
+    Returns:
+        `loss` and the objective's metrics.
+    """
+    strategy = strategy or tf.distribute.get_strategy()
+    counts: dict[str, Any] = {}
+    for batch in source.batches():
+        for name, count in objective.normalizers(batch).items():
+            counts[name] = counts.get(name, np.float64(0)) + count
+    normalizers = {name: tf.constant(count, tf.float32) for name, count in counts.items()}
+
+    def part(rows: Mapping[str, Any]) -> dict[str, Any]:
+        inputs = {name: rows[name] for name in objective.input_names}
+        loss, metrics = objective.loss(model(inputs, training=False), rows, normalizers)
+        return {"loss": loss, **metrics}
+
+    @tf.function
+    def measure(rows: Any) -> dict[str, Any]:
+        values = strategy.run(part, args=(rows,))
+        return {
+            name: strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
+            for name, value in values.items()
+        }
+
+    totals: dict[str, float] = {}
+    for batch in source.batches():
+        for name, value in measure(_shared(strategy, batch)).items():
+            totals[name] = totals.get(name, 0.0) + float(value)
+    return totals
+
+
+def predict(
+    model: Any,
+    source: EvaluationSource,
+    input_names: tuple[str, ...] = ENCODER_INPUTS,
+    strategy: Any = None,
+) -> dict[str, np.ndarray]:
+    """Runs the model over the whole set.
+
+    Args:
+        model: a Keras model that gives a dict of tensors [batch, ...].
+        source: the set.
+        input_names: the features the model reads.
+        strategy: shares each batch over its replicas; one device by default.
+
+    Returns:
+        The model's outputs for the real rows only, [examples, ...] by name.
+    """
+    strategy = strategy or tf.distribute.get_strategy()
+
+    def part(rows: Mapping[str, Any]) -> Any:
+        return model({name: rows[name] for name in input_names}, training=False)
+
+    @tf.function
+    def outputs(rows: Any) -> dict[str, Any]:
+        values = strategy.run(part, args=(rows,))
+        return {name: strategy.gather(value, axis=0) for name, value in values.items()}
+
+    collected: dict[str, list[np.ndarray]] = {}
+    for batch in source.batches():
+        real = _real_rows(batch)
+        for name, value in outputs(_shared(strategy, batch)).items():
+            collected.setdefault(name, []).append(value.numpy()[: len(real)][real])
+    return {name: np.concatenate(parts) for name, parts in collected.items()}
+
+
+def _shared(strategy: Any, batch: Mapping[str, np.ndarray]) -> Any:
+    parts = split_batch(batch, strategy.num_replicas_in_sync, 1)
+    return distribute(strategy, {name: array[:, 0] for name, array in parts.items()})
+
+
+def _real_rows(batch: Mapping[str, np.ndarray]) -> np.ndarray:
+    rows = len(next(iter(batch.values())))
+    return np.asarray(batch.get(EXAMPLE_WEIGHTS, np.ones(rows))) > 0

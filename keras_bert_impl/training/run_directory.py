@@ -1,0 +1,98 @@
+"""The names of everything that a run leaves behind."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+from keras_bert_impl.files import make_folder, open_whole
+
+
+@dataclasses.dataclass(frozen=True)
+class RunDirectory:
+    """One training run's folder.
+
+    `flags.cfg` repeats the run, `metrics.jsonl` and TensorBoard's `events/` watch it,
+    `checkpoints/` resumes it; at the end come `model/`, `eval_results.txt` and
+    `learning_curve.png`.
+
+    Args:
+        path: the folder; made by `open`.
+
+    Example:
+        >>> str(RunDirectory(Path("run")).metrics)
+        'run/metrics.jsonl'
+    """
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> "RunDirectory":
+        """Makes the folder where it is missing.
+
+        Raises:
+            UserError: it cannot be written to.
+        """
+        return cls(make_folder(path))
+
+    @property
+    def flags(self) -> Path:
+        """The flag file that repeats the run."""
+        return self.path / "flags.cfg"
+
+    @property
+    def metrics(self) -> Path:
+        """One JSON object a logged step."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def evaluations(self) -> Path:
+        """One JSON object a held-out evaluation."""
+        return self.path / "evaluations.jsonl"
+
+    @property
+    def events(self) -> Path:
+        """TensorBoard's folder."""
+        return self.path / "events"
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of checkpoints."""
+        return self.path / "checkpoints"
+
+    @property
+    def best_checkpoint(self) -> Path:
+        """The checkpoint with the smallest held-out loss."""
+        return self.path / "best_checkpoint"
+
+    @property
+    def model(self) -> Path:
+        """The model directory; it exists when training is complete."""
+        return self.path / "model"
+
+    @property
+    def eval_results(self) -> Path:
+        """The last evaluation, `name = value` a line."""
+        return self.path / "eval_results.txt"
+
+    @property
+    def learning_curve(self) -> Path:
+        """The picture of the losses."""
+        return self.path / "learning_curve.png"
+
+    def write_flags(self, flags: str) -> None:
+        """Keeps the flags of the present command."""
+        with open_whole(self.flags) as file:
+            file.write(flags)
+
+    def write_eval_results(self, results: dict[str, float]) -> None:
+        r"""Writes `eval_results.txt`: sorted names, as the original does.
+
+        Example:
+            >>> import tempfile
+            >>> run = RunDirectory.open(tempfile.mkdtemp())
+            >>> run.write_eval_results({"loss": 0.5, "global_step": 7})
+            >>> run.eval_results.read_text()
+            'global_step = 7\nloss = 0.5\n'
+        """
+        with open_whole(self.eval_results) as file:
+            file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))

@@ -1,0 +1,36 @@
+"""The variables of a run: everything that a checkpoint must keep besides the step."""
+
+from typing import Any
+
+from keras_bert_impl.optimizers.factory import make_optimizer
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.loss_scale import LossScale
+from keras_bert_impl.training.strategy import Devices
+
+
+class TrainingState:
+    """A model's weights, its optimizer's moments and the loss scale.
+
+    There is no random state: dropout and the order of the data are functions of (seed, step).
+
+    Args:
+        model: a Keras model, built in the strategy's scope.
+        config: names the optimizer and the precision.
+        devices: the strategy.
+    """
+
+    def __init__(self, model: Any, config: TrainingConfig, devices: Devices) -> None:
+        self.model = model
+        with devices.strategy.scope():
+            self.optimizer = make_optimizer(config)
+            self.optimizer.build(model.trainable_variables)
+            self.loss_scale = LossScale(dynamic=config.precision == "float16")
+
+    def variables(self) -> dict[str, list[Any]]:
+        """The `tf.Variable`s by group, in an order that follows from the model alone."""
+        return {
+            "weights": [weight.value for weight in self.model.weights],
+            "adam_m": [moment.value for moment in self.optimizer.first_moments],
+            "adam_v": [moment.value for moment in self.optimizer.second_moments],
+            "loss_scale": self.loss_scale.variables,
+        }

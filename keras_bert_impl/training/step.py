@@ -1,0 +1,180 @@
+"""One optimizer step, the same mathematics however the batch is cut."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.layers.random_address import random_address
+from keras_bert_impl.training.batches import Batch
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.loss_scale import LossScale
+from keras_bert_impl.training.objective import Objective
+from keras_bert_impl.training.split import distribute, split_batch, stack_batches
+from keras_bert_impl.training.strategy import Devices
+
+
+class TrainingStep:
+    """Forward, backward, sum over replicas and micro-batches, one clip, one update.
+
+    Every part's loss is already divided by what the whole batch counts, so gradients only add up.
+    They are clipped by the global norm *after* the sum, and each replica applies the same update.
+
+    Args:
+        model: a Keras model, built under the strategy's scope.
+        objective: what to minimise.
+        optimizer: has `update_step(gradient, variable, learning_rate)`; built under the scope.
+        loss_scale: multiplies the loss in float16; see `LossScale`.
+        devices: where to compute.
+        config: micro-batches, clip norm, seed.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        objective: Objective,
+        optimizer: Any,
+        loss_scale: LossScale,
+        devices: Devices,
+        config: TrainingConfig,
+    ) -> None:
+        self._model, self._objective = model, objective
+        self._optimizer, self._loss_scale = optimizer, loss_scale
+        self._devices, self._config = devices, config
+        self._variables = [variable.value for variable in model.trainable_variables]
+        self._metric_names: list[str] = []
+        self._part = tf.function(self._part_gradients, jit_compile=devices.use_xla or None)
+        self._one = tf.function(self._one_step)
+        self._many = tf.function(self._many_steps)
+
+    def run(self, features: Any, numbers: Mapping[str, Any]) -> list[Any]:
+        """Takes the steps that `prepare` made ready, all in one compiled call.
+
+        Returns:
+            For each step a float32 vector, perhaps still being computed; `metrics` reads it.
+        """
+        count = len(numbers["step"])
+        if count == 1:
+            return [self._one(features, numbers)]
+        return tf.unstack(self._many(features, numbers), num=count)
+
+    def metrics(self, row: Any) -> dict[str, float]:
+        """Gives a step's figures their names; waits until they are computed.
+
+        Returns:
+            `loss`, what the objective measures, `gradient_norm` (before clipping), `loss_scale` and
+            `skipped_steps`.
+        """
+        return dict(zip(self._metric_names, map(float, row.numpy()), strict=True))
+
+    def prepare(
+        self, batches: Sequence[Batch], first_step: int, learning_rates: Sequence[float]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Cuts the batches, hands each replica its part and counts what losses are divided by."""
+        replicas, micro_batches = self._devices.replicas, self._config.accumulation_steps
+        parts = stack_batches([split_batch(batch, replicas, micro_batches) for batch in batches])
+        numbers = stack_batches([self._objective.normalizers(batch) for batch in batches])
+        numbers["step"] = np.arange(first_step, first_step + len(batches), dtype=np.int64)
+        numbers["learning_rate"] = np.asarray(learning_rates, np.float32)
+        # [steps, replicas, micro-batches, rows] -> a replica gets [steps, micro-batches, rows]
+        features = distribute(self._devices.strategy, parts, axis=1)
+        return features, {name: tf.constant(array) for name, array in numbers.items()}
+
+    def _many_steps(self, features: Any, numbers: Mapping[str, Any]) -> Any:
+        count = next(iter(numbers.values())).shape[0]
+        rows = tf.TensorArray(tf.float32, size=count)
+        for place in tf.range(count):
+            rows = rows.write(place, self._at(features, numbers, place))
+        return rows.stack()  # [steps, metrics]
+
+    def _one_step(self, features: Any, numbers: Mapping[str, Any]) -> Any:
+        return self._at(features, numbers, 0)
+
+    def _at(self, features: Any, numbers: Mapping[str, Any], place: Any) -> Any:
+        numbers = {name: values[place] for name, values in numbers.items()}
+        values = self._devices.strategy.run(self._replica_step, args=(features, numbers, place))
+        return self._devices.strategy.experimental_local_results(values)[0]
+
+    def _replica_step(self, features: Any, numbers: Mapping[str, Any], place: Any) -> Any:
+        """What a replica does in one step; gives the metrics, the same on every replica."""
+        context = tf.distribute.get_replica_context()
+        features = {name: values[place] for name, values in features.items()}
+        gradients, metrics = self._replica_gradients(
+            features, numbers, context.replica_id_in_sync_group
+        )
+        *gradients, metrics = context.all_reduce(tf.distribute.ReduceOp.SUM, [*gradients, metrics])
+        gradients = self._loss_scale.unscale(gradients)
+        norm = tf.linalg.global_norm(gradients)
+        gradients = [gradient * self._clip_factor(norm) for gradient in gradients]
+        tf.__internal__.distribute.interim.maybe_merge_call(
+            self._update, self._devices.strategy, gradients, norm, numbers
+        )
+        return tf.concat([metrics, [norm], self._loss_scale.report()], axis=0)
+
+    def _replica_gradients(self, features: Any, numbers: Any, replica: Any) -> tuple[list, Any]:
+        """Adds up gradients and metrics over this replica's micro-batches."""
+        seed = tf.constant(self._config.seed, tf.int64)
+        replica = tf.cast(replica, tf.int64)
+
+        def part(index: Any) -> tuple[list[Any], Any]:
+            address = tf.stack([seed, numbers["step"], replica, tf.cast(index, tf.int64)])
+            rows = {name: values[index] for name, values in features.items()}
+            return self._part(rows, numbers, address, self._loss_scale.value())
+
+        total = part(tf.constant(0))
+        count = self._config.accumulation_steps
+        if count == 1:
+            return total
+        _, *total = tf.while_loop(
+            lambda index, *_: index < count,
+            lambda index, *sums: (
+                index + 1,
+                *tf.nest.map_structure(tf.add, tuple(sums), part(index)),
+            ),
+            (tf.constant(1), *total),
+            parallel_iterations=1,
+        )
+        return tuple(total)
+
+    def _part_gradients(self, rows: Any, numbers: Any, address: Any, scale: Any) -> tuple:
+        """One micro-batch: gradients of the scaled loss, and the metrics as one vector."""
+        with random_address(address), tf.GradientTape() as tape:
+            inputs = {name: rows[name] for name in self._objective.input_names}
+            outputs = self._model(inputs, training=True)
+            loss, metrics = self._objective.loss(outputs, rows, numbers)
+            scaled = loss * scale
+            gradients = tape.gradient(scaled, self._variables)
+        metrics = {"loss": loss, **metrics}
+        self._metric_names = [*metrics, "gradient_norm", *LossScale.REPORT]
+        # A variable that the loss does not reach keeps its weight: no gradient, no decay.
+        self._reached = [place for place, gradient in enumerate(gradients) if gradient is not None]
+        dense = [tf.convert_to_tensor(gradients[place]) for place in self._reached]
+        return dense, tf.stack([tf.cast(value, tf.float32) for value in metrics.values()])
+
+    def _clip_factor(self, norm: Any) -> Any:
+        limit = tf.constant(self._config.clip_norm, tf.float32)
+        return limit / tf.maximum(norm, limit)
+
+    def _update(self, strategy: Any, gradients: Sequence[Any], norm: Any, numbers: Any) -> None:
+        """Applies the update to every replica's copy, unless float16 overflowed."""
+        if strategy.num_replicas_in_sync > 1 and not isinstance(norm, tf.Tensor):
+            norm = strategy.experimental_local_results(norm)[0]
+        # With another precision the loop stops at a value that is not finite: no branch needed.
+        if not self._loss_scale.dynamic:
+            self._apply(strategy, gradients, numbers)
+            return
+        finite = tf.math.is_finite(norm)
+        tf.cond(finite, lambda: self._apply(strategy, gradients, numbers), tf.no_op)
+        self._loss_scale.update(finite)
+
+    def _apply(self, strategy: Any, gradients: Sequence[Any], numbers: Any) -> Any:
+        self._optimizer.iterations.assign(tf.cast(numbers["step"], tf.int32))
+        for place, gradient in zip(self._reached, gradients, strict=True):
+            strategy.extended.update(
+                self._variables[place],
+                lambda variable, value, rate: self._optimizer.update_step(value, variable, rate),
+                args=(gradient, numbers["learning_rate"]),
+                group=False,
+            )
+        return tf.no_op()

@@ -1,0 +1,102 @@
+"""Which devices a run computes on."""
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.config import TrainingConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Devices:
+    """What the rest of the trainer needs to know of the machine.
+
+    Attributes:
+        strategy: the `tf.distribute` strategy; models are built in its scope.
+        use_xla: whether the per-replica step is compiled by XLA.
+        is_chief: whether this process writes files (the first of several workers).
+        workers: how many processes train together.
+    """
+
+    strategy: Any
+    use_xla: bool
+    is_chief: bool = True
+    workers: int = 1
+
+    @property
+    def replicas(self) -> int:
+        """Over how many devices a batch is split."""
+        return int(self.strategy.num_replicas_in_sync)
+
+    def describe(self) -> str:
+        """One line for the log.
+
+        Example:
+            >>> Devices(tf.distribute.OneDeviceStrategy("/cpu:0"), use_xla=False).describe()
+            'OneDeviceStrategy, 1 replica of 1 worker, XLA off'
+        """
+        replicas = f"{self.replicas} replica{'s' if self.replicas > 1 else ''}"
+        workers = f"{self.workers} worker{'s' if self.workers > 1 else ''}"
+        xla = "on" if self.use_xla else "off"
+        return f"{type(self.strategy).__name__}, {replicas} of {workers}, XLA {xla}"
+
+
+def make_devices(config: TrainingConfig) -> Devices:
+    """Makes the strategy that `config` names; call it before TensorFlow touches any device.
+
+    Raises:
+        UserError: the devices are not there, or TensorFlow has already started with others.
+    """
+    _split_cpu(config.num_logical_devices)
+    if config.distribution_strategy == "tpu":
+        return _tpu(config)
+    kind = "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
+    # On CPU, XLA is slower than oneDNN for an encoder (measured): the default is for accelerators.
+    use_xla = kind == "GPU" if config.use_xla is None else config.use_xla
+    if config.distribution_strategy == "one_device":
+        return Devices(tf.distribute.OneDeviceStrategy(f"/{kind.lower()}:0"), use_xla)
+    names = [f"/{kind.lower()}:{n}" for n in range(len(tf.config.list_logical_devices(kind)))]
+    if config.distribution_strategy == "mirrored":
+        return Devices(tf.distribute.MirroredStrategy(names), use_xla)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    resolver = strategy.cluster_resolver
+    workers = len(resolver.cluster_spec().as_dict().get("worker", [])) or 1
+    chief = resolver.task_id in (None, 0)
+    return Devices(strategy, use_xla, is_chief=chief, workers=workers)
+
+
+def _split_cpu(count: int) -> None:
+    if count == 1:
+        return
+    (cpu, *_) = tf.config.list_physical_devices("CPU")
+    if tf.config.list_physical_devices("GPU"):
+        tf.config.set_visible_devices([], "GPU")  # who splits the CPU wants to try the CPU
+    try:
+        tf.config.set_logical_device_configuration(
+            cpu, [tf.config.LogicalDeviceConfiguration()] * count
+        )
+    except RuntimeError as error:
+        if len(tf.config.list_logical_devices("CPU")) != count:
+            raise UserError(
+                f"--num_logical_devices={count} comes too late: TensorFlow has already started "
+                "with another number of CPU devices; start a new process."
+            ) from error
+
+
+def _tpu(config: TrainingConfig) -> Devices:
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
+            tpu=config.tpu_name, zone=config.tpu_zone, project=config.gcp_project
+        )
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+    except (ValueError, tf.errors.OpError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(
+            f"--tpu_name={config.tpu_name}: no TPU answers ({reason}); check the name, zone and "
+            "project, or choose another --distribution_strategy."
+        ) from error
+    # On a TPU everything in `strategy.run` is compiled anyway.
+    return Devices(tf.distribute.TPUStrategy(resolver), use_xla=False)
