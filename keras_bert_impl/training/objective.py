@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch
 
-ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
+ENCODER_INPUTS: tuple[str, ...] = ("input_ids", "input_mask", "segment_ids")
 """The features every BERT model reads: int32 [batch, length]."""
 
 
