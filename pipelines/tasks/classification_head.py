@@ -71,7 +71,6 @@ class ClassificationHead:
         names = {
             "id2label": {str(i): name for i, name in enumerate(self.names)},
             "label2id": {name: i for i, name in enumerate(self.names)},
-            "problem_type": "single_label_classification",
         }
         return config.replace(extra={**config.extra, **names})
 

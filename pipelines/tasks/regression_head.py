@@ -69,7 +69,6 @@ class RegressionHead:
         names = {
             "id2label": {"0": "score"},
             "label2id": {"score": 0},
-            "problem_type": "regression",
         }
         return config.replace(extra={**config.extra, **names})
 

@@ -42,18 +42,27 @@ class Task(Protocol):
     The job reads `examples`, turns them into `features`, trains what `build_model` gives with
     `objective`, hands the model's outputs to `score`, and lets `write_predictions` write them.
     It knows nothing else of the task.
-
-    Attributes:
-        name: what `--task_name` calls it.
-        train_split: the split to train on; a split is named like its file.
-        evaluation_splits: the labelled splits that `--do_eval` scores.
-        test_splits: the splits that `--do_predict` answers.
     """
 
-    name: str
-    train_split: str
-    evaluation_splits: tuple[str, ...]
-    test_splits: tuple[str, ...]
+    @property
+    def name(self) -> str:
+        """What `--task_name` calls it."""
+        ...
+
+    @property
+    def train_split(self) -> str:
+        """The split to train on; a split is named like its file."""
+        ...
+
+    @property
+    def evaluation_splits(self) -> tuple[str, ...]:
+        """The labelled splits that `--do_eval` scores, the main one first."""
+        ...
+
+    @property
+    def test_splits(self) -> tuple[str, ...]:
+        """The splits that `--do_predict` answers, the main one first."""
+        ...
 
     def examples(self, data_dir: Path, split: str) -> list[Example]:
         """Reads a split.

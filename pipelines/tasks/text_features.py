@@ -43,7 +43,9 @@ def text_features(
         for row in range(len(block)):
             ids_a = first.ids[first.offsets[row] : first.offsets[row + 1]]
             ids_b = second.ids[second.offsets[row] : second.offsets[row + 1]]
-            packed = pack_pair(ids_a, ids_b if len(ids_b) else None, max_seq_length)
+            packed = pack_pair(
+                ids_a, ids_b if len(ids_b) else None, max_seq_length, tokenizer.vocabulary
+            )
             for array, values in zip(features.values(), packed, strict=True):
                 array[start + row] = values
         progress.advance(len(block))

@@ -1,0 +1,90 @@
+"""Texts with [MASK] in them as a model's inputs, inside a TensorFlow graph."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_bert_impl.tokenization.vocabulary import MASK, Vocabulary
+
+
+class MaskedInputs(NamedTuple):
+    """What the model reads for a batch of texts, and where its answers belong.
+
+    Attributes:
+        input_ids: int32 [batch, length].
+        input_mask: int32 [batch, length], 1 for a piece and 0 for padding.
+        segment_ids: int32 [batch, length], zeros.
+        masked_lm_positions: int32 [batch, masks]: where each [MASK] stands; padded with 0.
+        mask_counts: int32 [batch]: how many of a text's places are real.
+        pieces_left_out: int32 [batch]: pieces of a long text that the model does not see.
+    """
+
+    input_ids: tf.Tensor
+    input_mask: tf.Tensor
+    segment_ids: tf.Tensor
+    masked_lm_positions: tf.Tensor
+    mask_counts: tf.Tensor
+    pieces_left_out: tf.Tensor
+
+
+class MaskedTextPacker:
+    """Cuts texts at [MASK], tokenizes what is between and packs `[CLS] text [SEP]`.
+
+    A text with more pieces than there is room for keeps the stretch around its first [MASK].
+
+    Args:
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
+        vocabulary: knows the ids of the special pieces.
+        max_length: the most positions the model has.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
+        vocabulary: Vocabulary,
+        max_length: int,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._vocabulary = vocabulary
+        self._room = max_length - 2  # for [CLS] and [SEP]
+
+    def __call__(self, texts: tf.Tensor) -> MaskedInputs:
+        """Packs a batch of texts, strings [batch]."""
+        vocabulary, rows = self._vocabulary, tf.shape(texts)[0]
+        pieces = self._pieces(texts)
+        kept = self._around_first_mask(pieces)
+        ids = tf.concat(
+            [tf.fill([rows, 1], vocabulary.cls_id), kept, tf.fill([rows, 1], vocabulary.sep_id)],
+            axis=1,
+        )
+        places = tf.ragged.range(tf.cast(ids.row_lengths(), tf.int32))  # [batch, (length)]
+        positions = tf.ragged.boolean_mask(places, ids == vocabulary.mask_id)
+        input_ids = ids.to_tensor(vocabulary.pad_id)
+        return MaskedInputs(
+            input_ids=input_ids,
+            input_mask=tf.ones_like(ids).to_tensor(0),
+            segment_ids=tf.zeros_like(input_ids),
+            masked_lm_positions=positions.to_tensor(0),
+            mask_counts=tf.cast(positions.row_lengths(), tf.int32),
+            pieces_left_out=tf.cast(pieces.row_lengths() - kept.row_lengths(), tf.int32),
+        )
+
+    def _pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Ids of each text with that of [MASK] where it stands, ragged [batch, (pieces)]."""
+        parts = tf.strings.split(texts, MASK)  # [batch, (parts)]
+        ids = self._tokenizer(parts.flat_values)  # [all parts, (pieces)]
+        mask = tf.fill([ids.nrows(), 1], tf.constant(self._vocabulary.mask_id, ids.dtype))
+        followed = parts.with_flat_values(tf.concat([ids, mask], axis=1))
+        return followed.merge_dims(1, 2)[:, :-1]  # no [MASK] follows the last part
+
+    def _around_first_mask(self, pieces: tf.RaggedTensor) -> tf.RaggedTensor:
+        """At most `_room` pieces of each text, the first [MASK] in their middle."""
+        lengths = tf.cast(pieces.row_lengths(), tf.int32)
+        places = tf.ragged.range(lengths)
+        masks = tf.ragged.boolean_mask(places, pieces == self._vocabulary.mask_id)
+        first = tf.minimum(tf.reduce_min(masks, axis=1), lengths)  # of no mask: the length
+        last_start = tf.maximum(lengths - self._room, 0)
+        starts = tf.clip_by_value(first - self._room // 2, 0, last_start)
+        ends = tf.minimum(starts + self._room, lengths)
+        return tf.gather(pieces, tf.ragged.range(starts, ends), batch_dims=1)

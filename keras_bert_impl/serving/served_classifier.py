@@ -1,0 +1,62 @@
+"""A fine-tuned classifier or regression as it is served: by ids and by raw text."""
+
+from collections.abc import Callable, Sequence
+
+import keras
+import tensorflow as tf
+
+from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
+from keras_bert_impl.serving.text_inputs import TextPacker
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+
+class ServedClassifier(ServedModel):
+    """The signatures of a `BertClassifier`.
+
+    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length]; `text`: text,
+    strings [batch]; `text_pair`: text_a and text_b, strings [batch]. Each gives, with labels,
+    label (strings [batch]), probabilities [batch, labels] and logits [batch, labels]; of a
+    regression, score [batch].
+
+    Args:
+        model: the fine-tuned model.
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
+        vocabulary: the model's vocabulary.
+        labels: the labels' names in the order of the classes; one name, or none, is a regression.
+        max_length: texts are cut to this many pieces.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
+        vocabulary: Vocabulary,
+        labels: Sequence[str],
+        max_length: int,
+    ) -> None:
+        super().__init__(model, tokenizer)
+        packer = TextPacker(tokenizer, vocabulary, max_length)
+        names = tf.constant(list(labels))
+
+        def answer(logits: tf.Tensor) -> dict[str, tf.Tensor]:
+            if model.num_labels == 1:
+                return {"score": logits[:, 0]}
+            return {
+                "label": tf.gather(names, tf.argmax(logits, axis=-1)),
+                "probabilities": tf.nn.softmax(logits),
+                "logits": logits,
+            }
+
+        def classify(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+            named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
+            return answer(model(named, training=False)["logits"])
+
+        def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
+            return classify(*packer.pack(text))
+
+        def text_pair(text_a: tf.Tensor, text_b: tf.Tensor) -> dict[str, tf.Tensor]:
+            return classify(*packer.pack_pairs(text_a, text_b))
+
+        self.add_signature("serving_default", classify, ids_specs(*ENCODER_INPUTS))
+        self.add_signature("text", text, text_specs("text"))
+        self.add_signature("text_pair", text_pair, text_specs("text_a", "text_b"))

@@ -1,0 +1,73 @@
+"""A pre-trained model as it is served: vectors, masked pieces by ids, masked words in raw text."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_bert_impl.serving.masked_text import MaskedTextPacker
+from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+
+class ServedPretrainer(ServedModel):
+    """The signatures of a `BertPretrainer`.
+
+    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length] →
+    sequence_output [batch, length, hidden], pooled_output [batch, hidden].
+
+    `masked_lm`: these and masked_lm_positions, int32 [batch, masks] → masked_lm_logits
+    [batch, masks, vocabulary], next_sentence_logits [batch, 2].
+
+    `fill_mask_text`: text, strings [batch] → pieces and probabilities [batch, masks, top_k], the
+    best first; mask_counts [batch] (rows with fewer masks are padded with "" and 0);
+    pieces_left_out [batch] (more than 0 where the text was longer than the model's positions).
+
+    Args:
+        model: the pre-trained model.
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
+        vocabulary: the model's vocabulary.
+        top_k: how many pieces `fill_mask_text` gives for a mask.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
+        vocabulary: Vocabulary,
+        top_k: int,
+    ) -> None:
+        super().__init__(model, tokenizer)
+        top_k = min(top_k, len(vocabulary))
+        packer = MaskedTextPacker(tokenizer, vocabulary, model.config.max_position_embeddings)
+        pieces = tf.constant(vocabulary.pieces)
+
+        def encode(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+            return model.encoder(_named(inputs), training=False)
+
+        def masked_lm(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+            return model(_named(inputs), training=False)
+
+        def fill_mask_text(text: tf.Tensor) -> dict[str, tf.Tensor]:
+            packed = packer(text)
+            logits = masked_lm(*packed[:4])["masked_lm_logits"]  # [batch, masks, vocabulary]
+            best = tf.math.top_k(tf.nn.softmax(logits), top_k)  # [batch, masks, top_k]
+            real = tf.sequence_mask(packed.mask_counts, tf.shape(logits)[1])[:, :, tf.newaxis]
+            return {
+                "pieces": tf.where(real, tf.gather(pieces, best.indices), ""),
+                "probabilities": tf.where(real, best.values, 0.0),
+                "mask_counts": packed.mask_counts,
+                "pieces_left_out": packed.pieces_left_out,
+            }
+
+        self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))
+        self.add_signature("masked_lm", masked_lm, ids_specs(*MASKED_LM_INPUTS))
+        self.add_signature("fill_mask_text", fill_mask_text, text_specs("text"))
+
+
+MASKED_LM_INPUTS = (*ENCODER_INPUTS, "masked_lm_positions")
+
+
+def _named(inputs: tuple[tf.Tensor, ...]) -> dict[str, Any]:
+    return dict(zip(MASKED_LM_INPUTS, inputs, strict=False))

@@ -1,0 +1,61 @@
+"""What every served model shares: the inputs' shapes, and a module that holds the weights."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
+Function = Callable[..., dict[str, tf.Tensor]]
+
+
+def ids_specs(*names: str) -> list[tf.TensorSpec]:
+    """Inputs of ids: int32 [batch, length] each, both of any size.
+
+    Example:
+        >>> ids_specs("input_ids")
+        [TensorSpec(shape=(None, None), dtype=tf.int32, name='input_ids')]
+    """
+    return [tf.TensorSpec([None, None], tf.int32, name=name) for name in names]
+
+
+def text_specs(*names: str) -> list[tf.TensorSpec]:
+    """Inputs of texts: UTF-8 strings [batch] each.
+
+    Example:
+        >>> text_specs("text")
+        [TensorSpec(shape=(None,), dtype=tf.string, name='text')]
+    """
+    return [tf.TensorSpec([None], tf.string, name=name) for name in names]
+
+
+class ServedModel(tf.Module):
+    """A model as a SavedModel holds it: its weights and one function a signature.
+
+    A subclass adds its functions by `add_signature`.
+
+    Args:
+        model: a built model; signatures run it without dropout.
+        resources: what else a SavedModel has to keep (a tokenizer's tables).
+    """
+
+    def __init__(self, model: keras.Model, *resources: Any) -> None:
+        super().__init__()
+        # The variables themselves, and the model only inside a function: what is loaded later
+        # needs nothing of Keras.
+        self.weights = [variable.value for variable in model.variables]
+        self.resources = list(resources)
+        self._signatures: dict[str, Any] = {}
+
+    def add_signature(self, name: str, function: Function, specs: list[tf.TensorSpec]) -> None:
+        """Serves `function`, which takes tensors in the order of `specs`, under `name`."""
+        self._signatures[name] = tf.function(function, input_signature=specs)
+
+    def signature(self, name: str) -> Function:
+        """Gives a signature's function."""
+        return self._signatures[name]
+
+    def signatures(self) -> dict[str, Any]:
+        """Gives the functions that `tf.saved_model.save` takes, by signature name."""
+        return dict(self._signatures)

@@ -1,0 +1,257 @@
+"""Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.evaluation import predict
+from keras_bert_impl.training.loop import TrainingResult, train
+from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.strategy import Devices, make_devices
+from pipelines.tasks.catalogue import find_task
+from pipelines.tasks.starting_point import StartingPoint, find_starting_point
+from pipelines.tasks.task import Example, Task
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunClassifierConfig:
+    """What a fine-tuning run is told; the defaults are the original's.
+
+    Attributes:
+        task_name: a task of the catalogue.
+        data_dir: the folder with the task's files.
+        output_dir: the run directory.
+        do_train: fine-tune on the training split.
+        do_eval: score the evaluation splits.
+        do_predict: answer the test splits.
+        init_checkpoint: a model directory or the prefix of a TF1 checkpoint; None for new weights.
+        bert_config_file: google's form of the configuration; None takes the model directory's.
+        vocab_file: the vocabulary; None takes the model directory's.
+        do_lower_case: the casing; None takes the model directory's.
+        max_seq_length: pieces of an example; longer ones are cut.
+        eval_batch_size: examples computed at once when scoring.
+        predict_batch_size: examples computed at once when answering.
+        num_train_epochs: passes over the training split.
+        warmup_proportion: share of the steps over which the learning rate rises.
+        training: everything else about training; its steps and warm-up are computed here.
+        flags: the command as a flag file, to be kept in the run directory.
+    """
+
+    task_name: str
+    data_dir: Path
+    output_dir: Path
+    do_train: bool = False
+    do_eval: bool = False
+    do_predict: bool = False
+    init_checkpoint: str | None = None
+    bert_config_file: str | None = None
+    vocab_file: str | None = None
+    do_lower_case: bool | None = None
+    max_seq_length: int = 128
+    eval_batch_size: int = 8
+    predict_batch_size: int = 8
+    num_train_epochs: float = 3.0
+    warmup_proportion: float = 0.1
+    training: TrainingConfig
+    flags: str = ""
+
+
+@dataclass(frozen=True)
+class ClassifierResults:
+    """What a run gave.
+
+    Attributes:
+        training: how training ended; None without `do_train`.
+        evaluation: the figures of `eval_results.txt`.
+        prediction_files: the written answers.
+    """
+
+    training: TrainingResult | None = None
+    evaluation: dict[str, float] = field(default_factory=dict)
+    prediction_files: list[Path] = field(default_factory=list)
+
+
+def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
+    """Fine-tunes, scores and predicts, as the configuration says.
+
+    The same call again resumes a run that was stopped. Training ends with `output_dir/model`;
+    without `do_train` that model is scored, or else the one that `init_checkpoint` names.
+
+    Raises:
+        UserError: a flag, a file or a checkpoint is not what it should be.
+    """
+    if not (config.do_train or config.do_eval or config.do_predict):
+        raise UserError("nothing to do; give --do_train, --do_eval or --do_predict.")
+    task = find_task(config.task_name)
+    run = RunDirectory.open(config.output_dir)
+    start = _starting_point(config, run)
+    start.check_length(config.max_seq_length)
+    job = _Job(config, task, run, start)
+    # All files are read before hours of training: a mistake in a test set shows at once.
+    splits = {
+        split: task.examples(config.data_dir, split)
+        for wanted, names in (
+            (config.do_train, (task.train_split,)),
+            (config.do_eval, task.evaluation_splits),
+            (config.do_predict, task.test_splits),
+        )
+        if wanted
+        for split in names
+    }
+    devices = make_devices(config.training)
+    model = job.build_model(devices)
+    results = ClassifierResults()
+    if config.do_train:
+        run.write_flags(config.flags)
+        trained = job.train(model, devices, splits[task.train_split])
+        results = replace(results, training=trained)
+        if not trained.finished:
+            return results
+    if config.do_eval:
+        results = replace(results, evaluation=job.evaluate(model, splits, results.training))
+    if config.do_predict:
+        results = replace(results, prediction_files=job.predict(model, splits))
+    return results
+
+
+def _starting_point(config: RunClassifierConfig, run: RunDirectory) -> StartingPoint:
+    """The given checkpoint; without training, the run's own model where there is one."""
+    checkpoint = config.init_checkpoint
+    if not config.do_train and run.model.is_dir():
+        checkpoint = str(run.model)
+    return find_starting_point(
+        checkpoint, config.bert_config_file, config.vocab_file, config.do_lower_case
+    )
+
+
+class _Job:
+    """The steps of one run, which all need the same four things."""
+
+    def __init__(
+        self, config: RunClassifierConfig, task: Task, run: RunDirectory, start: StartingPoint
+    ) -> None:
+        self._config, self._task, self._run, self._start = config, task, run, start
+        self._tokenizer = start.tokenizer()
+
+    def build_model(self, devices: Devices) -> keras.Model:
+        """Builds the task's model with the checkpoint's weights."""
+        keras.utils.set_random_seed(self._config.training.seed)
+        with devices.strategy.scope():
+            model = self._task.build_model(self._task.configure(self._start.config))
+        if self._start.checkpoint is None:
+            _LOGGER.warning("No --init_checkpoint: the model starts from random weights.")
+        else:
+            report = restore(model, self._start.checkpoint)
+            _LOGGER.info("%s", report.table())
+            self._check_restored(report)
+        return model
+
+    def train(
+        self, model: keras.Model, devices: Devices, examples: list[Example]
+    ) -> TrainingResult:
+        """Trains to the end, or as far as it is let, and writes the model when finished."""
+        training = self._training_config(len(examples))
+        features = self._features(examples)
+        result = train(
+            model,
+            self._task.objective(),
+            ArrayBatches(features, training.batch_size, training.seed),
+            training,
+            self._run,
+            devices=devices,
+            settings=self._settings(len(examples)),
+            report=_LOGGER.warning,
+        )
+        if result.finished:
+            write_model_directory(
+                self._run.model,
+                model,
+                self._start.vocabulary,
+                self._start.do_lower_case,
+                self._start.strip_accents,
+            )
+        return result
+
+    def evaluate(
+        self,
+        model: keras.Model,
+        splits: Mapping[str, list[Example]],
+        training: TrainingResult | None,
+    ) -> dict[str, float]:
+        """Scores the evaluation splits and writes `eval_results.txt`."""
+        figures: dict[str, float] = {}
+        for split in self._task.evaluation_splits:
+            features = self._features(splits[split])
+            outputs = predict(model, ArrayEvaluation(features, self._config.eval_batch_size))
+            scores = {"loss": self._loss(outputs, features)}
+            scores |= self._task.score(splits[split], outputs)
+            # The main split's figures are called as in the original: eval_loss, eval_accuracy.
+            middle = f"{split.removeprefix('dev_')}_" if figures else ""
+            figures |= {f"eval_{middle}{name}": value for name, value in scores.items()}
+        if training is not None:
+            figures["global_step"] = training.step
+        self._run.write_eval_results(figures)
+        return figures
+
+    def predict(self, model: keras.Model, splits: Mapping[str, list[Example]]) -> list[Path]:
+        """Answers the test splits and writes the files."""
+        files: list[Path] = []
+        for split in self._task.test_splits:
+            features = self._features(splits[split])
+            outputs = predict(model, ArrayEvaluation(features, self._config.predict_batch_size))
+            files += self._task.write_predictions(self._run.path, split, splits[split], outputs)
+        return files
+
+    def _features(self, examples: list[Example]) -> dict[str, np.ndarray]:
+        return self._task.features(examples, self._tokenizer, self._config.max_seq_length)
+
+    def _loss(self, outputs: Mapping[str, np.ndarray], features: Mapping[str, np.ndarray]) -> float:
+        """The mean loss over a whole split."""
+        objective = self._task.objective()
+        loss, _ = objective.loss(outputs, features, objective.normalizers(features))
+        return float(loss)
+
+    def _training_config(self, examples: int) -> TrainingConfig:
+        config = self._config
+        steps = int(examples / config.training.batch_size * config.num_train_epochs)
+        if steps < 1:
+            raise UserError(
+                f"{examples} examples in {config.num_train_epochs} epochs of batches of "
+                f"{config.training.batch_size} make no step; lower --train_batch_size or raise "
+                "--num_train_epochs."
+            )
+        warmup = int(steps * config.warmup_proportion)
+        return replace(config.training, num_train_steps=steps, num_warmup_steps=warmup)
+
+    def _settings(self, examples: int) -> dict[str, Any]:
+        """What a resumed run must have the same, beside how it is trained."""
+        return {
+            "task_name": self._task.name,
+            "train_examples": examples,
+            "init_checkpoint": self._start.checkpoint,
+            "max_seq_length": self._config.max_seq_length,
+            "do_lower_case": self._start.do_lower_case,
+            "vocabulary_sha256": self._start.vocabulary.sha256,
+            "model": self._start.config.to_google(),
+        }
+
+    def _check_restored(self, report: RestoreReport) -> None:
+        """Refuses to score or serve a head that was never trained."""
+        new_head = [path for path in report.new if not path.startswith(("pooler", "embeddings"))]
+        if new_head and not self._config.do_train:
+            raise UserError(
+                f"{self._start.checkpoint}: holds no trained head for {self._task.name} (its "
+                f"{new_head[0]} is missing); add --do_train or name a fine-tuned model directory."
+            )

@@ -1,0 +1,103 @@
+"""What a fine-tuning job starts from: configuration, vocabulary and casing, wherever they stand."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from keras_bert_impl.checkpoints.model_directory import read_config, read_tokenizer_settings
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class StartingPoint:
+    """A model's shape and how its text is tokenized, before it has weights.
+
+    Attributes:
+        checkpoint: a model directory or the prefix of a TF1 checkpoint; None for new weights.
+        config: the model's configuration.
+        vocabulary: the pieces that the ids mean.
+        do_lower_case: whether text is lower-cased.
+        strip_accents: whether accents are removed; None is "as `do_lower_case`".
+    """
+
+    checkpoint: str | None
+    config: BertConfig
+    vocabulary: Vocabulary
+    do_lower_case: bool
+    strip_accents: bool | None = None
+
+    def tokenizer(self) -> Tokenizer:
+        """Gives the tokenizer that belongs to the model."""
+        return Tokenizer(self.vocabulary, self.do_lower_case, self.strip_accents)
+
+    def check_length(self, max_seq_length: int) -> None:
+        """Refuses inputs that are longer than the model's positions, or shorter than a pair.
+
+        Raises:
+            UserError: `max_seq_length` is out of range.
+        """
+        positions = self.config.max_position_embeddings
+        if max_seq_length > positions:
+            raise UserError(
+                f"--max_seq_length={max_seq_length} is more than the {positions} positions of the "
+                "model; lower it."
+            )
+        if max_seq_length < 5:
+            raise UserError(
+                f"--max_seq_length={max_seq_length} leaves no room for text; give 5 or more."
+            )
+
+
+def find_starting_point(
+    checkpoint: str | os.PathLike[str] | None,
+    bert_config_file: str | None = None,
+    vocab_file: str | None = None,
+    do_lower_case: bool | None = None,
+) -> StartingPoint:
+    """Takes what is given, and the rest from the model directory.
+
+    Args:
+        checkpoint: a model directory, the prefix of a TF1 checkpoint, or None.
+        bert_config_file: google's form of the configuration; needed unless there is a directory.
+        vocab_file: the vocabulary; needed unless there is a directory.
+        do_lower_case: the casing; without directory and flag, text is lower-cased.
+
+    Raises:
+        UserError: something is missing, or a flag contradicts the model directory.
+    """
+    directory = Path(checkpoint) if checkpoint and Path(checkpoint).is_dir() else None
+    strip_accents = None
+    if directory:
+        own_vocabulary, own_casing, strip_accents = read_tokenizer_settings(directory)
+        if do_lower_case not in (None, own_casing):
+            raise UserError(
+                f"--do_lower_case={str(do_lower_case).lower()} contradicts {directory}, which was "
+                f"trained with {str(own_casing).lower()}; leave the flag out."
+            )
+        do_lower_case = own_casing
+        vocab_file = vocab_file or str(own_vocabulary)
+    for name, value in (("bert_config_file", bert_config_file), ("vocab_file", vocab_file)):
+        if value is None and directory is None:
+            raise UserError(
+                f"--{name} is missing; give it, or an --init_checkpoint that is a model directory."
+            )
+    if bert_config_file:
+        config = BertConfig.from_google_file(bert_config_file)
+    else:
+        config = read_config(str(directory))
+    vocabulary = Vocabulary.load(str(vocab_file))
+    if len(vocabulary) > config.vocab_size:
+        raise UserError(
+            f"{vocab_file}: has {len(vocabulary)} pieces, but the model only knows "
+            f"{config.vocab_size}; name the vocabulary that the model was made with."
+        )
+    return StartingPoint(
+        checkpoint=str(checkpoint) if checkpoint else None,
+        config=config,
+        vocabulary=vocabulary,
+        do_lower_case=True if do_lower_case is None else do_lower_case,
+        strip_accents=strip_accents,
+    )
