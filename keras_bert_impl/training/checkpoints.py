@@ -113,11 +113,16 @@ class Checkpoints:
                 ) from failure
             raise failure
 
-    def restore_newest(self, report: Callable[[str], None]) -> dict[str, Any] | None:
+    def restore_newest(
+        self,
+        report: Callable[[str], None],
+        accept: Callable[[dict[str, Any]], None] = lambda _description: None,
+    ) -> dict[str, Any] | None:
         """Restores the newest checkpoint that can be read.
 
         Args:
             report: is told of each checkpoint that cannot be read.
+            accept: sees a checkpoint's description before it is restored; raises to refuse it.
 
         Returns:
             Its description, or None where there is no checkpoint.
@@ -128,7 +133,10 @@ class Checkpoints:
         steps = self.steps()
         for step in steps:
             try:
-                return self.restore(self.path(step))
+                description = read_description(self.path(step))
+                accept(description)
+                self.restore(self.path(step))
+                return description
             except _UNREADABLE as error:
                 reason = str(error).strip().splitlines() or [type(error).__name__]
                 report(
@@ -142,15 +150,15 @@ class Checkpoints:
             )
         return None
 
-    def restore(self, folder: Path) -> dict[str, Any]:
+    def restore(self, folder: Path) -> None:
         """Restores one checkpoint; the run's variables are touched only when all of it is read."""
-        description = read_description(folder)
         copy = self._empty_copy()
-        tf.train.Checkpoint(**copy).read(str(folder / "state")).assert_consumed()
+        read = tf.train.Checkpoint(**copy).read(str(folder / "state"))
+        read.assert_existing_objects_matched()
+        read.expect_partial()  # an evaluation reads the weights only
         for name, variables in self._state.items():
             for variable, value in zip(variables, copy[name], strict=True):
                 variable.assign(value)
-        return description
 
     def _write(self, folder: Path, description: Mapping[str, Any]) -> None:
         try:

@@ -123,6 +123,7 @@ class TrainingConfig:
     def mathematics(self) -> dict[str, object]:
         """The settings that fix what is computed: a resumed run must have the same."""
         everything = dataclasses.asdict(self)
+        everything["train_batch_size"] = everything.pop("batch_size")  # as the flag is called
         return {name: value for name, value in everything.items() if name not in FREE_TO_CHANGE}
 
 

@@ -114,12 +114,13 @@ def _restore(
     report: Callable[[str], None],
 ) -> int:
     """Restores the newest checkpoint, if there is one of the same settings; gives its step."""
-    description = checkpoints.restore_newest(report)
-    if description is None:
-        return 0
-    if not config.allow_changed_flags:
-        check_settings(description["settings"], settings, str(run.path))
-    return description["step"]
+
+    def accept(description: Mapping[str, Any]) -> None:
+        if not config.allow_changed_flags:
+            check_settings(description["settings"], settings, str(run.path))
+
+    description = checkpoints.restore_newest(report, accept)
+    return description["step"] if description else 0
 
 
 def _inputs(

@@ -1,0 +1,210 @@
+"""Pre-training: from shards to a model directory."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.training.checkpoints import Checkpoints
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.evaluation import evaluate
+from keras_bert_impl.training.learning_curve import draw_learning_curve
+from keras_bert_impl.training.loop import TrainingResult, train
+from keras_bert_impl.training.precision import dtype_policy
+from keras_bert_impl.training.pretraining_objective import PretrainingObjective
+from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.strategy import Devices, make_devices
+from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
+from pipelines.jobs.pretraining_start import find_model_text, read_model_config
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPretrainingConfig:
+    """What a pre-training run is told; the defaults are the original's.
+
+    Attributes:
+        output_dir: the run directory.
+        input_file: shards to train on: paths or glob patterns.
+        eval_input_file: held-out shards; by default those of `input_file`, as in the original.
+        bert_config_file: google's form of the configuration; None takes the one of
+            `init_checkpoint`, a model directory.
+        init_checkpoint: a model directory or the prefix of a TF1 checkpoint; None for new weights.
+        vocab_file: the vocabulary; None looks where the shards or the checkpoint name one.
+        do_lower_case: the casing; None asks the same places.
+        max_seq_length: pieces of a record.
+        max_predictions_per_seq: masked pieces of a record.
+        do_train: train.
+        do_eval: evaluate.
+        eval_batch_size: examples computed at once when evaluating.
+        max_eval_steps: batches of an evaluation; fewer where the set is smaller.
+        shuffle: False reads the records in file order.
+        next_sentence: False leaves the next-sentence loss out.
+        training: everything else about training.
+        flags: the command as a flag file, to be kept in the run directory.
+    """
+
+    output_dir: str
+    input_file: tuple[str, ...]
+    eval_input_file: tuple[str, ...] = ()
+    bert_config_file: str | None = None
+    init_checkpoint: str | None = None
+    vocab_file: str | None = None
+    do_lower_case: bool | None = None
+    max_seq_length: int = 128
+    max_predictions_per_seq: int = 20
+    do_train: bool = False
+    do_eval: bool = False
+    eval_batch_size: int = 8
+    max_eval_steps: int = 100
+    shuffle: bool = True
+    next_sentence: bool = True
+    training: TrainingConfig
+    flags: str = ""
+
+
+@dataclass(frozen=True)
+class PretrainingResults:
+    """What a run gave.
+
+    Attributes:
+        training: how training ended; None without `do_train`, or if it had ended before.
+        already_finished: whether an earlier call had finished the run: nothing was done.
+        evaluation: the figures of `eval_results.txt`.
+    """
+
+    training: TrainingResult | None = None
+    already_finished: bool = False
+    evaluation: dict[str, float] = field(default_factory=dict)
+
+
+def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
+    """Pre-trains and evaluates, as the configuration says.
+
+    The same call again resumes a run that was stopped; a finished run is left as it is.
+
+    Raises:
+        UserError: a flag, a file or a checkpoint is not what it should be.
+    """
+    if not (config.do_train or config.do_eval):
+        raise UserError("Nothing to do; give --do_train or --do_eval.")
+    run = RunDirectory.open(config.output_dir)
+    if config.do_train and run.model.is_dir() and (run.eval_results.exists() or not config.do_eval):
+        return PretrainingResults(already_finished=True)
+    job = _Job(config, run)
+    training = None
+    if config.do_train and not run.model.is_dir():
+        training = job.train()
+        if not training.finished:
+            return PretrainingResults(training)
+    return PretrainingResults(training, evaluation=job.evaluate() if config.do_eval else {})
+
+
+class _Job:
+    """One run: its data, its model and its devices, checked before anything is computed."""
+
+    def __init__(self, config: RunPretrainingConfig, run: RunDirectory) -> None:
+        self._config, self._run = config, run
+        self._model_config = read_model_config(config.bert_config_file, config.init_checkpoint)
+        self._check_length(self._model_config)
+        self._text = find_model_text(
+            config.vocab_file,
+            config.do_lower_case,
+            config.init_checkpoint,
+            config.bert_config_file,
+        )
+        # Devices come before anything that may start TensorFlow, so that the CPU can be split.
+        self._devices: Devices = make_devices(config.training)
+        self._batches = PretrainingBatches(
+            list(config.input_file),
+            config.training.batch_size,
+            config.max_seq_length,
+            config.max_predictions_per_seq,
+            config.training.seed,
+            shuffle=config.shuffle,
+            vocabulary_sha256=self._text.vocabulary.sha256,
+        )
+        self._held_out = PretrainingEvaluation(
+            list(config.eval_input_file or config.input_file),
+            config.eval_batch_size,
+            config.max_seq_length,
+            config.max_predictions_per_seq,
+            max_batches=config.max_eval_steps,
+            vocabulary_sha256=self._text.vocabulary.sha256,
+        )
+        self._objective = PretrainingObjective(config.next_sentence)
+        self._model = self._build_model()
+
+    def train(self) -> TrainingResult:
+        """Trains to the end, or as far as it is let, and writes the model when finished."""
+        self._run.write_flags(self._config.flags)
+        result = train(
+            self._model,
+            self._objective,
+            self._batches,
+            self._config.training,
+            self._run,
+            evaluate=self._measure,
+            devices=self._devices,
+            settings=self._settings(),
+            report=_LOGGER.warning,
+        )
+        if result.finished and self._devices.is_chief:
+            draw_learning_curve(self._run)
+            write_model_directory(
+                self._run.model, self._model, self._text.vocabulary, *self._text.casing
+            )
+        return result
+
+    def evaluate(self) -> dict[str, float]:
+        """Measures the newest weights of the run and writes `eval_results.txt`."""
+        weights = {"weights": [weight.value for weight in self._model.weights]}
+        checkpoints = Checkpoints(self._run.checkpoints, weights, keep=1, writes=False)
+        description = checkpoints.restore_newest(_LOGGER.warning)
+        results = self._measure()
+        figures = {"global_step": description["step"] if description else 0, **results}
+        if self._devices.is_chief:
+            self._run.write_eval_results(figures)
+        return figures
+
+    def _measure(self) -> dict[str, float]:
+        return evaluate(self._model, self._objective, self._held_out, self._devices.strategy)
+
+    def _build_model(self) -> Any:
+        keras.utils.set_random_seed(self._config.training.seed)
+        with self._devices.strategy.scope():
+            model = BertPretrainer(
+                self._model_config, dtype=dtype_policy(self._config.training.precision)
+            )
+            if self._config.init_checkpoint:
+                _LOGGER.info("%s", restore(model, self._config.init_checkpoint).table())
+        return model
+
+    def _settings(self) -> dict[str, Any]:
+        """What a resumed run must have the same, beside how it is trained."""
+        config = self._config
+        return {
+            "bert_config_file": self._model_config.to_google(),
+            "init_checkpoint": config.init_checkpoint,
+            "input_file": list(config.input_file),
+            "max_seq_length": config.max_seq_length,
+            "max_predictions_per_seq": config.max_predictions_per_seq,
+            "shuffle": config.shuffle,
+            "next_sentence": config.next_sentence,
+            "vocabulary_sha256": self._text.vocabulary.sha256,
+        }
+
+    def _check_length(self, model: BertConfig) -> None:
+        length, positions = self._config.max_seq_length, model.max_position_embeddings
+        if length > positions:
+            raise UserError(
+                f"--max_seq_length={length} is more than the {positions} positions of the model "
+                "(max_position_embeddings); lower it or take another configuration."
+            )

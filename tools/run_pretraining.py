@@ -1,0 +1,120 @@
+"""Pre-trains BERT on shards of create_pretraining_data.
+
+The same command again resumes a run that was killed, to the same bits; a finished run says so. The
+output folder gets flags.cfg, metrics.jsonl, TensorBoard events, checkpoints and, at the end, the
+model directory model/, eval_results.txt and learning_curve.png.
+
+Example:
+  keras-bert run_pretraining --input_file=shards/train.tfrecord --output_dir=run --do_train
+      --do_eval --bert_config_file=bert_config.json --vocab_file=vocab.txt --max_seq_length=128
+      --max_predictions_per_seq=20 --train_batch_size=32 --num_train_steps=10000
+      --num_warmup_steps=1000 --learning_rate=1e-4
+"""
+
+import logging
+import sys
+from collections.abc import Sequence
+
+from keras_bert_impl.errors import UserError
+from tools import command_line
+from tools.training_flags import TrainingFlags
+
+FLAGS = command_line.FlagSet(__doc__)
+_INPUT_FILE = FLAGS.words(
+    "input_file", [], "The shards to train on: paths or patterns, comma-separated."
+)
+_OUTPUT_DIR = FLAGS.string("output_dir", None, "The run's folder.", required=True)
+_DO_TRAIN = FLAGS.switch("do_train", False, "Train.")
+_DO_EVAL = FLAGS.switch("do_eval", False, "Evaluate, after training where both are given.")
+_BERT_CONFIG_FILE = FLAGS.string(
+    "bert_config_file",
+    None,
+    "The model's configuration (google's JSON form); not needed where --init_checkpoint is a model "
+    "directory.",
+)
+_INIT_CHECKPOINT = FLAGS.string(
+    "init_checkpoint",
+    None,
+    "Weights to start from: a model directory or the prefix of a TF1 checkpoint.",
+)
+_VOCAB_FILE = FLAGS.string(
+    "vocab_file",
+    None,
+    "The vocabulary of the shards, to go with the model; by default the one of --init_checkpoint, "
+    "or vocab.txt beside --bert_config_file.",
+)
+_DO_LOWER_CASE = FLAGS.switch(
+    "do_lower_case",
+    None,
+    "Whether the shards' text was lower-cased, to be noted in the model; by default what "
+    "--init_checkpoint says, else yes.",
+)
+_EVAL_INPUT_FILE = FLAGS.words(
+    "eval_input_file", [], "Held-out shards to evaluate on; by default those of --input_file."
+)
+_MAX_SEQ_LENGTH = FLAGS.integer(
+    "max_seq_length", 128, "Word pieces of a record, as the shards were made.", lower_bound=5
+)
+_MAX_PREDICTIONS = FLAGS.integer(
+    "max_predictions_per_seq", 20, "Masked places of a record, as made.", lower_bound=1
+)
+_NUM_TRAIN_STEPS = FLAGS.integer(
+    "num_train_steps", 100000, "Optimizer steps of the whole run.", lower_bound=1
+)
+_NUM_WARMUP_STEPS = FLAGS.integer(
+    "num_warmup_steps", 10000, "Steps over which the learning rate rises.", lower_bound=0
+)
+_EVAL_BATCH_SIZE = FLAGS.integer(
+    "eval_batch_size", 8, "Examples computed at once when evaluating.", lower_bound=1
+)
+_MAX_EVAL_STEPS = FLAGS.integer(
+    "max_eval_steps", 100, "Most batches of an evaluation.", lower_bound=1
+)
+_SHUFFLE = FLAGS.switch("shuffle", True, "Shuffle every epoch; --noshuffle reads in file order.")
+_NEXT_SENTENCE = FLAGS.switch("next_sentence", True, "Train on the next-sentence loss as well.")
+_TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
+
+
+def _run() -> None:
+    if not _INPUT_FILE.value:
+        raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
+    logging.basicConfig(format="%(message)s", stream=sys.stderr)
+    logging.getLogger("pipelines").setLevel(logging.INFO)
+    from pipelines.jobs.run_pretraining import RunPretrainingConfig, run_pretraining
+
+    results = run_pretraining(
+        RunPretrainingConfig(
+            output_dir=_OUTPUT_DIR.value,
+            input_file=tuple(_INPUT_FILE.value),
+            eval_input_file=tuple(_EVAL_INPUT_FILE.value),
+            bert_config_file=_BERT_CONFIG_FILE.value,
+            init_checkpoint=_INIT_CHECKPOINT.value,
+            vocab_file=_VOCAB_FILE.value,
+            do_lower_case=_DO_LOWER_CASE.value,
+            max_seq_length=_MAX_SEQ_LENGTH.value,
+            max_predictions_per_seq=_MAX_PREDICTIONS.value,
+            do_train=_DO_TRAIN.value,
+            do_eval=_DO_EVAL.value,
+            eval_batch_size=_EVAL_BATCH_SIZE.value,
+            max_eval_steps=_MAX_EVAL_STEPS.value,
+            shuffle=_SHUFFLE.value,
+            next_sentence=_NEXT_SENTENCE.value,
+            training=_TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value),
+            flags=FLAGS.as_flagfile(),
+        )
+    )
+    if results.already_finished:
+        print(f"{_OUTPUT_DIR.value}: this run is finished; its model is in model/.")
+    elif results.training and not results.training.finished:
+        print(f"Stopped after step {results.training.step}; the same command continues.")
+    for name, value in sorted(results.evaluation.items()):
+        print(f"{name} = {value}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
