@@ -100,6 +100,10 @@ class FlagSet:
         """A flag that holds a comma-separated list."""
         return self._define(flags.DEFINE_list, name, list(default), sentence)
 
+    def texts(self, name: str, sentence: str) -> flags.FlagHolder:
+        """A flag that may be given several times: None, or the list of its values."""
+        return self._define(flags.DEFINE_multi_string, name, None, sentence)
+
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name).
 

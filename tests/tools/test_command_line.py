@@ -96,3 +96,16 @@ def test_what_a_user_can_mend_is_one_line_and_exit_code_1(capsys):
 def test_a_bug_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
         command_line.run(command_line.FlagSet(""), lambda: 1 / 0, [])
+
+
+def test_a_flag_for_texts_may_be_given_several_times_and_survives_a_flagfile(tmp_path):
+    flag_set = command_line.FlagSet("Reads.")
+    texts = flag_set.texts("text", "A text; may be given several times.")
+    assert texts.value is None
+    flag_set.parse(["--text=one, two", "--text=three"])
+    assert texts.value == ["one, two", "three"]
+    (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile())
+    again = command_line.FlagSet("Reads.")
+    repeated = again.texts("text", "A text; may be given several times.")
+    again.parse([f"--flagfile={tmp_path / 'flags.cfg'}"])
+    assert repeated.value == ["one, two", "three"]
