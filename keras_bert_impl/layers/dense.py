@@ -44,7 +44,7 @@ class Dense(keras.layers.Layer):
 
     def call(self, inputs: Any) -> Any:
         """Maps [..., in] to [..., units]."""
-        return kernels.current().dense_activated(inputs, self.kernel, self.bias, self.activation)
+        return kernels.current().dense(inputs, self.kernel, self.bias, self.activation)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The last axis becomes `units`."""

@@ -1,11 +1,27 @@
 """Dropout whose draws have an address."""
 
+import dataclasses
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert_impl.layers import random_address
+
+WORDS = 2**32  # how many values a random word has
+
+
+@dataclasses.dataclass(frozen=True)
+class Draw:
+    """One draw of dropout.
+
+    Attributes:
+        keys: the key words, uint32 [2]; None where nothing is dropped.
+        threshold: how many of the 2**32 values of a random word mean "drop".
+    """
+
+    keys: Any | None
+    threshold: int
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -15,8 +31,7 @@ class Dropout(keras.layers.Layer):
     Inside `random_address` the draws are a pure function of the address and of `stream`; without
     it they come from a Keras seed generator, so that plain `fit` works.
 
-    The rate is rounded to a multiple of 1/65536 (0.1 becomes 0.100006), and the scale is the exact
-    inverse of what is kept.
+    Every number has a random word of 32 bits of its own; words below `threshold` mean "drop".
 
     Args:
         rate: the share to drop, from 0 to below 1.
@@ -32,15 +47,17 @@ class Dropout(keras.layers.Layer):
     def __init__(self, rate: float, stream: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rate, self.stream = rate, stream
-        self.threshold = round(rate * 65536)
-        self.scale = 65536 / (65536 - self.threshold)
+        self.threshold = round(rate * WORDS)
         self.supports_masking = True
         if self.threshold:
             self.seed_generator = keras.random.SeedGenerator(seed=stream)
         self.built = True
 
-    def draw_keys(self, training: bool | None) -> Any | None:
-        """The key words of one draw, uint32 [2]; None where nothing is dropped."""
+    def draw(self, training: bool | None) -> Draw:
+        """Makes one draw; it drops nothing where `training` is off or the rate is 0."""
+        return Draw(self._keys(training), self.threshold)
+
+    def _keys(self, training: bool | None) -> Any | None:
         if not training or not self.threshold:
             return None
         keys = random_address.current_keys(self.stream)
@@ -51,8 +68,7 @@ class Dropout(keras.layers.Layer):
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
         """Drops; the result has the shape and type of `inputs`."""
-        keys = self.draw_keys(training)
-        return inputs if keys is None else drop(inputs, keys, self.threshold)
+        return drop(inputs, self.draw(training))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape does not change."""
@@ -63,17 +79,18 @@ class Dropout(keras.layers.Layer):
         return {**super().get_config(), "rate": self.rate, "stream": self.stream}
 
 
-def drop(inputs: Any, keys: Any, threshold: int) -> Any:
-    """Drops by given key words.
+def drop(inputs: Any, draw: Draw) -> Any:
+    """Drops by a given draw.
 
     Args:
         inputs: floating-point tensor of any shape.
-        keys: uint32 [2].
-        threshold: how many of 65,536 numbers are dropped on average.
+        draw: what to drop.
 
     Returns:
-        A tensor of the shape and type of `inputs`.
+        A tensor of the shape and type of `inputs`; what is kept is scaled up in float32.
     """
-    keep = random_address.keep_mask(keys, ops.shape(inputs), threshold)
-    scale = ops.cast(65536 / (65536 - threshold), inputs.dtype)
-    return ops.where(keep, ops.multiply(inputs, scale), ops.zeros_like(inputs))
+    if draw.keys is None:
+        return inputs
+    keep = random_address.keep_mask(draw.keys, ops.shape(inputs), draw.threshold)
+    scaled = ops.multiply(ops.cast(inputs, "float32"), WORDS / (WORDS - draw.threshold))
+    return ops.cast(ops.where(keep, scaled, ops.zeros_like(scaled)), inputs.dtype)

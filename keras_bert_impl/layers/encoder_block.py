@@ -66,13 +66,22 @@ class EncoderBlock(ConfiguredLayer):
         Returns:
             [batch, length, hidden]
         """
-        context = self.attention_output(self.attention(hidden, mask, training=training))
-        hidden = self._add(
-            context, hidden, self.attention_dropout, self.attention_layer_norm, training
+        context = self.attention(hidden, mask, training=training)
+        hidden = kernels.current().dense_add_norm(
+            context,
+            (self.attention_output.kernel, self.attention_output.bias),
+            hidden,
+            self.attention_layer_norm.parts(),
+            self.attention_dropout.draw(training),
         )
         wide = self.intermediate(hidden)  # [batch, length, intermediate]
-        narrow = self.output_dense(wide)
-        return self._add(narrow, hidden, self.output_dropout, self.output_layer_norm, training)
+        return kernels.current().dense_add_norm(
+            wide,
+            (self.output_dense.kernel, self.output_dense.bias),
+            hidden,
+            self.output_layer_norm.parts(),
+            self.output_dropout.draw(training),
+        )
 
     def compute_output_shape(self, hidden_shape: Any) -> Any:
         """The shape of `hidden` does not change."""
@@ -89,15 +98,3 @@ class EncoderBlock(ConfiguredLayer):
     def _layer_norm(self, part: str) -> LayerNorm:
         name = f"{part}_layer_norm"
         return LayerNorm(self.config.layer_norm_eps, name=name, dtype=self.dtype_policy)
-
-    @staticmethod
-    def _add(
-        inputs: Any, residual: Any, dropout: Dropout, norm: LayerNorm, training: bool | None
-    ) -> Any:
-        return kernels.current().add_norm(
-            inputs,
-            residual,
-            (norm.gamma, norm.beta, norm.epsilon),
-            dropout.draw_keys(training),
-            dropout.threshold,
-        )

@@ -12,24 +12,19 @@ from typing import Any
 from keras import ops
 
 from keras_bert_impl.layers.activations import activate
-from keras_bert_impl.layers.dropout import drop
+from keras_bert_impl.layers.dropout import Draw, drop
+
+Norm = tuple[Any, Any, float]  # gamma, beta, epsilon
 
 
 class PlainKernels:
-    """Each computation as plain `keras.ops`: the definition that faster sets are held to.
-
-    Dropout comes as `keys` (uint32 [2], None for no dropout) and `threshold` (of 65,536).
-    """
+    """Each computation as plain `keras.ops`: the definition that faster sets are held to."""
 
     name = "plain"
 
-    def dense(self, inputs: Any, kernel: Any, bias: Any) -> Any:
-        """`inputs @ kernel + bias`; [..., in] x [in, out] -> [..., out]."""
-        return ops.add(ops.matmul(inputs, kernel), bias)
-
-    def dense_activated(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
-        """A dense layer and its activation; [..., in] x [in, out] -> [..., out]."""
-        return activate(self.dense(inputs, kernel, bias), activation)
+    def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
+        """`activation(inputs @ kernel + bias)`; [..., in] x [in, out] -> [..., out]."""
+        return activate(ops.add(ops.matmul(inputs, kernel), bias), activation)
 
     def decode(self, hidden: Any, table: Any) -> Any:
         """Scores every piece in float32: [..., hidden] x [pieces, hidden] -> [..., pieces]."""
@@ -44,48 +39,61 @@ class PlainKernels:
         gamma, beta = ops.cast(gamma, "float32"), ops.cast(beta, "float32")
         return ops.cast(ops.add(ops.multiply(scaled, gamma), beta), dtype)
 
-    def add_norm(
-        self,
-        inputs: Any,
-        residual: Any,
-        norm: tuple[Any, Any, float],
-        keys: Any | None,
-        threshold: int,
+    def dense_add_norm(
+        self, inputs: Any, dense: tuple[Any, Any], residual: Any, norm: Norm, draw: Draw
     ) -> Any:
-        """`LayerNorm(dropout(inputs) + residual)` with `norm` = (gamma, beta, epsilon)."""
-        if keys is not None:
-            inputs = drop(inputs, keys, threshold)
-        total = ops.add(ops.cast(inputs, "float32"), ops.cast(residual, "float32"))
+        """What closes both halves of a block: `norm(drop(inputs @ kernel + bias) + residual)`.
+
+        Args:
+            inputs: [batch, length, in]
+            dense: kernel [in, hidden] and bias [hidden].
+            residual: [batch, length, hidden]
+            norm: gamma, beta and epsilon of the LayerNorm.
+            draw: what to drop before the residual is added.
+
+        Returns:
+            [batch, length, hidden] of the type of `residual`.
+        """
+        outputs = self.dense(inputs, *dense, activation="linear")
+        return self.add_norm(outputs, residual, norm, draw)
+
+    def add_norm(self, inputs: Any, residual: Any, norm: Norm, draw: Draw) -> Any:
+        """`norm(drop(inputs) + residual)`, added in float32."""
+        dropped = drop(inputs, draw)
+        total = ops.add(ops.cast(dropped, "float32"), ops.cast(residual, "float32"))
         return self.layer_norm(total, *norm, dtype=residual.dtype)
 
-    def attend(
-        self, projected: Any, heads: int, mask: Any, keys: Any | None, threshold: int
+    def self_attention(
+        self, hidden: Any, dense: tuple[Any, Any], heads: int, mask: Any, draw: Draw
     ) -> Any:
         """Attention of all heads.
 
         Args:
-            projected: query, key and value side by side, [batch, length, 3 * hidden].
+            hidden: [batch, length, hidden]
+            dense: kernel [hidden, 3 * hidden] and bias [3 * hidden] of query, key and value.
             heads: the number of heads.
             mask: float32, broadcastable to [batch, heads, length, length]; added to the scores.
-            keys: the key words for dropping attention probabilities, or None.
-            threshold: how many of 65,536 probabilities are dropped.
+            draw: which attention probabilities to drop.
 
         Returns:
             [batch, length, hidden]
         """
-        batch, length, width = ops.shape(projected)
-        size = projected.shape[-1] // (3 * heads)
+        batch, length, width = ops.shape(hidden)
+        projected = self.dense(hidden, *dense, activation="linear")  # [batch, length, 3 * hidden]
         query, key, value = (
-            ops.transpose(ops.reshape(part, [batch, length, heads, size]), [0, 2, 1, 3])
+            ops.transpose(ops.reshape(part, [batch, length, heads, -1]), [0, 2, 1, 3])
             for part in ops.split(projected, 3, axis=-1)
         )  # each [batch, heads, length, size]
         scores = ops.matmul(query, ops.transpose(key, [0, 1, 3, 2]))  # [batch, heads, from, to]
-        scores = ops.multiply(ops.cast(scores, "float32"), size**-0.5)
-        probabilities = ops.softmax(ops.add(scores, mask), axis=-1)
-        if keys is not None:
-            probabilities = drop(probabilities, keys, threshold)
-        context = ops.matmul(ops.cast(probabilities, value.dtype), value)
-        return ops.reshape(ops.transpose(context, [0, 2, 1, 3]), [batch, length, width // 3])
+        probabilities = self.attention_probabilities(scores, width // heads, mask, draw)
+        context = ops.matmul(probabilities, value)
+        return ops.reshape(ops.transpose(context, [0, 2, 1, 3]), [batch, length, width])
+
+    def attention_probabilities(self, scores: Any, size: int, mask: Any, draw: Draw) -> Any:
+        """Softmax and dropout of the scores, in float32; the type of `scores` comes back."""
+        numbers = ops.multiply(ops.cast(scores, "float32"), size**-0.5)
+        probabilities = ops.softmax(ops.add(numbers, mask), axis=-1)
+        return ops.cast(drop(probabilities, draw), scores.dtype)
 
 
 PLAIN = PlainKernels()

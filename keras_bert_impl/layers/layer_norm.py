@@ -12,7 +12,6 @@ class LayerNorm(keras.layers.Layer):
     """Normalizes the last axis to mean 0 and variance 1, then scales by gamma and shifts by beta.
 
     Mean, variance and the result's last step are computed in float32, whatever the compute type.
-    `add` also takes a second summand and drops from the first, which is what a block needs.
 
     Args:
         epsilon: what is added to the variance.
@@ -39,9 +38,11 @@ class LayerNorm(keras.layers.Layer):
 
     def call(self, inputs: Any) -> Any:
         """Normalizes [..., width]; the result has the layer's compute type."""
-        return kernels.current().layer_norm(
-            inputs, self.gamma, self.beta, self.epsilon, self.compute_dtype
-        )
+        return kernels.current().layer_norm(inputs, *self.parts(), self.compute_dtype)
+
+    def parts(self) -> kernels.Norm:
+        """What a kernel needs of this layer: gamma, beta and epsilon."""
+        return self.gamma, self.beta, self.epsilon
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape does not change."""

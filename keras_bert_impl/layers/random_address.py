@@ -103,14 +103,12 @@ def random_words(keys: Any, count: Any) -> Any:
 
 
 def keep_mask(keys: Any, shape: Sequence[Any], threshold: int) -> Any:
-    """Which numbers of a tensor are kept: each with probability 1 - threshold / 65536.
-
-    Every word serves two neighbouring numbers with 16 bits each.
+    """Which numbers of a tensor are kept: each with probability 1 - threshold / 2**32.
 
     Args:
         keys: uint32 [2].
         shape: the tensor's shape; its parts are Python integers or scalar tensors.
-        threshold: how many of the 65,536 values of 16 bits mean "drop".
+        threshold: how many of the 2**32 values of a word mean "drop".
 
     Returns:
         bool, of that shape.
@@ -118,11 +116,7 @@ def keep_mask(keys: Any, shape: Sequence[Any], threshold: int) -> Any:
     size: Any = 1
     for part in shape:
         size = size * part
-    words = random_words(keys, (size + 1) // 2)
-    halves = ops.reshape(
-        ops.stack([ops.bitwise_and(words, _word(0xFFFF)), _shift(words, 16)], axis=-1), [-1]
-    )
-    return ops.reshape(ops.greater_equal(halves[:size], _word(threshold)), shape)
+    return ops.reshape(ops.greater_equal(random_words(keys, size), _word(threshold)), shape)
 
 
 def _mix(words: Any) -> Any:

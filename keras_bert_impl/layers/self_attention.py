@@ -107,16 +107,14 @@ class SelfAttention(ConfiguredLayer):
         Returns:
             [batch, length, hidden]
         """
-        active = kernels.current()
         kernel = ops.concatenate([part.kernel for part in self.projections], axis=1)
         bias = ops.concatenate([part.bias for part in self.projections], axis=0)
-        projected = active.dense(hidden, kernel, bias)  # [batch, length, 3 * hidden]
-        return active.attend(
-            projected,
+        return kernels.current().self_attention(
+            hidden,
+            (kernel, bias),
             self.config.num_attention_heads,
             mask,
-            self.dropout.draw_keys(training),
-            self.dropout.threshold,
+            self.dropout.draw(training),
         )
 
     def compute_output_shape(self, hidden_shape: Any) -> Any:
