@@ -101,7 +101,6 @@ def test_a_bug_keeps_its_traceback():
 def test_a_flag_for_texts_may_be_given_several_times_and_survives_a_flagfile(tmp_path):
     flag_set = command_line.FlagSet("Reads.")
     texts = flag_set.texts("text", "A text; may be given several times.")
-    assert texts.value is None
     flag_set.parse(["--text=one, two", "--text=three"])
     assert texts.value == ["one, two", "three"]
     (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile())
