@@ -1,13 +1,12 @@
 """A fine-tuned classifier or regression as it is served: by ids and by raw text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import keras
 import tensorflow as tf
 
+from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
 from keras_bert_impl.serving.text_inputs import TextPacker
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
 class ServedClassifier(ServedModel):
@@ -19,24 +18,21 @@ class ServedClassifier(ServedModel):
     regression, score [batch].
 
     Args:
-        model: the fine-tuned model.
+        opened: a fine-tuned model with its vocabulary and its labels; one label is a regression.
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
-        vocabulary: the model's vocabulary.
-        labels: the labels' names in the order of the classes; one name, or none, is a regression.
         max_length: texts are cut to this many pieces.
     """
 
     def __init__(
         self,
-        model: keras.Model,
+        opened: OpenedModel,
         tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
-        vocabulary: Vocabulary,
-        labels: Sequence[str],
         max_length: int,
     ) -> None:
+        model = opened.model
         super().__init__(model, tokenizer)
-        packer = TextPacker(tokenizer, vocabulary, max_length)
-        names = tf.constant(list(labels))
+        packer = TextPacker(tokenizer, opened.vocabulary, max_length)
+        names = tf.constant(opened.labels)
 
         def answer(logits: tf.Tensor) -> dict[str, tf.Tensor]:
             if model.num_labels == 1:

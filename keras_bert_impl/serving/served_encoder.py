@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
-import keras
 import tensorflow as tf
 
+from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
 from keras_bert_impl.serving.text_inputs import TextPacker
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
 class ServedEncoder(ServedModel):
@@ -18,24 +17,24 @@ class ServedEncoder(ServedModel):
     and input_mask [batch, length], which tells pieces from padding.
 
     Args:
-        model: the encoder.
+        opened: an encoder with its vocabulary.
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
-        vocabulary: the model's vocabulary.
         max_length: texts are cut to this many pieces.
     """
 
     def __init__(
         self,
-        model: keras.Model,
+        opened: OpenedModel,
         tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
-        vocabulary: Vocabulary,
         max_length: int,
     ) -> None:
+        model = opened.model
         super().__init__(model, tokenizer)
-        packer = TextPacker(tokenizer, vocabulary, max_length)
+        packer = TextPacker(tokenizer, opened.vocabulary, max_length)
 
         def encode(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-            return model(dict(zip(ENCODER_INPUTS, inputs, strict=True)), training=False)
+            named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
+            return opened.trained(model(named, training=False))
 
         def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
             packed = packer.pack(text)

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from keras_bert_impl.serving.masked_text import MaskedTextPacker
+from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
 class ServedPretrainer(ServedModel):
@@ -24,30 +23,33 @@ class ServedPretrainer(ServedModel):
     best first; mask_counts [batch] (rows with fewer masks are padded with "" and 0);
     pieces_left_out [batch] (more than 0 where the text was longer than the model's positions).
 
+    An output that would come from weights which the model directory does not hold is left out.
+
     Args:
-        model: the pre-trained model.
+        opened: a pre-trained model with its vocabulary.
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
-        vocabulary: the model's vocabulary.
         top_k: how many pieces `fill_mask_text` gives for a mask.
+        max_length: the most pieces of a text, with [CLS] and [SEP].
     """
 
     def __init__(
         self,
-        model: keras.Model,
+        opened: OpenedModel,
         tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
-        vocabulary: Vocabulary,
         top_k: int,
+        max_length: int,
     ) -> None:
+        model, vocabulary = opened.model, opened.vocabulary
         super().__init__(model, tokenizer)
         top_k = min(top_k, len(vocabulary))
-        packer = MaskedTextPacker(tokenizer, vocabulary, model.config.max_position_embeddings)
+        packer = MaskedTextPacker(tokenizer, vocabulary, max_length)
         pieces = tf.constant(vocabulary.pieces)
 
         def encode(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-            return model.encoder(_named(inputs), training=False)
+            return opened.trained(model.encoder(_named(inputs), training=False))
 
         def masked_lm(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-            return model(_named(inputs), training=False)
+            return opened.trained(model(_named(inputs), training=False))
 
         def fill_mask_text(text: tf.Tensor) -> dict[str, tf.Tensor]:
             packed = packer(text)

@@ -47,15 +47,36 @@ class ServedModel(tf.Module):
         self.weights = [variable.value for variable in model.variables]
         self.resources = list(resources)
         self._signatures: dict[str, Any] = {}
+        self._specs: dict[str, list[tf.TensorSpec]] = {}
 
     def add_signature(self, name: str, function: Function, specs: list[tf.TensorSpec]) -> None:
         """Serves `function`, which takes tensors in the order of `specs`, under `name`."""
         self._signatures[name] = tf.function(function, input_signature=specs)
+        self._specs[name] = specs
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the signatures."""
+        return tuple(self._signatures)
 
     def signature(self, name: str) -> Function:
         """Gives a signature's function."""
         return self._signatures[name]
 
+    def specs(self, name: str) -> list[tf.TensorSpec]:
+        """Gives a signature's inputs."""
+        return self._specs[name]
+
     def signatures(self) -> dict[str, Any]:
         """Gives the functions that `tf.saved_model.save` takes, by signature name."""
         return dict(self._signatures)
+
+    def interface(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Gives the names of each signature's inputs and outputs."""
+        return {
+            name: (
+                tuple(spec.name for spec in self._specs[name]),
+                tuple(sorted(function.get_concrete_function().structured_outputs)),
+            )
+            for name, function in self._signatures.items()
+        }

@@ -1,7 +1,7 @@
 """Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -115,14 +115,16 @@ def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
     results = ClassifierResults()
     if config.do_train:
         run.write_flags(config.flags)
-        trained = job.train(model, devices, splits[task.train_split])
+        trained = job.train(model, devices, splits)
         results = replace(results, training=trained)
         if not trained.finished:
             return results
     if config.do_eval:
-        results = replace(results, evaluation=job.evaluate(model, splits, results.training))
+        results = replace(
+            results, evaluation=job.evaluate(model, devices, splits, results.training)
+        )
     if config.do_predict:
-        results = replace(results, prediction_files=job.predict(model, splits))
+        results = replace(results, prediction_files=job.predict(model, devices, splits))
     return results
 
 
@@ -159,9 +161,10 @@ class _Job:
         return model
 
     def train(
-        self, model: keras.Model, devices: Devices, examples: list[Example]
+        self, model: keras.Model, devices: Devices, splits: Mapping[str, list[Example]]
     ) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
+        examples = splits[self._task.train_split]
         training = self._training_config(len(examples))
         features = self._features(examples)
         result = train(
@@ -170,6 +173,7 @@ class _Job:
             ArrayBatches(features, training.batch_size, training.seed),
             training,
             self._run,
+            evaluate=self._evaluation_while_training(model, devices, splits),
             devices=devices,
             settings=self._settings(len(examples)),
             report=_LOGGER.warning,
@@ -187,16 +191,14 @@ class _Job:
     def evaluate(
         self,
         model: keras.Model,
+        devices: Devices,
         splits: Mapping[str, list[Example]],
         training: TrainingResult | None,
     ) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
         figures: dict[str, float] = {}
         for split in self._task.evaluation_splits:
-            features = self._features(splits[split])
-            outputs = predict(model, ArrayEvaluation(features, self._config.eval_batch_size))
-            scores = {"loss": self._loss(outputs, features)}
-            scores |= self._task.score(splits[split], outputs)
+            scores = self._score(model, devices, splits[split], self._features(splits[split]))
             # The main split's figures are called as in the original: eval_loss, eval_accuracy.
             middle = f"{split.removeprefix('dev_')}_" if figures else ""
             figures |= {f"eval_{middle}{name}": value for name, value in scores.items()}
@@ -205,23 +207,44 @@ class _Job:
         self._run.write_eval_results(figures)
         return figures
 
-    def predict(self, model: keras.Model, splits: Mapping[str, list[Example]]) -> list[Path]:
+    def predict(
+        self, model: keras.Model, devices: Devices, splits: Mapping[str, list[Example]]
+    ) -> list[Path]:
         """Answers the test splits and writes the files."""
         files: list[Path] = []
         for split in self._task.test_splits:
             features = self._features(splits[split])
-            outputs = predict(model, ArrayEvaluation(features, self._config.predict_batch_size))
+            source = ArrayEvaluation(features, self._config.predict_batch_size)
+            outputs = predict(model, source, strategy=devices.strategy)
             files += self._task.write_predictions(self._run.path, split, splits[split], outputs)
         return files
 
     def _features(self, examples: list[Example]) -> dict[str, np.ndarray]:
         return self._task.features(examples, self._tokenizer, self._config.max_seq_length)
 
-    def _loss(self, outputs: Mapping[str, np.ndarray], features: Mapping[str, np.ndarray]) -> float:
-        """The mean loss over a whole split."""
+    def _score(
+        self,
+        model: keras.Model,
+        devices: Devices,
+        examples: list[Example],
+        features: dict[str, np.ndarray],
+    ) -> dict[str, float]:
+        """The mean loss over a whole split, and the task's metrics."""
+        source = ArrayEvaluation(features, self._config.eval_batch_size)
+        outputs = predict(model, source, strategy=devices.strategy)
         objective = self._task.objective()
         loss, _ = objective.loss(outputs, features, objective.normalizers(features))
-        return float(loss)
+        return {"loss": float(loss), **self._task.score(examples, outputs)}
+
+    def _evaluation_while_training(
+        self, model: keras.Model, devices: Devices, splits: Mapping[str, list[Example]]
+    ) -> Callable[[], Mapping[str, float]] | None:
+        """What `--eval_steps` calls: the score of the main evaluation split."""
+        split = self._task.evaluation_splits[0]
+        if not (self._config.do_eval and self._config.training.eval_steps):
+            return None
+        features = self._features(splits[split])
+        return lambda: self._score(model, devices, splits[split], features)
 
     def _training_config(self, examples: int) -> TrainingConfig:
         config = self._config

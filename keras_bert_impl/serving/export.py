@@ -1,0 +1,83 @@
+"""Writing a model directory as a SavedModel that takes ids and raw text."""
+
+import json
+import os
+from pathlib import Path
+
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, whole_folder
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.serving.opened_model import OpenedModel
+from keras_bert_impl.serving.served_classifier import ServedClassifier
+from keras_bert_impl.serving.served_encoder import ServedEncoder
+from keras_bert_impl.serving.served_pretrainer import ServedPretrainer
+from keras_bert_impl.serving.signatures import ServedModel
+from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
+
+VOCABULARY_ASSET, CASING_ASSET = "vocab.txt", "tokenizer_config.json"
+
+
+def serve_model(
+    opened: OpenedModel, top_k: int = 10, max_seq_length: int | None = None
+) -> ServedModel:
+    """Gives the signatures that fit a model's heads.
+
+    Args:
+        opened: the model with its vocabulary and casing.
+        top_k: pieces that `fill_mask_text` gives for each mask.
+        max_seq_length: texts are cut to this many pieces; None is the model's positions.
+
+    Raises:
+        UserError: `max_seq_length` is more than the model's positions.
+    """
+    config = opened.model.config
+    length = max_seq_length or config.max_position_embeddings
+    if length > config.max_position_embeddings:
+        raise UserError(
+            f"--max_seq_length={length} is more than the {config.max_position_embeddings} "
+            "positions of the model; lower it."
+        )
+    tokenizer = GraphTokenizer(opened.vocabulary, opened.do_lower_case, opened.strip_accents)
+    if isinstance(opened.model, BertPretrainer):
+        return ServedPretrainer(opened, tokenizer, top_k, length)
+    if isinstance(opened.model, BertClassifier):
+        return ServedClassifier(opened, tokenizer, length)
+    return ServedEncoder(opened, tokenizer, length)
+
+
+def export_saved_model(
+    served: ServedModel, opened: OpenedModel, folder: str | os.PathLike[str]
+) -> None:
+    """Writes a SavedModel; the folder appears when it is complete.
+
+    Its assets hold the vocabulary (`vocab.txt`) and the casing (`tokenizer_config.json`) for
+    clients that send ids.
+
+    Args:
+        served: the signatures.
+        opened: the model that they serve.
+        folder: where to; an older SavedModel of that name is replaced.
+
+    Raises:
+        UserError: the folder holds something else than a SavedModel, or cannot be written.
+    """
+    final = Path(folder)
+    if final.exists() and any(final.iterdir()) and not (final / "saved_model.pb").exists():
+        raise UserError(
+            f"{final}: exists and is no SavedModel; name another --output_dir, so that nothing of "
+            "yours is replaced."
+        )
+    make_folder(final.parent)
+    with whole_folder(final) as aside:
+        tf.saved_model.save(served, str(aside), signatures=served.signatures())
+        _write_assets(opened, aside / "assets")
+
+
+def _write_assets(opened: OpenedModel, folder: Path) -> None:
+    make_folder(folder)
+    opened.vocabulary.write(folder / VOCABULARY_ASSET)
+    casing = {"do_lower_case": opened.do_lower_case, "strip_accents": opened.strip_accents}
+    (folder / CASING_ASSET).write_text(json.dumps(casing, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,156 @@
+"""Filling in masked words with a SavedModel or a model directory."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import MASK
+
+SIGNATURE = "fill_mask_text"
+_BATCH = 32
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A piece that may stand at a masked place, with its probability."""
+
+    piece: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class FilledText:
+    """A text with [MASK] in it, and what may stand there.
+
+    Attributes:
+        text: as it was given.
+        masks: for each [MASK] the model saw, the best pieces, the best first.
+        pieces_left_out: pieces of a long text that the model did not see.
+    """
+
+    text: str
+    masks: list[list[Candidate]]
+    pieces_left_out: int
+
+
+class FillMask:
+    """Answers what may stand at [MASK].
+
+    Args:
+        signature: `fill_mask_text` of a served model: strings [batch] to a dict of tensors.
+    """
+
+    def __init__(self, signature: Callable[..., Mapping[str, Any]]) -> None:
+        self._signature = signature
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], top_k: int) -> "FillMask":
+        """Loads a SavedModel, or a model directory with a masked-LM head.
+
+        Args:
+            path: the folder.
+            top_k: how many pieces will be asked for.
+
+        Raises:
+            UserError: it is neither, or it cannot fill in words.
+        """
+        folder = Path(path)
+        if (folder / "saved_model.pb").is_file():
+            return cls(_load_saved_model(folder))
+        if (folder / "config.json").is_file():
+            return cls(_load_model_directory(folder, top_k))
+        raise UserError(
+            f"{folder}: is neither a SavedModel (saved_model.pb) nor a model directory "
+            "(config.json); check the path."
+        )
+
+    def fill(self, texts: Sequence[str], top_k: int) -> list[FilledText]:
+        """Gives the best pieces for every [MASK] of every text.
+
+        Args:
+            texts: each with at least one [MASK].
+            top_k: how many pieces a mask gets.
+
+        Raises:
+            UserError: a text has no [MASK], or the SavedModel gives fewer than `top_k` pieces.
+        """
+        for text in texts:
+            if MASK not in text:
+                raise UserError(
+                    f"'{_short(text)}' has no {MASK}; write {MASK} for the word to find."
+                )
+        filled: list[FilledText] = []
+        for start in range(0, len(texts), _BATCH):
+            filled += self._fill_batch(texts[start : start + _BATCH], top_k)
+        return filled
+
+    def _fill_batch(self, texts: Sequence[str], top_k: int) -> list[FilledText]:
+        answer = {k: np.asarray(v) for k, v in self._signature(text=tf.constant(texts)).items()}
+        available = answer["pieces"].shape[-1]
+        if top_k > available:
+            raise UserError(
+                f"--top_k={top_k} is more than the {available} pieces that this model gives for a "
+                "mask; ask for fewer, or export it with a larger --top_k."
+            )
+        return [
+            FilledText(
+                text,
+                [
+                    [
+                        Candidate(piece.decode("utf-8"), float(probability))
+                        for piece, probability in zip(
+                            answer["pieces"][row, mask, :top_k],
+                            answer["probabilities"][row, mask, :top_k],
+                            strict=True,
+                        )
+                    ]
+                    for mask in range(answer["mask_counts"][row])
+                ],
+                int(answer["pieces_left_out"][row]),
+            )
+            for row, text in enumerate(texts)
+        ]
+
+
+def _load_saved_model(folder: Path) -> Callable[..., Mapping[str, Any]]:
+    import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
+
+    try:
+        loaded = tf.saved_model.load(str(folder))
+    except (OSError, tf.errors.OpError, ValueError) as error:
+        raise UserError(
+            f"{folder}: cannot be loaded ({str(error).splitlines()[0]}); export it again."
+        ) from error
+    if SIGNATURE not in loaded.signatures:
+        raise UserError(
+            f"{folder}: has no signature {SIGNATURE} (it has "
+            f"{', '.join(sorted(loaded.signatures))}); export a model with a masked-LM head."
+        )
+    signature = loaded.signatures[SIGNATURE]
+    # The function knows its module only weakly: without this the weights would be gone.
+    signature.loaded_model = loaded
+    return signature
+
+
+def _load_model_directory(folder: Path, top_k: int) -> Callable[..., Mapping[str, Any]]:
+    from keras_bert_impl.models.pretrainer import BertPretrainer
+    from keras_bert_impl.serving.export import serve_model
+    from keras_bert_impl.serving.opened_model import open_model
+
+    opened = open_model(folder)
+    if not isinstance(opened.model, BertPretrainer):
+        raise UserError(
+            f"{folder}: has no masked-LM head; name a pre-trained model, such as the model/ folder "
+            "of a pre-training run."
+        )
+    return serve_model(opened, top_k=top_k).signature(SIGNATURE)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

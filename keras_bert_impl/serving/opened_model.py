@@ -1,0 +1,99 @@
+"""Opening a model directory as the model that its heads say it is."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from keras_bert_impl.checkpoints.model_directory import read_config, read_tokenizer_settings
+from keras_bert_impl.checkpoints.names import head_names
+from keras_bert_impl.checkpoints.restore import open_source, restore
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+_CLASSIFIER = "BertForSequenceClassification"
+_ENCODER = "BertModel"
+_PARTS_OF_OUTPUTS = {
+    "pooled_output": ("pooler",),
+    "next_sentence_logits": ("pooler", "next_sentence"),
+}
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model with its weights, its vocabulary and its casing.
+
+    Attributes:
+        model: a `BertPretrainer`, `BertClassifier` or `BertEncoder`.
+        vocabulary: the pieces that the ids mean.
+        do_lower_case: whether text is lower-cased.
+        strip_accents: whether accents are removed; None is "as `do_lower_case`".
+        untrained: parts that the directory has no weights for, e.g. "pooler".
+    """
+
+    model: keras.Model
+    vocabulary: Vocabulary
+    do_lower_case: bool
+    strip_accents: bool | None
+    untrained: frozenset[str]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of a classifier's labels, in the order of the classes."""
+        names: dict[str, str] = dict(self.model.config.extra.get("id2label") or {})
+        numbers = range(self.model.num_labels)
+        return tuple(names.get(str(number), f"LABEL_{number}") for number in numbers)
+
+    def trained(self, outputs: dict[str, Any]) -> dict[str, Any]:
+        """Leaves out the outputs that come from untrained parts."""
+        return {
+            name: value
+            for name, value in outputs.items()
+            if self.untrained.isdisjoint(_PARTS_OF_OUTPUTS.get(name, ()))
+        }
+
+
+def open_model(folder: str | os.PathLike[str]) -> OpenedModel:
+    """Opens a model directory: masked-LM head, else classifier, else the bare encoder.
+
+    Raises:
+        UserError: the directory is no model directory, its vocabulary does not fit its model, or
+            it has a head of another kind.
+    """
+    config = read_config(folder)
+    vocab_file, do_lower_case, strip_accents = read_tokenizer_settings(folder)
+    vocabulary = Vocabulary.load(vocab_file)
+    if len(vocabulary) > config.vocab_size:
+        raise UserError(
+            f"{vocab_file}: has {len(vocabulary)} pieces, but the model only knows "
+            f"{config.vocab_size}; put the vocabulary there that the model was made with."
+        )
+    model = _build(folder, config)
+    report = restore(model, folder)
+    return OpenedModel(
+        model=model,
+        vocabulary=vocabulary,
+        do_lower_case=do_lower_case,
+        strip_accents=strip_accents,
+        untrained=frozenset(path.split("/")[0] for path in report.new),
+    )
+
+
+def _build(folder: str | os.PathLike[str], config: BertConfig) -> keras.Model:
+    source = open_source(folder)
+    if all(source.find(names) for names in head_names("masked_lm")):
+        return BertPretrainer(config)
+    architecture = (config.extra.get("architectures") or [_ENCODER])[0]
+    if architecture == _CLASSIFIER and source.find(head_names("classifier")[0]):
+        return BertClassifier(config, num_labels=len(config.extra.get("id2label") or (0, 1)))
+    if architecture == _ENCODER:
+        return BertEncoder(config)
+    raise UserError(
+        f"{folder}: is a {architecture}, which cannot be opened here; name a model directory with "
+        "a masked-LM head, a classifier or a bare encoder."
+    )

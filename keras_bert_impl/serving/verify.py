@@ -1,0 +1,118 @@
+"""Checking a SavedModel: a fresh process loads it and must give what the model gives."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.opened_model import OpenedModel
+from keras_bert_impl.serving.reload import (
+    Arrays,
+    Call,
+    ReloadError,
+    as_array,
+    call_in_fresh_process,
+)
+from keras_bert_impl.serving.signatures import ServedModel
+from keras_bert_impl.tokenization.vocabulary import MASK
+
+TOLERANCE = 1e-4  # the same graph on the same machine; threads may add in another order
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a comparison found.
+
+    Attributes:
+        signatures: the signatures that were called.
+        calls: how many calls were compared.
+        largest_difference: the largest absolute difference of any two numbers.
+    """
+
+    signatures: tuple[str, ...]
+    calls: int
+    largest_difference: float
+
+
+def verify_saved_model(
+    served: ServedModel, opened: OpenedModel, folder: str | os.PathLike[str]
+) -> Verification:
+    """Loads a SavedModel in a fresh process and compares every signature with the model.
+
+    Each signature is called twice, with another number of rows and another length.
+
+    Args:
+        served: the signatures as they are before they are written.
+        opened: the model that they serve.
+        folder: the SavedModel.
+
+    Raises:
+        UserError: the SavedModel cannot be loaded there, or gives something else.
+    """
+    calls = [
+        Call(name, _inputs(served, name, opened, rows)) for name in served.names for rows in (1, 3)
+    ]
+    expected = [_call_here(served, call) for call in calls]
+    try:
+        found = call_in_fresh_process(Path(folder), calls)
+    except ReloadError as error:
+        raise UserError(f"{folder}: the SavedModel cannot be loaded again ({error}).") from error
+    difference = max(_difference(*pair) for pair in zip(expected, found, strict=True))
+    if not difference <= TOLERANCE:
+        raise UserError(
+            f"{folder}: the SavedModel's answers differ by {difference:.2g} from the model's; "
+            "export it again."
+        )
+    return Verification(served.names, len(calls), difference)
+
+
+def _call_here(served: ServedModel, call: Call) -> Arrays:
+    tensors = {name: tf.constant(value) for name, value in call.inputs.items()}
+    outputs = served.signature(call.signature)(**tensors)
+    return {name: as_array(value) for name, value in outputs.items()}
+
+
+def _inputs(served: ServedModel, name: str, opened: OpenedModel, rows: int) -> Arrays:
+    """Random ids, or texts of the vocabulary's own pieces, for one signature."""
+    draws = np.random.default_rng(rows)
+    length = min(4 + 3 * rows, opened.model.config.max_position_embeddings)
+    arrays: Arrays = {}
+    for spec in served.specs(name):
+        shape = [rows, length]
+        if spec.dtype == tf.string:
+            arrays[spec.name] = np.array([_text(opened, draws) for _ in range(rows)])
+        elif spec.name == "input_ids":
+            arrays[spec.name] = draws.integers(0, len(opened.vocabulary), shape, np.int32)
+        elif spec.name == "input_mask":
+            lengths = draws.integers(1, length, [rows, 1], endpoint=True)
+            arrays[spec.name] = (np.arange(length) < lengths).astype(np.int32)
+        elif spec.name == "segment_ids":
+            arrays[spec.name] = np.zeros(shape, np.int32)
+        else:  # positions
+            arrays[spec.name] = draws.integers(0, length, [rows, 2], np.int32)
+    return arrays
+
+
+def _text(opened: OpenedModel, draws: np.random.Generator) -> bytes:
+    words = draws.choice(np.array(opened.vocabulary.pieces), 5).tolist()
+    return " ".join([*words, MASK, words[0]]).encode()
+
+
+def _difference(expected: Arrays, found: Arrays) -> float:
+    """The largest difference of numbers; infinite where anything else differs."""
+    if set(expected) != set(found):
+        return float("inf")
+    largest = 0.0
+    for name, array in expected.items():
+        other = found[name]
+        if array.shape != other.shape:
+            return float("inf")
+        if array.dtype.kind == "S":
+            largest = largest if np.array_equal(array, other) else float("inf")
+        elif array.size:
+            difference = np.abs(array.astype(np.float64) - other.astype(np.float64))
+            largest = max(largest, float(difference.max()))
+    return largest
