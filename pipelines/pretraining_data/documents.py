@@ -1,0 +1,167 @@
+"""Documents in text files: one sentence a line, an empty line between documents.
+
+A file is cut into blocks of whole documents; the cuts depend on the file alone, so every runner makes
+the same blocks. The end of a file also ends its last document.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+
+BLOCK_BYTES = 4 << 20
+_EMPTY_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclasses.dataclass(frozen=True)
+class TextBlock:
+    """Whole documents of one file.
+
+    Attributes:
+        path: the file.
+        start, end: byte positions.
+    """
+
+    path: str
+    start: int
+    end: int
+
+
+@dataclasses.dataclass
+class SentenceBlock:
+    """Tokenized sentences of whole documents.
+
+    Attributes:
+        ids: unsigned [tokens].
+        sentence_lengths: int64 [sentences], tokens of each; never 0.
+        document_sizes: int64 [documents], sentences of each; never 0.
+    """
+
+    ids: NDArray[np.unsignedinteger]
+    sentence_lengths: NDArray[np.int64]
+    document_sizes: NDArray[np.int64]
+
+
+def find_cut(file: IO[bytes], position: int) -> int | None:
+    """The first place at or after `position` where a document begins, after an empty line.
+
+    Args:
+        file: opened for reading bytes.
+        position: byte position.
+
+    Returns:
+        A byte position, or None where the file ends before another document begins.
+
+    Example:
+        >>> import io
+        >>> find_cut(io.BytesIO(b"One.\\nTwo.\\n\\nThree.\\n"), 3)
+        11
+    """
+    start = max(0, position - 1)
+    file.seek(start)
+    window = b""
+    while piece := file.read(1 << 16):
+        window += piece
+        if found := _EMPTY_LINE.search(window):
+            return start + found.end()
+        # An empty line may straddle two reads; anything before the last line end is done with.
+        keep = max(0, window.rfind(b"\n"))
+        start, window = start + keep, window[keep:]
+    return None
+
+
+def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> list[TextBlock]:
+    """Cuts a file into blocks of whole documents of about `block_bytes`.
+
+    Args:
+        path: the file's name, kept in the blocks.
+        file: the same file, opened for reading bytes.
+        block_bytes: least size of a block.
+
+    Example:
+        >>> import io
+        >>> blocks = cut_into_blocks("x.txt", io.BytesIO(b"One.\\n\\nTwo.\\n\\nThree.\\n"), 2)
+        >>> [(block.start, block.end) for block in blocks]
+        [(0, 6), (6, 12), (12, 19)]
+    """
+    size = file.seek(0, 2)
+    starts = [0]
+    while (cut := find_cut(file, starts[-1] + block_bytes)) is not None and cut < size:
+        starts.append(cut)
+    ends = [*starts[1:], size]
+    return [TextBlock(path, start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> list[str]:
+    """The lines of a block, as text.
+
+    Args:
+        block: names the place in errors.
+        data: the block's bytes.
+        drop_invalid: drop ill-formed UTF-8, as google's tokenizer does, instead of refusing it.
+
+    Raises:
+        UserError: the bytes are not UTF-8 (names the file and the byte).
+
+    Example:
+        >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\\r\\n\\nNö.".encode())
+        ['Ja.', '', 'Nö.']
+    """
+    if block.start == 0:
+        data = data.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        text = data.decode("utf-8", "ignore" if drop_invalid else "strict")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        where = f"line {line}" if block.start == 0 else f"byte {block.start + error.start}"
+        raise UserError(
+            f"{block.path}: {where} is not UTF-8; convert the file (iconv -t utf-8), or pass "
+            "--invalid_utf8=drop to leave ill-formed bytes out."
+        ) from error
+    return [line.strip() for line in text.split("\n")]
+
+
+def iterate_documents(lines: list[str]) -> Iterator[list[str]]:
+    """Groups stripped lines into documents; empty documents are left out.
+
+    Example:
+        >>> list(iterate_documents(["One.", "Two.", "", "", "Three."]))
+        [['One.', 'Two.'], ['Three.']]
+    """
+    document: list[str] = []
+    for line in [*lines, ""]:
+        if line:
+            document.append(line)
+        elif document:
+            yield document
+            document = []
+
+
+def encode_block(lines: list[str], encode_lines: "Encoder", dtype: type) -> SentenceBlock:
+    """Tokenizes the lines of a block.
+
+    Sentences without a token (nothing but control characters) and documents without a sentence are
+    left out, as the reference does.
+
+    Args:
+        lines: stripped lines; an empty one ends a document.
+        encode_lines: gives an object with `ids` [tokens] and `offsets` [lines + 1].
+        dtype: unsigned type that holds every id.
+    """
+    sizes = [len(document) for document in iterate_documents(lines)]
+    sentences = [line for line in lines if line]
+    tokens = encode_lines(sentences)
+    lengths = np.diff(tokens.offsets).astype(np.int64)
+    document = np.repeat(np.arange(len(sizes)), sizes)
+    filled = np.bincount(document[lengths > 0], minlength=len(sizes))
+    return SentenceBlock(
+        ids=tokens.ids.astype(dtype),
+        sentence_lengths=lengths[lengths > 0],
+        document_sizes=filled[filled > 0].astype(np.int64),
+    )

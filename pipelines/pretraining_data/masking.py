@@ -1,0 +1,236 @@
+"""Masked positions and what stands there: the 15 % rule, pieces, whole words or n-grams, 80/10/10.
+
+One mechanism serves all three: the candidates are *units* (a piece, a word, a run of up to three
+words), put in random order by sorting random numbers, and taken one after the other while they still
+fit; a unit that would overflow the number of predictions is skipped.
+"""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.pretraining_data.draws import Purpose, Words, below, draw
+from pipelines.pretraining_data.examples import Rows, Tokens
+
+Numbers = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskingRules:
+    """How positions are chosen and replaced.
+
+    Attributes:
+        max_predictions: most masked positions an example, e.g. 20.
+        probability: share of the tokens (with [CLS] and [SEP]) to mask, e.g. 0.15.
+        whole_words: the pieces of a word are chosen together.
+        max_ngram: longest run of words chosen together (1 to 3); above 1 it implies whole words.
+        mask_share, same_share: shares of chosen pieces that become [MASK] and that stay; the rest
+            becomes a random piece.
+        mask_id: id of [MASK].
+        continuation: bool [vocabulary], pieces that continue a word ("##ing").
+        replacements: unsigned [n], the ids that a random replacement is drawn from.
+    """
+
+    max_predictions: int
+    probability: float
+    mask_id: int
+    continuation: NDArray[np.bool_]
+    replacements: Tokens
+    whole_words: bool = False
+    max_ngram: int = 1
+    mask_share: float = 0.8
+    same_share: float = 0.1
+
+
+@dataclasses.dataclass
+class Masked:
+    """Chosen positions and their true ids, padded with zeros to the number of predictions.
+
+    Attributes:
+        positions: int64 [examples, predictions], ascending.
+        ids: unsigned [examples, predictions], the true pieces.
+        counts: int64 [examples], how many are real.
+    """
+
+    positions: Numbers
+    ids: Tokens
+    counts: Numbers
+
+
+def predictions_wanted(lengths: Numbers, rules: MaskingRules) -> Numbers:
+    """How many positions to mask: the share of the length, at least 1, at most the maximum.
+
+    Args:
+        lengths: int64 [examples], tokens with [CLS] and [SEP].
+        rules: gives the share and the maximum.
+
+    Example:
+        >>> rules = MaskingRules(20, 0.15, 4, np.zeros(9, bool), np.arange(9))
+        >>> predictions_wanted(np.array([5, 30, 128, 512]), rules).tolist()
+        [1, 4, 19, 20]
+    """
+    wanted = np.rint(lengths * rules.probability).astype(np.int64)
+    return np.minimum(rules.max_predictions, np.maximum(1, wanted))
+
+
+def mask_rows(rows: Rows, keys: Words, rules: MaskingRules) -> Masked:
+    """Chooses positions, replaces the pieces there **in place** and gives back the true ones.
+
+    Args:
+        rows: the examples; `rows.ids` is changed.
+        keys: uint64 [examples].
+        rules: how to choose and replace.
+
+    Example:
+        >>> rules = MaskingRules(2, 0.15, 4, np.zeros(99, bool), np.arange(5, 99), mask_share=1.0,
+        ...                      same_share=0.0)
+        >>> rows = Rows(np.array([[1, 50, 51, 2, 60, 2, 0]]), np.array([2]), np.array([1]))
+        >>> masked = mask_rows(rows, np.array([7], np.uint64), rules)
+        >>> masked.counts.tolist(), (rows.ids == 4).sum().item()
+        ([1], 1)
+    """
+    chosen = choose_positions(rows, keys, rules)
+    counts = np.count_nonzero(chosen, axis=1)
+    row, position = np.nonzero(chosen)  # ordered by row, then by position
+    true_ids = rows.ids[row, position]
+    rows.ids[row, position] = replace(true_ids, keys[row], position, rules)
+    slot = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    positions = np.zeros((len(keys), rules.max_predictions), np.int64)
+    ids = np.zeros(positions.shape, rows.ids.dtype)
+    positions[row, slot] = position
+    ids[row, slot] = true_ids
+    return Masked(positions, ids, counts)
+
+
+def choose_positions(rows: Rows, keys: Words, rules: MaskingRules) -> NDArray[np.bool_]:
+    """Which positions to mask: bool [examples, length], never [CLS], [SEP] or padding."""
+    candidates = _candidates(rows)
+    wanted = predictions_wanted(rows.lengths(), rules)
+    if not rules.whole_words and rules.max_ngram == 1:
+        return _first_units(_random_order(candidates, keys), wanted, rules.max_predictions)
+    starts = _word_starts(rows, candidates, rules.continuation)
+    if rules.max_ngram > 1:
+        starts = _join_words(starts, rows, keys, rules.max_ngram)
+    examples, length = candidates.shape
+    unit = np.cumsum(starts, axis=1, dtype=np.int32) - 1  # [examples, length]
+    flat = unit + (np.arange(examples) * length)[:, None]
+    sizes = np.bincount(flat[candidates], minlength=candidates.size).reshape(examples, length)
+    taken = _fitting_units(_random_order(sizes > 0, keys), sizes, wanted)
+    return np.take_along_axis(taken, np.maximum(unit, 0), axis=1) & candidates
+
+
+def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRules) -> Tokens:
+    """What stands at masked positions: [MASK], the piece itself or a random piece, one by one.
+
+    Args:
+        true_ids: unsigned [chosen].
+        keys: uint64 [chosen], the key of each one's example.
+        positions: int64 [chosen], its place in the row.
+        rules: gives the shares.
+
+    Returns:
+        unsigned [chosen].
+
+    Example:
+        >>> rules = MaskingRules(20, 0.15, 4, np.zeros(9, bool), np.array([7]), mask_share=0.0)
+        >>> keys = np.arange(1000, dtype=np.uint64)
+        >>> new = replace(np.full(1000, 8), keys, np.zeros(1000, np.int64), rules)
+        >>> sorted(set(new.tolist())), bool(0.07 < (new == 8).mean() < 0.13)
+        ([7, 8], True)
+    """
+    bits = draw(keys, Purpose.REPLACE, positions.astype(np.uint64))
+    kind = bits >> np.uint64(32)
+    word = below(bits << np.uint64(32), len(rules.replacements))
+    to_mask = np.uint64(round(rules.mask_share * 2**32))
+    to_keep = np.uint64(round((rules.mask_share + rules.same_share) * 2**32))
+    result = rules.replacements[word].astype(true_ids.dtype)
+    np.copyto(result, true_ids, where=kind < to_keep)
+    np.copyto(result, rules.mask_id, where=kind < to_mask, casting="unsafe")
+    return result
+
+
+def _candidates(rows: Rows) -> NDArray[np.bool_]:
+    """bool [examples, length]: the tokens of A and B."""
+    column = np.arange(rows.ids.shape[1])
+    inside = column < (rows.lengths() - 1)[:, None]
+    inside[:, 0] = False
+    inside[np.arange(len(inside)), rows.len_a + 1] = False
+    return inside
+
+
+def _random_order(present: NDArray[np.bool_], keys: Words) -> NDArray[np.uint32]:
+    """[examples, length]: the units that are present in random order; then numbers >= length."""
+    length = present.shape[1]
+    bits = np.uint32(length.bit_length())
+    index = np.arange((length + 1) // 2, dtype=np.uint64)
+    words = draw(keys[:, None], Purpose.SELECT, index).astype("<u8", copy=False)
+    packed = words.view("<u4")[:, :length] >> bits << bits  # two 32-bit numbers in each word
+    packed |= np.arange(length, dtype=np.uint32)
+    packed[~present] = 0xFFFFFFFF
+    packed.sort(axis=1)
+    return packed & np.uint32((1 << int(bits)) - 1)
+
+
+def _first_units(
+    order: NDArray[np.uint32], wanted: Numbers, max_predictions: int
+) -> NDArray[np.bool_]:
+    """Takes the first `wanted` units of size one: bool [examples, length], by unit."""
+    taken = np.zeros(order.shape, bool)
+    head = order[:, :max_predictions]
+    valid = np.arange(head.shape[1]) < wanted[:, None]
+    valid &= head < order.shape[1]
+    row, place = np.nonzero(valid)
+    taken[row, head[row, place]] = True
+    return taken
+
+
+def _fitting_units(order: NDArray[np.uint32], sizes: Numbers, wanted: Numbers) -> NDArray[np.bool_]:
+    """Takes units in order, skipping those that would overflow: bool [examples, length], by unit."""
+    taken = np.zeros(order.shape, bool)
+    left = wanted.copy()
+    rows = np.arange(len(order))
+    for place in range(order.shape[1]):
+        unit = order[rows, place]
+        exists = unit < order.shape[1]
+        if not exists.all():
+            rows, unit = rows[exists], unit[exists]
+        size = sizes[rows, unit]
+        fits = size <= left[rows]
+        taken[rows[fits], unit[fits]] = True
+        left[rows[fits]] -= size[fits]
+        rows = rows[left[rows] > 0]
+        if not len(rows):
+            break
+    return taken
+
+
+def _word_starts(
+    rows: Rows, candidates: NDArray[np.bool_], continuation: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Where words begin; the first piece of A and of B always begins one."""
+    starts = candidates & ~continuation[rows.ids]
+    starts[:, 1] |= candidates[:, 1]
+    if rows.pairs:
+        each, first_b = np.arange(len(starts)), rows.len_a + 2
+        starts[each, first_b] = candidates[each, first_b]
+    return starts
+
+
+def _join_words(
+    starts: NDArray[np.bool_], rows: Rows, keys: Words, max_ngram: int
+) -> NDArray[np.bool_]:
+    """Joins words to runs of 1 .. max_ngram, with shares proportional to 1 / length of the run."""
+    shares = 1 / np.arange(1, max_ngram + 1)
+    limits = (np.cumsum(shares / shares.sum())[:-1] * 2**32).astype(np.uint64)
+    place = np.arange(starts.shape[1], dtype=np.uint64)
+    bits = draw(keys[:, None], Purpose.NGRAM, place) >> np.uint64(32)
+    more = (bits[:, :, None] >= limits).sum(axis=2, dtype=np.int8)  # further words of a run
+    joined = np.zeros_like(starts)
+    left = np.zeros(len(starts), np.int8)
+    for column in range(starts.shape[1]):
+        start = starts[:, column]
+        fresh = start & ((left <= 0) | (rows.len_a + 2 == column))
+        left = np.where(fresh, more[:, column], left - start)
+        joined[:, column] = fresh
+    return joined

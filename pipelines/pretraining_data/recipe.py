@@ -1,0 +1,236 @@
+"""What decides the content of pre-training shards, and nothing else: the recipe."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.pretraining_data.chunks import ChunkRules
+from pipelines.pretraining_data.examples import SpecialIds
+from pipelines.pretraining_data.masking import MaskingRules
+
+MASKINGS = ("static", "dynamic", "none")
+REPLACEMENTS = ("ordinary", "any")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """The rules by which documents become examples; names as in google-research/bert.
+
+    Attributes:
+        max_seq_length: length of an example in tokens.
+        max_predictions_per_seq: most masked positions an example.
+        dupe_factor: how often each document is used, with new draws.
+        short_seq_prob: share of documents cut to a random, shorter target length.
+        masked_lm_prob: share of tokens to mask.
+        do_whole_word_mask: the pieces of a word are masked together.
+        random_seed: any whole number.
+        masking: "static" masks once and for all; "dynamic" leaves it to the input pipeline, anew in
+            each epoch; "none" means that nobody masks.
+        max_ngram: longest run of words masked together, 1 to 3.
+        mask_probabilities: shares of [MASK], same piece, random piece.
+        do_next_sentence: pairs with A and B; otherwise runs of full sentences.
+        random_replacements: "ordinary" draws random pieces among all but [PAD], [unused...] and the
+            other special pieces; "any" among the whole vocabulary, as the reference does.
+        same_document_tries: 0 takes a random B always from another document; n > 0 gives up after n
+            tries, as the reference does after 10.
+    """
+
+    max_seq_length: int = 128
+    max_predictions_per_seq: int = 20
+    dupe_factor: int = 10
+    short_seq_prob: float = 0.1
+    masked_lm_prob: float = 0.15
+    do_whole_word_mask: bool = False
+    random_seed: int = 12345
+    masking: str = "static"
+    max_ngram: int = 1
+    mask_probabilities: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    do_next_sentence: bool = True
+    random_replacements: str = "ordinary"
+    same_document_tries: int = 0
+
+    def __post_init__(self) -> None:
+        shares = self.mask_probabilities
+        checks = {
+            "--max_seq_length must be 5 to 65535": 5 <= self.max_seq_length < 65536,
+            "--max_predictions_per_seq must be at least 1 and below --max_seq_length": 1
+            <= self.max_predictions_per_seq
+            < self.max_seq_length,
+            "--dupe_factor must be at least 1": self.dupe_factor >= 1,
+            "--short_seq_prob must be 0 to 1": 0 <= self.short_seq_prob <= 1,
+            "--masked_lm_prob must be above 0 and at most 1": 0 < self.masked_lm_prob <= 1,
+            f"--masking must be one of {', '.join(MASKINGS)}": self.masking in MASKINGS,
+            "--max_ngram must be 1, 2 or 3": self.max_ngram in (1, 2, 3),
+            "--mask_probabilities must be three shares from 0 to 1 that add up to 1": len(shares)
+            == 3
+            and abs(sum(shares) - 1) < 1e-6
+            and min(shares) >= 0,
+            f"--random_replacements must be one of {', '.join(REPLACEMENTS)}": self.random_replacements
+            in REPLACEMENTS,
+            "--same_document_tries must be at least 0": self.same_document_tries >= 0,
+        }
+        for sentence, holds in checks.items():
+            if not holds:
+                raise UserError(f"{sentence}; change the flag.")
+
+    @property
+    def room(self) -> int:
+        """Tokens that fit beside [CLS] and [SEP]."""
+        return self.max_seq_length - (3 if self.do_next_sentence else 2)
+
+    @property
+    def stored_predictions(self) -> int | None:
+        """Predictions in a record, or None where records are not masked."""
+        return self.max_predictions_per_seq if self.masking == "static" else None
+
+    def chunk_rules(self) -> ChunkRules:
+        """What the plan of chunks needs."""
+        return ChunkRules(self.room, self.short_seq_prob, self.do_next_sentence)
+
+    def masking_rules(self, pieces: "Pieces") -> MaskingRules:
+        """What masking needs."""
+        return MaskingRules(
+            max_predictions=self.max_predictions_per_seq,
+            probability=self.masked_lm_prob,
+            mask_id=pieces.special.mask,
+            continuation=pieces.continuation,
+            replacements=pieces.replacements(self.random_replacements),
+            whole_words=self.do_whole_word_mask,
+            max_ngram=self.max_ngram,
+            mask_share=self.mask_probabilities[0],
+            same_share=self.mask_probabilities[1],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as plain values."""
+        return {**dataclasses.asdict(self), "mask_probabilities": list(self.mask_probabilities)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Recipe":
+        """The inverse of `to_json`.
+
+        Example:
+            >>> Recipe.from_json(Recipe(max_seq_length=64).to_json()).max_seq_length
+            64
+        """
+        shares = tuple(values["mask_probabilities"])
+        return cls(**{**values, "mask_probabilities": shares})
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingDataConfig:
+    """One run of `create_pretraining_data`.
+
+    Attributes:
+        input_file: documents: files or globs, separated by commas.
+        output_file: the shards' common name; `-00000-of-00008` and so on is added to it.
+        vocab_file: the vocabulary, one piece a line.
+        do_lower_case: lower-case the text (for an uncased vocabulary).
+        strip_accents: remove accents; None follows `do_lower_case`.
+        recipe: the rules.
+        num_shards: number of shards; 0 chooses by the number of examples.
+        num_workers: processes that work at the same time.
+        work_folder: where tokens and plans are kept, for other recipes too; None keeps them beside
+            the shards until the run is complete.
+        invalid_utf8: "refuse" or "drop" ill-formed bytes.
+        runner: "local", or the name of a Beam runner.
+        beam_arguments: further options for Beam.
+    """
+
+    input_file: str
+    output_file: str
+    vocab_file: str
+    do_lower_case: bool = True
+    strip_accents: bool | None = None
+    recipe: Recipe = dataclasses.field(default_factory=Recipe)
+    num_shards: int = 0
+    num_workers: int = 1
+    work_folder: str | None = None
+    invalid_utf8: str = "refuse"
+    runner: str = "local"
+    beam_arguments: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Pieces:
+    """What the data work needs to know of a vocabulary.
+
+    Attributes:
+        size: number of pieces.
+        special: ids of the pieces that frame and hide tokens.
+        continuation: bool [size], pieces that continue a word.
+        ordinary: unsigned ids of all pieces but the special and the `[unused...]` ones.
+        sha256: of the vocabulary.
+    """
+
+    size: int
+    special: SpecialIds
+    continuation: np.ndarray
+    ordinary: np.ndarray
+    sha256: str
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> "Pieces":
+        """Reads what is needed from a vocabulary."""
+        pieces = vocabulary.pieces
+        special = SpecialIds(
+            vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id
+        )
+        framing = {*dataclasses.astuple(special), vocabulary.unk_id}
+        ordinary = [
+            number
+            for number, piece in enumerate(pieces)
+            if number not in framing and not piece.startswith("[unused")
+        ]
+        return cls(
+            size=len(pieces),
+            special=special,
+            continuation=np.array([piece.startswith("##") for piece in pieces]),
+            ordinary=np.array(ordinary or [vocabulary.mask_id], np.uint32),
+            sha256=vocabulary.sha256,
+        )
+
+    @property
+    def dtype(self) -> type:
+        """The smallest unsigned type that holds every id."""
+        return np.uint16 if self.size <= 1 << 16 else np.uint32
+
+    def replacements(self, which: str) -> np.ndarray:
+        """The ids that a random replacement is drawn from."""
+        chosen = self.ordinary if which == "ordinary" else np.arange(self.size)
+        return chosen.astype(self.dtype)
+
+
+def parse_shares(words: Sequence[str]) -> tuple[float, float, float]:
+    """Reads the value of `--mask_probabilities`.
+
+    Raises:
+        UserError: it is not three numbers.
+
+    Example:
+        >>> parse_shares(["0.8", "0.1", "0.1"])
+        (0.8, 0.1, 0.1)
+    """
+    try:
+        mask, same, random = (float(word) for word in words)
+    except ValueError as error:
+        raise UserError(
+            f"--mask_probabilities: '{','.join(words)}' is not three numbers; write 0.8,0.1,0.1."
+        ) from error
+    return mask, same, random
+
+
+def fingerprint(values: Any) -> str:
+    """A short name for plain values: the start of the SHA-256 of their JSON.
+
+    Example:
+        >>> fingerprint({"a": 1}) == fingerprint({"a": 1}), len(fingerprint([]))
+        (True, 16)
+    """
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

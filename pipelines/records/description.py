@@ -1,0 +1,141 @@
+"""The description beside a set of shards: recipe, vocabulary, counts and a checksum per shard."""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_whole
+from pipelines.pretraining_data.recipe import Recipe
+
+FORMAT = 1
+SUFFIX = ".recipe.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardEntry:
+    """One shard.
+
+    Attributes:
+        file: its name, in the folder of the description.
+        bytes: its size.
+        crc32c: checksum of the whole file, hexadecimal.
+        counts: what it holds: examples, random_next, masked, tokens.
+    """
+
+    file: str
+    bytes: int
+    crc32c: str
+    counts: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as plain values."""
+        return {**dataclasses.asdict(self), "counts": dict(self.counts)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """What a set of shards says about itself.
+
+    Attributes:
+        recipe: the rules by which it was made.
+        vocab_size, vocab_sha256: the vocabulary.
+        do_lower_case, strip_accents: how text was tokenized.
+        source: the text: its files, bytes, sha256, documents, sentences, tokens.
+        shards: the shards in their order.
+        versions: what made it.
+    """
+
+    recipe: Recipe
+    vocab_size: int
+    vocab_sha256: str
+    do_lower_case: bool
+    strip_accents: bool | None
+    source: Mapping[str, Any]
+    shards: tuple[ShardEntry, ...]
+    versions: Mapping[str, str]
+
+    def totals(self) -> dict[str, int]:
+        """The counts of all shards added up."""
+        total: Counter[str] = Counter()
+        for shard in self.shards:
+            total.update(shard.counts)
+        return dict(total)
+
+    def summary(self) -> str:
+        """One line for a person."""
+        total = self.totals()
+        examples = max(1, total.get("examples", 0))
+        size = sum(shard.bytes for shard in self.shards) / 1e6
+        line = (
+            f"{total.get('examples', 0):,} examples in {len(self.shards)} shards ({size:,.1f} MB) "
+            f"from {self.source['documents']:,} documents; {total.get('tokens', 0) / examples:.1f} "
+            "tokens an example"
+        )
+        if self.recipe.do_next_sentence:
+            line += f", {total.get('random_next', 0) / examples:.1%} random next".replace("%", " %")
+        if "masked" in total:
+            line += f", {total['masked'] / examples:.2f} masked"
+        return line + "."
+
+    def write(self, path: Path) -> None:
+        """Writes the description; it comes last and says that the set is complete."""
+        values = {
+            "format": FORMAT,
+            "recipe": self.recipe.to_json(),
+            "vocabulary": {"size": self.vocab_size, "sha256": self.vocab_sha256},
+            "tokenizer": {
+                "do_lower_case": self.do_lower_case,
+                "strip_accents": self.strip_accents,
+            },
+            "source": dict(self.source),
+            "counts": self.totals(),
+            "versions": dict(self.versions),
+            "shards": [shard.to_json() for shard in self.shards],
+        }
+        with open_whole(path) as file:
+            json.dump(values, file, indent=1)
+            file.write("\n")
+
+    @classmethod
+    def read(cls, path: Path) -> "Description":
+        """Reads a description.
+
+        Raises:
+            UserError: it is not a description of this format.
+        """
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            if values["format"] != FORMAT:
+                raise UserError(
+                    f"{path}: has format {values['format']}, this version reads {FORMAT}; make the "
+                    "shards again."
+                )
+            return cls(
+                recipe=Recipe.from_json(values["recipe"]),
+                vocab_size=values["vocabulary"]["size"],
+                vocab_sha256=values["vocabulary"]["sha256"],
+                do_lower_case=values["tokenizer"]["do_lower_case"],
+                strip_accents=values["tokenizer"]["strip_accents"],
+                source=values["source"],
+                shards=tuple(ShardEntry(**shard) for shard in values["shards"]),
+                versions=values["versions"],
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(
+                f"{path}: is not a description of pre-training shards ({error}); make the shards "
+                "again, or delete it to read them without checks."
+            ) from error
+
+
+def description_path(output_file: Path) -> Path:
+    """The description of the set that `output_file` names.
+
+    Example:
+        >>> description_path(Path("data/train.tfrecord")).as_posix()
+        'data/train.tfrecord.recipe.json'
+    """
+    return output_file.with_name(output_file.name + SUFFIX)

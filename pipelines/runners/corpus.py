@@ -1,0 +1,167 @@
+"""The tokenized corpus on disk: flat integer files, whatever the later recipe.
+
+A folder holds `ids.bin` (all tokens), `sentences.bin` (tokens before each sentence), `documents.bin`
+(sentences before each document) and, written last, `corpus.json`. It is assembled from one file a
+text block, so an interrupted run keeps the blocks it has finished.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_input, open_whole
+from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
+from pipelines.runners.mapped import MappedArray
+
+_END = "corpus.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerSettings:
+    """How text becomes ids."""
+
+    vocab_file: str
+    do_lower_case: bool
+    strip_accents: bool | None
+    drop_invalid: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockTask:
+    """One text block to tokenize, and where its tokens go."""
+
+    block: TextBlock
+    settings: TokenizerSettings
+    target: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """A tokenized corpus.
+
+    Attributes:
+        folder: where its files are.
+        dtype: name of the ids' type.
+        tokens, sentences, documents: counts.
+        text_bytes: size of the text it was made from.
+        text_sha256: of that text (the digests of its blocks, joined).
+    """
+
+    folder: str
+    dtype: str
+    tokens: int
+    sentences: int
+    documents: int
+    text_bytes: int
+    text_sha256: str
+
+    def ids(self) -> MappedArray:
+        """All tokens, unsigned [tokens]."""
+        return MappedArray(Path(self.folder) / "ids.bin", self.dtype)
+
+    def sentence_offsets(self) -> MappedArray:
+        """Tokens before each sentence, int64 [sentences + 1]."""
+        return MappedArray(Path(self.folder) / "sentences.bin", np.int64)
+
+    def document_bounds(self) -> MappedArray:
+        """Sentences before each document, int64 [documents + 1]."""
+        return MappedArray(Path(self.folder) / "documents.bin", np.int64)
+
+
+_tokenizers: dict[TokenizerSettings, tuple] = {}
+
+
+def tokenize_block(task: BlockTask) -> int:
+    """Tokenizes a block into its file; gives back the bytes of text."""
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.vocabulary import Vocabulary
+    from pipelines.pretraining_data.recipe import Pieces
+
+    settings = task.settings
+    if settings not in _tokenizers:
+        vocabulary = Vocabulary.load(settings.vocab_file)
+        tokenizer = Tokenizer(vocabulary, settings.do_lower_case, settings.strip_accents)
+        _tokenizers[settings] = (tokenizer, Pieces.of(vocabulary).dtype)
+    tokenizer, dtype = _tokenizers[settings]
+    with open_input(task.block.path) as file:
+        file.seek(task.block.start)
+        data = file.read(task.block.end - task.block.start)
+    lines = read_lines(task.block, data, drop_invalid=settings.drop_invalid)
+    block = encode_block(lines, tokenizer.encode_lines, dtype)
+    with open_whole(task.target, "wb") as file:
+        for array in (block.ids, block.sentence_lengths, block.document_sizes):
+            np.save(file, array)
+        np.save(file, np.frombuffer(hashlib.sha256(data).digest(), np.uint8))
+    return len(data)
+
+
+def load_block(path: str | Path) -> tuple[SentenceBlock, bytes]:
+    """Reads what `tokenize_block` wrote: the block and the SHA-256 of its text."""
+    with Path(path).open("rb") as file:
+        ids, lengths, sizes, digest = (np.load(file) for _ in range(4))
+    return SentenceBlock(ids, lengths, sizes), digest.tobytes()
+
+
+def find_corpus(folder: Path) -> Corpus | None:
+    """The corpus in a folder, if it is complete."""
+    end = folder / _END
+    if not end.exists():
+        return None
+    return Corpus(folder=str(folder), **json.loads(end.read_text(encoding="utf-8")))
+
+
+def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str) -> Corpus:
+    """Joins block files into a corpus and removes them.
+
+    Args:
+        folder: where the corpus goes.
+        blocks: the blocks' files, in the order of the text.
+        text_bytes: size of the text.
+        inputs: names the text in errors.
+
+    Raises:
+        UserError: there is not a single sentence.
+    """
+    tokens = sentences = documents = 0
+    digest = hashlib.sha256()
+    dtype = "uint16"
+    with (
+        open_whole(folder / "ids.bin", "wb") as ids_file,
+        open_whole(folder / "sentences.bin", "wb") as sentences_file,
+        open_whole(folder / "documents.bin", "wb") as documents_file,
+    ):
+        sentences_file.write(np.zeros(1, np.int64).tobytes())
+        documents_file.write(np.zeros(1, np.int64).tobytes())
+        for path in blocks:
+            block, text_digest = load_block(path)
+            ids_file.write(block.ids.tobytes())
+            sentences_file.write((np.cumsum(block.sentence_lengths) + tokens).tobytes())
+            documents_file.write((np.cumsum(block.document_sizes) + sentences).tobytes())
+            tokens += len(block.ids)
+            sentences += len(block.sentence_lengths)
+            documents += len(block.document_sizes)
+            dtype = block.ids.dtype.name
+            digest.update(text_digest)
+        if not tokens:
+            raise UserError(
+                f"{inputs}: has no sentence with a token; write one sentence a line and an empty "
+                "line between documents."
+            )
+    end = {
+        "dtype": dtype,
+        "tokens": tokens,
+        "sentences": sentences,
+        "documents": documents,
+        "text_bytes": text_bytes,
+        "text_sha256": digest.hexdigest(),
+    }
+    with open_whole(folder / _END) as file:
+        json.dump(end, file, indent=1)
+    for path in blocks:
+        path.unlink()
+    return Corpus(folder=str(folder), **end)

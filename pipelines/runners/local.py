@@ -1,0 +1,246 @@
+"""Makes pre-training shards on one machine: tokens, plan, shards, description.
+
+Every stage leaves finished files; the same command continues where a run was interrupted. The
+number of workers changes nothing but the time.
+"""
+
+import contextlib
+import dataclasses
+import fcntl
+import glob
+import importlib.metadata
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_input
+from keras_bert_impl.progress import Progress
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
+from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
+from pipelines.records.description import Description, ShardEntry, description_path
+from pipelines.runners import corpus as corpora
+from pipelines.runners import plans, shards
+from pipelines.runners.workers import run_tasks
+
+_EXAMPLES_PER_SHARD = 65_536
+_MOST_SHARDS = 256
+_TOKENIZER_MODULE = "keras_bert_impl.tokenization.tokenizer"
+
+
+def run_local(config: PretrainingDataConfig) -> Description:
+    """Makes the shards that a configuration asks for.
+
+    Raises:
+        UserError: bad input, or an output folder that cannot be written.
+    """
+    vocabulary = Vocabulary.load(config.vocab_file)
+    output = Path(config.output_file)
+    make_folder(output.parent)
+    work = Path(config.work_folder or output.with_name(f".{output.name}.work"))
+    make_folder(work)
+    with _alone(work):
+        corpus = _corpus(config, vocabulary, work)
+        check_partners(config, corpus.documents)
+        pieces = Pieces.of(vocabulary)
+        entries = _shards(config, corpus, pieces, work)
+        description = describe(config, pieces, source_of(config, corpus), entries)
+        description.write(description_path(output))
+    if config.work_folder is None:
+        shutil.rmtree(work)
+    return description
+
+
+def check_partners(config: PretrainingDataConfig, documents: int) -> None:
+    """Refuses a corpus of one document where B must come from another one."""
+    recipe = config.recipe
+    if documents == 1 and recipe.do_next_sentence and not recipe.same_document_tries:
+        raise UserError(
+            f"{config.input_file}: holds one document, so no random next sentence can be taken from "
+            "another; separate documents by empty lines, pass --do_next_sentence=false, or "
+            "--same_document_tries=10 to label sentences of the same document random."
+        )
+
+
+def source_of(config: PretrainingDataConfig, corpus: corpora.Corpus) -> dict[str, Any]:
+    """What the description says of the text."""
+    return {
+        "files": [Path(path).name for path in find_inputs(config.input_file)],
+        "bytes": corpus.text_bytes,
+        "sha256": corpus.text_sha256,
+        "documents": corpus.documents,
+        "sentences": corpus.sentences,
+        "tokens": corpus.tokens,
+    }
+
+
+def describe(
+    config: PretrainingDataConfig,
+    pieces: Pieces,
+    source: dict[str, Any],
+    entries: list[ShardEntry],
+) -> Description:
+    """The description of a finished set."""
+    return Description(
+        recipe=config.recipe,
+        vocab_size=pieces.size,
+        vocab_sha256=pieces.sha256,
+        do_lower_case=config.do_lower_case,
+        strip_accents=config.strip_accents,
+        source=source,
+        shards=tuple(entries),
+        versions={
+            "keras_bert_impl": _version("keras_bert_impl"),
+            "numpy": _version("numpy"),
+            "python": platform.python_version(),
+        },
+    )
+
+
+def find_inputs(patterns: str) -> list[str]:
+    """The files that comma-separated names and globs stand for, sorted within each glob.
+
+    Raises:
+        UserError: a name or glob matches no file.
+    """
+    found = []
+    for pattern in patterns.split(","):
+        paths = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
+        if not paths:
+            raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
+        found += paths
+    return found
+
+
+def shard_files(output_file: Path, number: int) -> list[Path]:
+    """The names of a set's shards.
+
+    Example:
+        >>> [path.name for path in shard_files(Path("train.tfrecord"), 2)]
+        ['train.tfrecord-00000-of-00002', 'train.tfrecord-00001-of-00002']
+    """
+    return [
+        output_file.with_name(f"{output_file.name}-{shard:05d}-of-{number:05d}")
+        for shard in range(number)
+    ]
+
+
+def choose_shards(examples: int, asked: int) -> int:
+    """The number of shards: as asked, or one for about 65 thousand examples, at most 256.
+
+    Example:
+        >>> choose_shards(200_000, 0), choose_shards(10, 0), choose_shards(10, 3)
+        (4, 1, 3)
+    """
+    return asked or min(_MOST_SHARDS, -(-examples // _EXAMPLES_PER_SHARD)) or 1
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+@contextlib.contextmanager
+def _alone(work: Path) -> Iterator[None]:
+    """Keeps a second run out of the same work folder."""
+    with (work / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(
+                f"{work}: another run is at work here; wait for it, or name another output."
+            ) from error
+        yield
+
+
+def _corpus(config: PretrainingDataConfig, vocabulary: Vocabulary, work: Path) -> corpora.Corpus:
+    """The tokenized corpus: found, or made from the text."""
+    blocks: list[TextBlock] = []
+    stamps = []
+    for path in find_inputs(config.input_file):
+        with open_input(path) as file:
+            blocks += cut_into_blocks(path, file)
+            status = os.fstat(file.fileno())
+            stamps.append([str(Path(path).resolve()), status.st_size, status.st_mtime_ns])
+    settings = corpora.TokenizerSettings(
+        config.vocab_file,
+        config.do_lower_case,
+        config.strip_accents,
+        config.invalid_utf8 == "drop",
+    )
+    key = {**dataclasses.asdict(settings), "vocab_file": vocabulary.sha256}
+    folder = make_folder(work / f"tokens-{fingerprint([stamps, key])}")
+    if (finished := corpora.find_corpus(folder)) is not None:
+        return finished
+    files = [folder / f"block-{number:06d}.tokens" for number in range(len(blocks))]
+    tasks = [
+        corpora.BlockTask(block, settings, str(file))
+        for block, file in zip(blocks, files, strict=True)
+        if not file.exists()
+    ]
+    text_bytes = sum(block.end for block in blocks) - sum(block.start for block in blocks)
+    todo = sum(task.block.end - task.block.start for task in tasks)
+    progress = Progress("tokenize", text_bytes / 1e6, "MB")
+    progress.resume_from((text_bytes - todo) / 1e6)
+    for _, size in run_tasks(
+        corpora.tokenize_block, tasks, config.num_workers, [_TOKENIZER_MODULE]
+    ):
+        progress.advance(size / 1e6)
+    progress.close()
+    return corpora.assemble(folder, files, text_bytes, config.input_file)
+
+
+def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
+    """The plan of all examples: (file, examples) of every slab."""
+    tasks = plans.slab_tasks(corpus, config.recipe, folder)
+    examples = [plans.planned_examples(task.target) for task in tasks]
+    missing = [number for number, count in enumerate(examples) if count is None]
+    progress = Progress("plan", len(tasks), "slabs")
+    progress.resume_from(len(tasks) - len(missing))
+    chosen = [tasks[number] for number in missing]
+    for number, count in run_tasks(plans.plan_slab, chosen, config.num_workers):
+        examples[missing[number]] = count
+        progress.advance()
+    progress.close()
+    return [(task.target, count) for task, count in zip(tasks, examples, strict=True)]
+
+
+def _shards(
+    config: PretrainingDataConfig, corpus: corpora.Corpus, pieces: Pieces, work: Path
+) -> list[ShardEntry]:
+    """The finished shards."""
+    name = [config.recipe.to_json(), corpus.text_sha256, Path(corpus.folder).name]
+    folder = make_folder(work / f"plan-{fingerprint(name)}")
+    slabs = _plan(config, corpus, folder)
+    examples = sum(count for _, count in slabs)
+    output = Path(config.output_file)
+    files = shard_files(output, choose_shards(examples, config.num_shards))
+    tasks = [
+        shards.ShardTask(
+            corpus,
+            config.recipe,
+            pieces,
+            slabs,
+            number,
+            len(files),
+            str(file),
+            str(folder / f"{file.name}.json"),
+        )
+        for number, file in enumerate(files)
+    ]
+    entries = [shards.finished_shard(task) for task in tasks]
+    missing = [number for number, entry in enumerate(entries) if entry is None]
+    progress = Progress("write", examples, "examples")
+    progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
+    chosen = [tasks[number] for number in missing]
+    for number, entry in run_tasks(shards.write_shard, chosen, config.num_workers):
+        entries[missing[number]] = entry
+        progress.advance(entry.counts.get("examples", 0))
+    progress.close()
+    return [entry for entry in entries if entry is not None]

@@ -1,0 +1,148 @@
+"""The plan of all examples on disk: one file a slab, its rows in the order of their keys."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert_impl.files import open_whole
+from pipelines.pretraining_data.chunks import Slab, plan_chunks
+from pipelines.pretraining_data.draws import seed_word
+from pipelines.pretraining_data.pairing import PlanRows, place_partners, truncate
+from pipelines.pretraining_data.recipe import Recipe
+from pipelines.runners.corpus import Corpus
+
+_COLUMNS = {
+    "keys": "<u8",
+    "start_a": "<i8",
+    "start_b": "<i8",
+    "len_a": "<u2",
+    "len_b": "<u2",
+    "is_random": "|b1",
+}
+_SENTENCES_AT_ONCE = 1_000_000  # sentences times copies planned at once: bounds the memory
+
+
+@dataclasses.dataclass(frozen=True)
+class SlabTask:
+    """Neighbouring documents to plan in some copies.
+
+    Attributes:
+        corpus: the whole corpus.
+        recipe: the rules.
+        first_document, end_document: which documents.
+        first_copy, end_copy: which copies.
+        target: file for the rows.
+    """
+
+    corpus: Corpus
+    recipe: Recipe
+    first_document: int
+    end_document: int
+    first_copy: int
+    end_copy: int
+    target: str
+
+
+def slab_tasks(corpus: Corpus, recipe: Recipe, folder: Path) -> list[SlabTask]:
+    """Cuts the work into slabs of documents and copies that bound the memory."""
+    bounds = corpus.document_bounds().array
+    copies = min(recipe.dupe_factor, 10)
+    tasks = []
+    document = 0
+    while document < corpus.documents:
+        limit = bounds[document] + _SENTENCES_AT_ONCE // copies
+        end = max(document + 1, int(np.searchsorted(bounds, limit, side="right")) - 1)
+        for copy in range(0, recipe.dupe_factor, copies):
+            end_copy = min(copy + copies, recipe.dupe_factor)
+            name = f"plan-{len(tasks):06d}.rows"
+            tasks.append(
+                SlabTask(corpus, recipe, document, end, copy, end_copy, str(folder / name))
+            )
+        document = end
+    return tasks
+
+
+def plan_slab(task: SlabTask) -> int:
+    """Plans a slab into its file; gives back the number of examples."""
+    corpus, recipe = task.corpus, task.recipe
+    offsets, bounds = corpus.sentence_offsets(), corpus.document_bounds()
+    documents = bounds.array[task.first_document : task.end_document + 1]
+    sentences = offsets.array[documents[0] : documents[-1] + 1]
+    slab = Slab(
+        sentence_offsets=sentences - sentences[0],
+        document_bounds=documents - documents[0],
+        first_sentence=int(documents[0]),
+        first_document=task.first_document,
+        first_token=int(sentences[0]),
+    )
+    chunks = plan_chunks(
+        slab,
+        recipe.chunk_rules(),
+        seed_word(recipe.random_seed),
+        range(task.first_copy, task.end_copy),
+        corpus.sentences,
+    )
+    start_b, len_b = place_partners(chunks, offsets.array, bounds.array, recipe.same_document_tries)
+    rows = truncate(chunks, start_b, len_b, recipe.room).ordered()
+    _write_rows(rows, Path(task.target))
+    return len(rows)
+
+
+def _write_rows(rows: PlanRows, path: Path) -> None:
+    with open_whole(path, "wb") as file:
+        for name, column in rows.columns().items():
+            file.write(np.ascontiguousarray(column, _COLUMNS[name]).tobytes())
+    with open_whole(path.with_suffix(".json")) as file:
+        json.dump({"examples": len(rows)}, file)
+
+
+def planned_examples(path: str | Path) -> int | None:
+    """How many rows a slab's file has, or None where it is not complete."""
+    end = Path(path).with_suffix(".json")
+    if not (end.exists() and Path(path).exists()):
+        return None
+    examples = json.loads(end.read_text(encoding="utf-8"))["examples"]
+    row_bytes = sum(np.dtype(kind).itemsize for kind in _COLUMNS.values())
+    return examples if Path(path).stat().st_size == examples * row_bytes else None
+
+
+def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> PlanRows:
+    """The rows of one slab whose keys are in [first_key, end_key)."""
+    keys = np.memmap(path, "<u8", "r", shape=(examples,))
+    first, end = (
+        examples if key >= 1 << 64 else int(np.searchsorted(keys, np.uint64(key)))
+        for key in (first_key, end_key)
+    )
+    columns, place = {}, 0
+    for name, kind in _COLUMNS.items():
+        size = np.dtype(kind).itemsize
+        columns[name] = np.fromfile(path, kind, end - first, offset=place + first * size)
+        place += examples * size
+    return PlanRows(**columns)
+
+
+def rows_between(slabs: list[tuple[str, int]], first_key: int, end_key: int) -> PlanRows:
+    """All examples whose keys are in a range, in the order of their keys.
+
+    Args:
+        slabs: (file, examples) of every slab.
+        first_key, end_key: the range; `end_key` may be 2 ** 64.
+    """
+    parts = [_read_rows(path, examples, first_key, end_key) for path, examples in slabs if examples]
+    merged = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+    return PlanRows(**merged).ordered()
+
+
+def key_ranges(first_key: int, end_key: int, parts: int) -> Iterator[tuple[int, int]]:
+    """Cuts a range of keys into equal parts.
+
+    Example:
+        >>> list(key_ranges(0, 10, 3))
+        [(0, 4), (4, 7), (7, 10)]
+    """
+    span = end_key - first_key
+    edges = [first_key + -(-span * part // parts) for part in range(parts + 1)]
+    yield from zip(edges[:-1], edges[1:], strict=True)

@@ -1,0 +1,95 @@
+"""Shards from the plan: every shard is a range of keys, written in the order of the keys."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import google_crc32c
+import numpy as np
+
+from keras_bert_impl.files import open_whole
+from pipelines.pretraining_data.blocks import BLOCK_EXAMPLES, RecordMaker
+from pipelines.pretraining_data.recipe import Pieces, Recipe
+from pipelines.records.checksum import file_crc32c
+from pipelines.records.description import ShardEntry
+from pipelines.records.index import index_path, write_index
+from pipelines.runners.corpus import Corpus
+from pipelines.runners.plans import key_ranges, rows_between
+
+_ROWS_AT_ONCE = 1 << 18  # plan rows sorted at once: bounds the memory
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardTask:
+    """One shard to write.
+
+    Attributes:
+        corpus, recipe, pieces: what it is made from.
+        slabs: (file, examples) of the whole plan.
+        number, of: which shard of how many.
+        target: its file.
+        note: file that remembers that it is finished.
+    """
+
+    corpus: Corpus
+    recipe: Recipe
+    pieces: Pieces
+    slabs: list[tuple[str, int]]
+    number: int
+    of: int
+    target: str
+    note: str
+
+
+def shard_keys(number: int, of: int) -> tuple[int, int]:
+    """The range of keys of one shard; a function of the key alone, so every runner agrees.
+
+    Example:
+        >>> shard_keys(1, 2) == (2**63, 2**64)
+        True
+    """
+    return list(key_ranges(0, 1 << 64, of))[number]
+
+
+def write_shard(task: ShardTask) -> ShardEntry:
+    """Writes a shard, its index and a note that it is complete."""
+    maker = RecordMaker(task.recipe, task.pieces)
+    ids = task.corpus.ids()
+    first_key, end_key = shard_keys(task.number, task.of)
+    expected = sum(examples for _, examples in task.slabs) // task.of
+    checksum = google_crc32c.Checksum()
+    sizes = []
+    with open_whole(task.target, "wb") as file:
+        for first, end in key_ranges(first_key, end_key, 1 + expected // _ROWS_AT_ONCE):
+            rows = rows_between(task.slabs, first, end)
+            for start in range(0, len(rows), BLOCK_EXAMPLES):
+                block = slice(start, start + BLOCK_EXAMPLES)
+                data, block_sizes = maker.records(
+                    ids.array, rows.spans(block), rows.keys[block], rows.is_random[block]
+                )
+                file.write(data)
+                checksum.update(data)
+                sizes.append(block_sizes)
+            ids.forget()
+    all_sizes = np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
+    entry = ShardEntry(
+        file=Path(task.target).name,
+        bytes=int(all_sizes.sum()),
+        crc32c=checksum.digest().hex(),
+        counts=dict(maker.counts),
+    )
+    write_index(index_path(task.target), all_sizes)
+    with open_whole(task.note) as file:
+        json.dump(entry.to_json(), file)
+    return entry
+
+
+def finished_shard(task: ShardTask) -> ShardEntry | None:
+    """The entry of a shard that an earlier run finished and that is still what it was."""
+    note, target = Path(task.note), Path(task.target)
+    if not (note.exists() and target.exists() and index_path(target).exists()):
+        return None
+    entry = ShardEntry(**json.loads(note.read_text(encoding="utf-8")))
+    if target.stat().st_size != entry.bytes or file_crc32c(target) != entry.crc32c:
+        return None
+    return entry

@@ -1,0 +1,100 @@
+"""Tasks in processes: the same results for any number of them."""
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from keras_bert_impl.errors import UserError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_TASKS_AHEAD = 2  # tasks handed out for each worker, so that none waits for the next
+
+
+def run_tasks(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    num_workers: int,
+    preload: Sequence[str] = (),
+) -> Iterator[tuple[int, Result]]:
+    """Runs a function on every task, in processes of their own.
+
+    The processes end with the iteration, so what they loaded does not stay in memory; they also end
+    when this process is killed. A script that calls this must be importable without side effects
+    (`if __name__ == "__main__":`), as for every use of `multiprocessing`.
+
+    Args:
+        function: importable by name; takes a task, gives a result that can be pickled.
+        tasks: what to work on.
+        num_workers: processes at most.
+        preload: modules that all workers need; imported once and shared where the system can fork.
+
+    Yields:
+        (number of the task, result) in the order in which tasks finish.
+
+    Raises:
+        UserError: from a task, or a worker was killed (by the system when memory ran out, say).
+
+    Example:
+        >>> sorted(run_tasks(abs, [-1, 2, -3], num_workers=2))
+        [(0, 1), (1, 2), (2, 3)]
+    """
+    if not tasks:
+        return
+    context = _context(preload)
+    pool = ProcessPoolExecutor(
+        min(num_workers, len(tasks)),
+        mp_context=context,
+        initializer=_end_with_parent,
+        initargs=(os.getpid(),),
+    )
+    waiting = iter(enumerate(tasks))
+    running: dict[Future[Result], int] = {}
+    try:
+        while True:
+            while len(running) < _TASKS_AHEAD * num_workers and (job := next(waiting, None)):
+                running[pool.submit(function, job[1])] = job[0]
+            if not running:
+                return
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(done), done.result()
+    except BrokenProcessPool as error:
+        raise UserError(
+            "A worker process was killed, perhaps for want of memory; run the same command again "
+            "to continue, with a smaller --num_workers if it happens again."
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _context(preload: Sequence[str]) -> multiprocessing.context.BaseContext:
+    if preload and "forkserver" in multiprocessing.get_all_start_methods():
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(list(preload))
+        return context
+    return multiprocessing.get_context("spawn")
+
+
+def _end_with_parent(starter: int) -> None:
+    """Ends this worker soon after the process that started the job has gone (kill -9, say)."""
+
+    def watch() -> None:
+        while _lives(starter):
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
