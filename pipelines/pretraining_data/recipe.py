@@ -201,10 +201,46 @@ class Pieces:
         """The smallest unsigned type that holds every id."""
         return np.uint16 if self.size <= 1 << 16 else np.uint32
 
+    def to_json(self) -> dict[str, Any]:
+        """The pieces as plain values; sets of ids as runs [first, end)."""
+        return {
+            "size": self.size,
+            "sha256": self.sha256,
+            "special": dataclasses.asdict(self.special),
+            "continuation": _runs(self.continuation),
+            "ordinary": _runs(np.isin(np.arange(self.size), self.ordinary)),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Pieces":
+        """The inverse of `to_json`."""
+        size = values["size"]
+        return cls(
+            size=size,
+            special=SpecialIds(**values["special"]),
+            continuation=_members(values["continuation"], size),
+            ordinary=np.flatnonzero(_members(values["ordinary"], size)).astype(np.uint32),
+            sha256=values["sha256"],
+        )
+
     def replacements(self, which: str) -> np.ndarray:
         """The ids that a random replacement is drawn from."""
         chosen = self.ordinary if which == "ordinary" else np.arange(self.size)
         return chosen.astype(self.dtype)
+
+
+def _runs(members: np.ndarray) -> list[list[int]]:
+    """The runs of True in a bool array, as [first, end)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], members, [False]]).astype(np.int8)))
+    return edges.reshape(-1, 2).tolist()
+
+
+def _members(runs: Sequence[Sequence[int]], size: int) -> np.ndarray:
+    """The inverse of `_runs`: bool [size]."""
+    members = np.zeros(size, bool)
+    for first, end in runs:
+        members[first:end] = True
+    return members
 
 
 def parse_shares(words: Sequence[str]) -> tuple[float, float, float]:

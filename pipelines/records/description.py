@@ -9,7 +9,7 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
-from pipelines.pretraining_data.recipe import Recipe
+from pipelines.pretraining_data.recipe import Pieces, Recipe
 
 FORMAT = 1
 SUFFIX = ".recipe.json"
@@ -42,7 +42,7 @@ class Description:
 
     Attributes:
         recipe: the rules by which it was made.
-        vocab_size, vocab_sha256: the vocabulary.
+        pieces: what data work needs to know of the vocabulary, its SHA-256 included.
         do_lower_case, strip_accents: how text was tokenized.
         source: the text: its files, bytes, sha256, documents, sentences, tokens.
         shards: the shards in their order.
@@ -50,8 +50,7 @@ class Description:
     """
 
     recipe: Recipe
-    vocab_size: int
-    vocab_sha256: str
+    pieces: Pieces
     do_lower_case: bool
     strip_accents: bool | None
     source: Mapping[str, Any]
@@ -86,7 +85,7 @@ class Description:
         values = {
             "format": FORMAT,
             "recipe": self.recipe.to_json(),
-            "vocabulary": {"size": self.vocab_size, "sha256": self.vocab_sha256},
+            "vocabulary": self.pieces.to_json(),
             "tokenizer": {
                 "do_lower_case": self.do_lower_case,
                 "strip_accents": self.strip_accents,
@@ -116,8 +115,7 @@ class Description:
                 )
             return cls(
                 recipe=Recipe.from_json(values["recipe"]),
-                vocab_size=values["vocabulary"]["size"],
-                vocab_sha256=values["vocabulary"]["sha256"],
+                pieces=Pieces.from_json(values["vocabulary"]),
                 do_lower_case=values["tokenizer"]["do_lower_case"],
                 strip_accents=values["tokenizer"]["strip_accents"],
                 source=values["source"],

@@ -35,15 +35,18 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def masked_crc(data: bytes | memoryview) -> int:
-    """The checksum of TFRecord: CRC-32C, rotated and shifted so that a CRC of CRCs is harmless.
+def masked_crcs(crcs: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The checksums of TFRecord: CRC-32C, rotated and shifted so that a CRC of CRCs is harmless.
+
+    Args:
+        crcs: uint32 [n], plain CRC-32C.
 
     Example:
-        >>> masked_crc(b"abc")
-        3350402817
+        >>> masked_crcs(np.array([google_crc32c.value(b"abc")], np.uint32)).tolist()
+        [0]
     """
-    crc = google_crc32c.value(bytes(data) if isinstance(data, memoryview) else data)
-    return (((crc >> 15) | (crc << 17)) + _CRC_DELTA) & 0xFFFFFFFF
+    rotated = (crcs >> np.uint32(15)) | (crcs << np.uint32(17))
+    return rotated + np.uint32(_CRC_DELTA)
 
 
 def _varint_tables(limit: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8]]:
@@ -118,9 +121,8 @@ class BlockSerialiser:
     def __init__(self, features: Sequence[Feature], limits: Mapping[str, int]) -> None:
         longest = 64 + sum(64 + _CELL * feature.size for feature in features)
         self._codes, self._keeps, self._widths = _varint_tables(max(longest, *limits.values(), 2))
-        self._length_crcs = np.array(
-            [masked_crc(size.to_bytes(8, "little")) for size in range(longest)], "<u4"
-        )
+        sizes = [google_crc32c.value(size.to_bytes(8, "little")) for size in range(longest)]
+        self._length_crcs = masked_crcs(np.array(sizes, np.uint32))
         layout = _Layout()
         self._frame = layout.literal(bytes(12))
         layout.literal(b"\x0a")
@@ -212,6 +214,5 @@ def _write_checksums(flat: Bytes, sizes: NDArray[np.int64]) -> None:
     ends = np.cumsum(sizes)
     spans = zip((ends - sizes + 12).tolist(), (ends - 4).tolist(), strict=True)
     crc = np.array([google_crc32c.value(data[start:end]) for start, end in spans], np.uint32)
-    rotated = (crc >> np.uint32(15)) | (crc << np.uint32(17))
-    masked = (rotated + np.uint32(_CRC_DELTA)).astype("<u4")
-    flat[(ends - 4)[:, None] + np.arange(4)] = masked.view(np.uint8).reshape(-1, 4)
+    checksums = masked_crcs(crc).astype("<u4").view(np.uint8).reshape(-1, 4)
+    flat[(ends - 4)[:, None] + np.arange(4)] = checksums

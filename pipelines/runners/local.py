@@ -87,8 +87,7 @@ def describe(
     """The description of a finished set."""
     return Description(
         recipe=config.recipe,
-        vocab_size=pieces.size,
-        vocab_sha256=pieces.sha256,
+        pieces=pieces,
         do_lower_case=config.do_lower_case,
         strip_accents=config.strip_accents,
         source=source,

@@ -1,0 +1,146 @@
+"""Batches for pre-training: from indexed shards, in an order that is arithmetic."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from queue import Queue
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from pipelines.inputs.order import RecordOrder
+from pipelines.inputs.pretraining_records import PretrainingRecords
+from pipelines.records.check import Expected
+
+Batch = Mapping[str, np.ndarray]
+_BATCHES_AHEAD = 4
+
+
+class PretrainingBatches:
+    """Endless training batches; the batch at a step is a pure function of (seed, step).
+
+    Batches hold the reference's features, int32 except for the weights (float32): `input_ids`,
+    `input_mask`, `segment_ids` [batch, length], `masked_lm_positions`, `masked_lm_ids`,
+    `masked_lm_weights` [batch, predictions], `next_sentence_labels` [batch, 1]. Unmasked shards of a
+    dynamic recipe are masked here, anew in each epoch.
+
+    Args:
+        input_files: shards: files, globs, folders or the common name of a set.
+        batch_size: rows of the global batch.
+        max_seq_length: length of an example; the shards must have it.
+        max_predictions_per_seq: predictions of an example; the shards may have fewer.
+        seed: fixes order and dynamic masking.
+        shuffle: False reads in the order of the files.
+        vocabulary_sha256: of the model's vocabulary, compared with the shards'.
+        do_lower_case: the model's casing, compared with the shards'.
+        worker, num_workers: gives only this worker's equal part of each global batch.
+
+    Raises:
+        UserError: shards that are missing, broken or made for another model.
+    """
+
+    def __init__(
+        self,
+        input_files: Sequence[str],
+        batch_size: int,
+        max_seq_length: int,
+        max_predictions_per_seq: int,
+        seed: int,
+        shuffle: bool = True,
+        vocabulary_sha256: str | None = None,
+        do_lower_case: bool | None = None,
+        worker: int = 0,
+        num_workers: int = 1,
+    ) -> None:
+        expected = Expected(
+            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case
+        )
+        self._records = PretrainingRecords(input_files, expected, seed)
+        self._order = RecordOrder(len(self._records), seed, shuffle)
+        self._part = np.array_split(np.arange(batch_size), num_workers)[worker]
+        self.batch_size = batch_size
+
+    @property
+    def num_examples(self) -> int:
+        """Examples in an epoch."""
+        return len(self._records)
+
+    def batch_at(self, step: int) -> Batch:
+        """The batch of one step."""
+        epochs, records = self._order.at(step * self.batch_size + self._part)
+        return self._records.batch(epochs, records)
+
+    def batches_from(self, step: int) -> Iterator[Batch]:
+        """Gives the batches of steps `step`, `step + 1`, ...; made ahead by a thread."""
+        queue: Queue[Batch | BaseException] = Queue(_BATCHES_AHEAD)
+        stopped = threading.Event()
+
+        def fill(step: int) -> None:
+            try:
+                while not stopped.is_set():
+                    queue.put(self.batch_at(step))
+                    step += 1
+            except BaseException as error:  # noqa: BLE001 (given on to the thread that reads)
+                queue.put(error)
+
+        threading.Thread(target=fill, args=(step,), daemon=True).start()
+        try:
+            while True:
+                batch = queue.get()
+                if isinstance(batch, BaseException):
+                    raise batch
+                yield batch
+        finally:
+            stopped.set()
+            while not queue.empty():
+                queue.get_nowait()
+
+
+class PretrainingEvaluation:
+    """One pass over shards in the order of their files, with `example_weights` [batch].
+
+    The last batch is padded with copies of the first record, of weight 0. Dynamic masking is that of
+    epoch 0, so every pass sees the same batches.
+
+    Args:
+        input_files, batch_size, max_seq_length, max_predictions_per_seq, vocabulary_sha256,
+            do_lower_case: as in `PretrainingBatches`.
+        max_batches: stop after so many; None takes all.
+        seed: fixes dynamic masking.
+
+    Raises:
+        UserError: as `PretrainingBatches`.
+    """
+
+    def __init__(
+        self,
+        input_files: Sequence[str],
+        batch_size: int,
+        max_seq_length: int,
+        max_predictions_per_seq: int,
+        vocabulary_sha256: str | None = None,
+        do_lower_case: bool | None = None,
+        max_batches: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        expected = Expected(
+            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case
+        )
+        self._records = PretrainingRecords(input_files, expected, seed)
+        self.batch_size = batch_size
+        batches = -(-len(self._records) // batch_size)
+        self.num_batches = min(batches, max_batches or batches)
+
+    @property
+    def num_examples(self) -> int:
+        """Real examples of the pass."""
+        return min(len(self._records), self.num_batches * self.batch_size)
+
+    def batches(self) -> Iterator[Batch]:
+        """Gives the batches of one pass, in the same order every time."""
+        for batch in range(self.num_batches):
+            places = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
+            real: NDArray[np.bool_] = places < len(self._records)
+            records = np.where(real, places, 0)
+            features = self._records.batch(np.zeros_like(records), records)
+            yield {**features, EXAMPLE_WEIGHTS: real.astype(np.float32)}

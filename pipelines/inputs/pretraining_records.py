@@ -1,0 +1,184 @@
+"""Pre-training records by number, as arrays: read, parsed in batches, masked where still to do."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from pipelines.pretraining_data.blocks import masked_features
+from pipelines.pretraining_data.draws import example_keys, seed_word
+from pipelines.pretraining_data.examples import Rows
+from pipelines.pretraining_data.masking import mask_rows
+from pipelines.records.check import Expected, Shard, check_shards, find_shards
+from pipelines.records.description import Description
+from pipelines.records.features import Feature, pair_features
+from pipelines.records.reader import RecordReader
+
+Numbers = NDArray[np.int64]
+
+
+class PretrainingRecords:
+    """The records of a set of shards, ready for a model.
+
+    Args:
+        input_files: shards: files, globs, folders or the common name of a set.
+        expected: what the model needs.
+        seed: fixes dynamic masking.
+
+    Raises:
+        UserError: shards that are missing, broken or made for another model.
+    """
+
+    def __init__(self, input_files: Sequence[str], expected: Expected, seed: int) -> None:
+        shards = find_shards(input_files)
+        check_shards(shards, expected)
+        self._expected, self._seed = expected, seed_word(seed)
+        self._reader = RecordReader([shard.path for shard in shards])
+        self._description = _common_description(shards)
+        recipe = self._description.recipe if self._description else None
+        self._masking = recipe.masking if recipe else "static"
+        stored = self._stored_predictions(shards[0])
+        self._features = pair_features(expected.max_seq_length, stored)
+        self._check_bare(shards)
+        if self._description and self._masking == "dynamic":
+            self._rules = self._description.recipe.masking_rules(self._description.pieces)
+
+    def __len__(self) -> int:
+        return len(self._reader)
+
+    def batch(self, epochs: Numbers, records: Numbers) -> dict[str, np.ndarray]:
+        """The features of some records.
+
+        Args:
+            epochs: int64 [n], only for dynamic masking.
+            records: int64 [n].
+
+        Returns:
+            The reference's features; int32, weights float32; all arrays [n, size].
+        """
+        features = self._parse(self._reader.read(records))
+        if self._masking == "dynamic":
+            features |= self._mask(features, epochs, records)
+        elif self._masking == "none":
+            features |= _no_predictions(len(records))
+        return self._padded(features)
+
+    def _parse(self, contents: list[bytes]) -> dict[str, np.ndarray]:
+        return parse_examples(contents, self._features)
+
+    def _mask(
+        self, features: Mapping[str, np.ndarray], epochs: Numbers, records: Numbers
+    ) -> dict[str, np.ndarray]:
+        """Masks pairs anew: a pure function of (seed, epoch, record); changes `input_ids`."""
+        assert self._description is not None
+        pairs = self._description.recipe.do_next_sentence
+        lengths = features["input_mask"].sum(axis=1, dtype=np.int64)
+        len_b = np.maximum(features["segment_ids"].sum(axis=1, dtype=np.int64) - 1, 0)
+        rows = Rows(features["input_ids"], lengths - len_b - (3 if pairs else 2), len_b, pairs)
+        identities = (epochs * len(self) + records).astype(np.uint64)
+        return masked_features(mask_rows(rows, example_keys(identities, self._seed), self._rules))
+
+    def _padded(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Right types, and predictions filled up with zeros to what the model expects."""
+        wanted = pair_features(
+            self._expected.max_seq_length, self._expected.max_predictions_per_seq
+        )
+        result = {}
+        for feature in wanted:
+            numbers = features[feature.name]
+            kind = np.float32 if feature.is_float else np.int32
+            if numbers.shape[1] < feature.size:
+                numbers = np.pad(numbers, ((0, 0), (0, feature.size - numbers.shape[1])))
+            result[feature.name] = numbers.astype(kind, copy=False)
+        return result
+
+    def _stored_predictions(self, shard: Shard) -> int | None:
+        """Predictions in the records, by the description or by looking at the first one."""
+        if self._description:
+            return self._description.recipe.stored_predictions
+        sizes = feature_sizes(self._reader.read(np.array([0]))[0])
+        return sizes.get("masked_lm_ids", self._expected.max_predictions_per_seq)
+
+    def _check_bare(self, shards: Sequence[Shard]) -> None:
+        """Compares the first record of each bare shard with what is expected."""
+        for number, shard in enumerate(shards):
+            first = self._reader.first_record(number)
+            if shard.description is not None or first is None:
+                continue
+            sizes = feature_sizes(self._reader.read(np.array([first]))[0])
+            length, predictions = sizes.get("input_ids"), sizes.get("masked_lm_ids", 0)
+            if length != self._expected.max_seq_length:
+                raise UserError(
+                    f"{shard.path}: its examples have length {length}, not "
+                    f"{self._expected.max_seq_length}; pass the right --max_seq_length."
+                )
+            if predictions > self._expected.max_predictions_per_seq:
+                raise UserError(
+                    f"{shard.path}: holds up to {predictions} predictions an example, more than "
+                    f"--max_predictions_per_seq={self._expected.max_predictions_per_seq}; pass "
+                    f"--max_predictions_per_seq={predictions}."
+                )
+
+
+def parse_examples(contents: list[bytes], features: Sequence[Feature]) -> dict[str, np.ndarray]:
+    """Parses serialised examples of fixed shape, a batch at a time.
+
+    Args:
+        contents: one `tf.train.Example` each.
+        features: what they hold.
+
+    Returns:
+        Arrays [examples, size], int64 or float32.
+    """
+    import tensorflow as tf
+
+    spec = {
+        feature.name: tf.io.FixedLenFeature(
+            [feature.size], tf.float32 if feature.is_float else tf.int64
+        )
+        for feature in features
+    }
+    with tf.device("/cpu:0"):
+        parsed = tf.io.parse_example(contents, spec)
+    return {name: tensor.numpy() for name, tensor in parsed.items()}
+
+
+def feature_sizes(content: bytes) -> dict[str, int]:
+    """How many numbers each feature of one serialised example holds."""
+    import tensorflow as tf
+
+    example = tf.train.Example.FromString(content)
+    return {
+        name: len(feature.float_list.value or feature.int64_list.value)
+        for name, feature in example.features.feature.items()
+    }
+
+
+def _common_description(shards: Sequence[Shard]) -> Description | None:
+    """The description that all shards share in what matters for reading, or None for bare ones."""
+    first = shards[0]
+    for shard in shards[1:]:
+        if _reading(shard) != _reading(first):
+            raise UserError(
+                f"{shard.path}: is stored in another way than {first.path} (masking or predictions "
+                "differ, or one has no description); read them in separate runs."
+            )
+    return first.description
+
+
+def _reading(shard: Shard) -> tuple | None:
+    if shard.description is None:
+        return None
+    recipe = shard.description.recipe
+    return recipe.masking, recipe.stored_predictions, recipe.do_next_sentence
+
+
+def _no_predictions(examples: int) -> dict[str, np.ndarray]:
+    """Features of examples that nobody masks."""
+    empty = np.zeros((examples, 0), np.int64)
+    return {
+        "masked_lm_positions": empty,
+        "masked_lm_ids": empty,
+        "masked_lm_weights": empty.astype(np.float32),
+    }

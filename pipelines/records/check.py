@@ -1,0 +1,186 @@
+"""Which shards an input names, and whether they are what a model needs."""
+
+import dataclasses
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+from keras_bert_impl.errors import UserError
+from pipelines.records.checksum import file_crc32c
+from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
+
+_FULL_CHECK_BYTES = 8 << 30  # larger sets: sizes now, checksums record by record as they are read
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """What a model needs of its shards.
+
+    Attributes:
+        max_seq_length: length of an example.
+        max_predictions_per_seq: most predictions that the model is fed.
+        vocabulary_sha256: of the model's vocabulary; None does not check.
+        do_lower_case: the model's casing; None does not check.
+    """
+
+    max_seq_length: int
+    max_predictions_per_seq: int
+    vocabulary_sha256: str | None = None
+    do_lower_case: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """A shard and what is known of it.
+
+    Attributes:
+        path: its file.
+        description: of its set, or None for bare TFRecords.
+        entry: its line in the description.
+    """
+
+    path: Path
+    description: Description | None = None
+    entry: ShardEntry | None = None
+
+
+def find_shards(patterns: Sequence[str]) -> list[Shard]:
+    """The shards that files, globs, folders and common names stand for.
+
+    Args:
+        patterns: each a TFRecord file, a glob, the common name of a set (`--output_file` of
+            `create_pretraining_data`), or a folder with sets.
+
+    Raises:
+        UserError: a pattern matches nothing, or a shard of a set is missing.
+    """
+    shards: dict[Path, Shard] = {}
+    for pattern in patterns:
+        for shard in _match(pattern):
+            shards.setdefault(shard.path, shard)
+    return list(shards.values())
+
+
+def _match(pattern: str) -> list[Shard]:
+    path = Path(pattern)
+    if path.is_file():
+        return [_known_shards(path.parent).get(path.name, Shard(path))]
+    if description_path(path).is_file():
+        return _set_of(description_path(path))
+    if path.is_dir():
+        found = [shard for file in sorted(path.glob(f"*{SUFFIX}")) for shard in _set_of(file)]
+        if found:
+            return found
+        raise UserError(f"{path}: holds no pre-training shards with a description; name its files.")
+    files = [Path(name) for name in sorted(glob.glob(pattern)) if _may_be_shard(name)]
+    if not files:
+        raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
+    return _matched(files)
+
+
+def _matched(files: list[Path]) -> list[Shard]:
+    """Shards of a glob; of each set that it touches, all must be there."""
+    names = {file.resolve() for file in files}
+    shards = []
+    for folder in dict.fromkeys(file.parent for file in files):
+        known = _known_shards(folder)
+        touched = {
+            id(shard.description) for shard in known.values() if shard.path.resolve() in names
+        }
+        for shard in known.values():
+            if id(shard.description) in touched and not shard.path.exists():
+                raise _missing(shard.path)
+        shards += [known.get(file.name, Shard(file)) for file in files if file.parent == folder]
+    return shards
+
+
+def _may_be_shard(name: str) -> bool:
+    return Path(name).is_file() and not name.endswith((".index", ".json", ".html"))
+
+
+def _set_of(description_file: Path) -> list[Shard]:
+    description = Description.read(description_file)
+    shards = [
+        Shard(description_file.parent / entry.file, description, entry)
+        for entry in description.shards
+    ]
+    for shard in shards:
+        if not shard.path.exists():
+            raise _missing(shard.path)
+    return shards
+
+
+def _known_shards(folder: Path) -> dict[str, Shard]:
+    """All shards that the descriptions in a folder list, by file name."""
+    known = {}
+    for file in sorted(folder.glob(f"*{SUFFIX}")):
+        description = Description.read(file)
+        for entry in description.shards:
+            known[entry.file] = Shard(folder / entry.file, description, entry)
+    return known
+
+
+def _missing(path: Path) -> UserError:
+    return UserError(
+        f"{path}: this shard is missing though its description lists it; make the set again."
+    )
+
+
+def check_shards(shards: Sequence[Shard], expected: Expected) -> None:
+    """Refuses shards that a model cannot be trained on.
+
+    Bare TFRecords pass here; their first record is checked when they are read.
+
+    Raises:
+        UserError: another length, vocabulary or casing, more predictions than expected, or a shard
+            that is truncated or altered.
+    """
+    for description in {id(shard.description): shard for shard in shards}.values():
+        if description.description is not None:
+            _check_description(description.description, description.path, expected)
+    total = sum(shard.entry.bytes for shard in shards if shard.entry)
+    for shard in shards:
+        if shard.entry is not None:
+            _check_file(shard.path, shard.entry, full=total <= _FULL_CHECK_BYTES)
+
+
+def _check_description(description: Description, path: Path, expected: Expected) -> None:
+    recipe = description.recipe
+    if recipe.max_seq_length != expected.max_seq_length:
+        raise UserError(
+            f"{path}: its examples have length {recipe.max_seq_length}, not "
+            f"{expected.max_seq_length}; pass --max_seq_length={recipe.max_seq_length} or make the "
+            "shards again."
+        )
+    if recipe.max_predictions_per_seq > expected.max_predictions_per_seq:
+        raise UserError(
+            f"{path}: holds up to {recipe.max_predictions_per_seq} predictions an example, more "
+            f"than --max_predictions_per_seq={expected.max_predictions_per_seq}; pass "
+            f"--max_predictions_per_seq={recipe.max_predictions_per_seq}."
+        )
+    if expected.vocabulary_sha256 not in (None, description.pieces.sha256):
+        raise UserError(
+            f"{path}: was made with another vocabulary (sha256 {description.pieces.sha256[:12]}… "
+            f"instead of {expected.vocabulary_sha256[:12] if expected.vocabulary_sha256 else ''}…); "
+            "use that vocabulary or make the shards again."
+        )
+    if expected.do_lower_case not in (None, description.do_lower_case):
+        made = str(description.do_lower_case).lower()
+        raise UserError(
+            f"{path}: was made with --do_lower_case={made}; use the same casing or make the shards "
+            "again."
+        )
+
+
+def _check_file(path: Path, entry: ShardEntry, *, full: bool) -> None:
+    size = path.stat().st_size
+    if size != entry.bytes:
+        how = "truncated" if size < entry.bytes else "longer than it was"
+        raise UserError(
+            f"{path}: this shard is {how} ({size:,} of {entry.bytes:,} bytes); make it again."
+        )
+    if full and file_crc32c(path) != entry.crc32c:
+        raise UserError(
+            f"{path}: this shard was altered since it was written (its checksum differs); make it "
+            "again."
+        )
