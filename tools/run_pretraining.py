@@ -37,6 +37,17 @@ _INIT_CHECKPOINT = FLAGS.string(
     None,
     "Weights to start from: a model directory or the prefix of a TF1 checkpoint.",
 )
+_CONTINUE_TF1_RUN = FLAGS.switch(
+    "continue_tf1_run",
+    False,
+    "Continue a run of the original: take the optimizer's moments and the step from the TF1 "
+    "checkpoint of --init_checkpoint as well.",
+)
+_TF1_CHECKPOINT = FLAGS.string(
+    "tf1_checkpoint",
+    None,
+    "Prefix of a TF1 checkpoint to write at the end, with the training state of the original.",
+)
 _VOCAB_FILE = FLAGS.string(
     "vocab_file",
     None,
@@ -89,6 +100,8 @@ def _run() -> None:
             eval_input_file=tuple(_EVAL_INPUT_FILE.value),
             bert_config_file=_BERT_CONFIG_FILE.value,
             init_checkpoint=_INIT_CHECKPOINT.value,
+            continue_tf1_run=_CONTINUE_TF1_RUN.value,
+            tf1_checkpoint=_TF1_CHECKPOINT.value,
             vocab_file=_VOCAB_FILE.value,
             do_lower_case=_DO_LOWER_CASE.value,
             max_seq_length=_MAX_SEQ_LENGTH.value,

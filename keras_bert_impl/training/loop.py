@@ -29,12 +29,14 @@ class TrainingResult:
         finished: whether that is all of them; otherwise the same call continues.
         resumed_from: the checkpoint's step the run started at; 0 for a new one.
         metrics: the last step's figures; empty if there was nothing left to do.
+        state: the variables as the run left them.
     """
 
     step: int
     finished: bool
     resumed_from: int
     metrics: dict[str, float]
+    state: TrainingState = dataclasses.field(repr=False)
 
 
 def train(
@@ -46,6 +48,7 @@ def train(
     evaluate: Callable[[], Mapping[str, float]] | None = None,
     devices: Devices | None = None,
     settings: Mapping[str, Any] | None = None,
+    take_over: Callable[[TrainingState], int] | None = None,
     report: Callable[[str], None] = lambda _line: None,
 ) -> TrainingResult:
     """Trains a model from the newest checkpoint of the run, or from its present weights.
@@ -59,6 +62,8 @@ def train(
         evaluate: measures the model on held-out data, every `eval_steps` steps.
         devices: where to compute; by default what `config` names.
         settings: further settings that a resumed run must have the same (the model, the data).
+        take_over: fills the state of a run that has no checkpoint yet from elsewhere, and gives
+            the steps done there.
         report: is told in a line what is not an error (a checkpoint that cannot be read).
 
     Returns:
@@ -75,6 +80,8 @@ def train(
         run_directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief
     )
     start = _restore(checkpoints, settings, config, run_directory, report)
+    if start is None:
+        start = take_over(state) if take_over else 0
     end = min(config.num_train_steps, config.stop_after_step or config.num_train_steps)
     step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
     rate = learning_rate_schedule(
@@ -87,7 +94,7 @@ def train(
         on_sigterm() as stop,
     ):
         for count, features, numbers in inputs:
-            rows = step.run(features, numbers)
+            rows = step.run(features, numbers, stop.requested)
             for row in rows:
                 done += 1
                 metrics = step.metrics(row)
@@ -98,12 +105,13 @@ def train(
             if _is_due(done, config.eval_steps) and evaluate and done < config.num_train_steps:
                 with watch.pause():
                     watch.evaluation(done, evaluate())
-            if _is_due(done, config.save_checkpoints_steps) or done == end or stop.requested:
+            stopping = metrics["stop_votes"] > 0  # all workers see the same votes
+            if _is_due(done, config.save_checkpoints_steps) or done == end or stopping:
                 checkpoints.save(done, settings)
-            if stop.requested:
+            if stopping:
                 break
         checkpoints.wait()
-    return TrainingResult(done, done >= config.num_train_steps, start, metrics)
+    return TrainingResult(done, done >= config.num_train_steps, start, metrics, state)
 
 
 def _restore(
@@ -112,15 +120,19 @@ def _restore(
     config: TrainingConfig,
     run: RunDirectory,
     report: Callable[[str], None],
-) -> int:
-    """Restores the newest checkpoint, if there is one of the same settings; gives its step."""
+) -> int | None:
+    """Restores the newest checkpoint; gives its step, or None where there is none.
+
+    Raises:
+        UserError: it was made with other settings.
+    """
 
     def accept(description: Mapping[str, Any]) -> None:
         if not config.allow_changed_flags:
             check_settings(description["settings"], settings, str(run.path))
 
     description = checkpoints.restore_newest(report, accept)
-    return description["step"] if description else 0
+    return description["step"] if description else None
 
 
 def _inputs(

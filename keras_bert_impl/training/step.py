@@ -48,13 +48,19 @@ class TrainingStep:
         self._one = tf.function(self._one_step)
         self._many = tf.function(self._many_steps)
 
-    def run(self, features: Any, numbers: Mapping[str, Any]) -> list[Any]:
+    def run(self, features: Any, numbers: Mapping[str, Any], stop: bool = False) -> list[Any]:
         """Takes the steps that `prepare` made ready, all in one compiled call.
+
+        Args:
+            features: from `prepare`.
+            numbers: from `prepare`.
+            stop: whether this worker wants to stop; all workers see the sum as `stop_votes`.
 
         Returns:
             For each step a float32 vector, perhaps still being computed; `metrics` reads it.
         """
         count = len(numbers["step"])
+        numbers = {**numbers, "stop": tf.fill([count], float(stop) / self._devices.replicas)}
         if count == 1:
             return [self._one(features, numbers)]
         return tf.unstack(self._many(features, numbers), num=count)
@@ -63,8 +69,8 @@ class TrainingStep:
         """Gives a step's figures their names; waits until they are computed.
 
         Returns:
-            `loss`, what the objective measures, `gradient_norm` (before clipping), `loss_scale` and
-            `skipped_steps`.
+            `loss`, what the objective measures, `stop_votes`, `gradient_norm` (before clipping),
+            `loss_scale` and `skipped_steps`.
         """
         return dict(zip(self._metric_names, map(float, row.numpy()), strict=True))
 
@@ -103,6 +109,7 @@ class TrainingStep:
         gradients, metrics = self._replica_gradients(
             features, numbers, context.replica_id_in_sync_group
         )
+        metrics = tf.concat([metrics, [numbers["stop"]]], axis=0)
         *gradients, metrics = context.all_reduce(tf.distribute.ReduceOp.SUM, [*gradients, metrics])
         gradients = self._loss_scale.unscale(gradients)
         norm = tf.linalg.global_norm(gradients)
@@ -146,7 +153,7 @@ class TrainingStep:
             scaled = loss * scale
             gradients = tape.gradient(scaled, self._variables)
         metrics = {"loss": loss, **metrics}
-        self._metric_names = [*metrics, "gradient_norm", *LossScale.REPORT]
+        self._metric_names = [*metrics, "stop_votes", "gradient_norm", *LossScale.REPORT]
         # A variable that the loss does not reach keeps its weight: no gradient, no decay.
         self._reached = [place for place, gradient in enumerate(gradients) if gradient is not None]
         dense = [tf.convert_to_tensor(gradients[place]) for place in self._reached]

@@ -57,8 +57,9 @@ def make_devices(config: TrainingConfig) -> Devices:
     use_xla = kind == "GPU" if config.use_xla is None else config.use_xla
     if config.distribution_strategy == "one_device":
         return Devices(tf.distribute.OneDeviceStrategy(f"/{kind.lower()}:0"), use_xla)
-    names = [f"/{kind.lower()}:{n}" for n in range(len(tf.config.list_logical_devices(kind)))]
     if config.distribution_strategy == "mirrored":
+        count = len(tf.config.list_logical_devices(kind))
+        names = [f"/{kind.lower()}:{number}" for number in range(count)]
         return Devices(tf.distribute.MirroredStrategy(names), use_xla)
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     resolver = strategy.cluster_resolver

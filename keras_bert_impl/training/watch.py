@@ -85,7 +85,8 @@ def _ordered(metrics: Mapping[str, float], learning_rate: float, rate: float) ->
         "gradient_norm": metrics["gradient_norm"],
         "examples_per_second": round(rate, 2),
     }
-    return {**line, **{name: value for name, value in metrics.items() if name not in line}}
+    others = {n: v for n, v in metrics.items() if n not in line and n != "stop_votes"}
+    return {**line, **others}
 
 
 def check_finite(step: int, metrics: Mapping[str, float], batch_size: int, scaled: bool) -> None:

@@ -19,7 +19,9 @@ from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.pretraining_objective import PretrainingObjective
 from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import Devices, make_devices
+from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
 from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
 from pipelines.jobs.pretraining_start import find_model_text, read_model_config
 
@@ -37,6 +39,8 @@ class RunPretrainingConfig:
         bert_config_file: google's form of the configuration; None takes the one of
             `init_checkpoint`, a model directory.
         init_checkpoint: a model directory or the prefix of a TF1 checkpoint; None for new weights.
+        continue_tf1_run: take `adam_m`, `adam_v` and `global_step` from `init_checkpoint`, too.
+        tf1_checkpoint: prefix of a TF1 checkpoint to write at the end, training state included.
         vocab_file: the vocabulary; None looks where the shards or the checkpoint name one.
         do_lower_case: the casing; None asks the same places.
         max_seq_length: pieces of a record.
@@ -56,6 +60,8 @@ class RunPretrainingConfig:
     eval_input_file: tuple[str, ...] = ()
     bert_config_file: str | None = None
     init_checkpoint: str | None = None
+    continue_tf1_run: bool = False
+    tf1_checkpoint: str | None = None
     vocab_file: str | None = None
     do_lower_case: bool | None = None
     max_seq_length: int = 128
@@ -104,7 +110,7 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         training = job.train()
         if not training.finished:
             return PretrainingResults(training)
-    return PretrainingResults(training, evaluation=job.evaluate() if config.do_eval else {})
+    return PretrainingResults(training, evaluation=job.evaluate(training) if config.do_eval else {})
 
 
 class _Job:
@@ -154,25 +160,35 @@ class _Job:
             evaluate=self._measure,
             devices=self._devices,
             settings=self._settings(),
+            take_over=self._take_over if self._config.continue_tf1_run else None,
             report=_LOGGER.warning,
         )
         if result.finished and self._devices.is_chief:
+            if self._config.tf1_checkpoint:
+                write_tf1_state(self._config.tf1_checkpoint, result.state, result.step)
             draw_learning_curve(self._run)
             write_model_directory(
                 self._run.model, self._model, self._text.vocabulary, *self._text.casing
             )
         return result
 
-    def evaluate(self) -> dict[str, float]:
+    def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Measures the newest weights of the run and writes `eval_results.txt`."""
-        weights = {"weights": [weight.value for weight in self._model.weights]}
-        checkpoints = Checkpoints(self._run.checkpoints, weights, keep=1, writes=False)
-        description = checkpoints.restore_newest(_LOGGER.warning)
-        results = self._measure()
-        figures = {"global_step": description["step"] if description else 0, **results}
+        step = training.step if training else self._restore_weights()
+        figures = {"global_step": step, **self._measure()}
         if self._devices.is_chief:
             self._run.write_eval_results(figures)
         return figures
+
+    def _restore_weights(self) -> int:
+        """Takes the weights of the run's newest checkpoint, if there is one; gives its step."""
+        weights = {"weights": [weight.value for weight in self._model.weights]}
+        checkpoints = Checkpoints(self._run.checkpoints, weights, keep=1, writes=False)
+        description = checkpoints.restore_newest(_LOGGER.warning)
+        return description["step"] if description else 0
+
+    def _take_over(self, state: TrainingState) -> int:
+        return read_tf1_state(str(self._config.init_checkpoint), state)
 
     def _measure(self) -> dict[str, float]:
         return evaluate(self._model, self._objective, self._held_out, self._devices.strategy)
