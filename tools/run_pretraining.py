@@ -15,7 +15,6 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from keras_bert_impl.errors import UserError
 from tools import command_line
 from tools.training_flags import TrainingFlags
 
@@ -87,37 +86,34 @@ _TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
 
 
 def _run() -> None:
-    if not _INPUT_FILE.value:
-        raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
     logging.getLogger("pipelines").setLevel(logging.INFO)
     from pipelines.jobs.run_pretraining import RunPretrainingConfig, run_pretraining
 
-    results = run_pretraining(
-        RunPretrainingConfig(
-            output_dir=_OUTPUT_DIR.value,
-            input_file=tuple(_INPUT_FILE.value),
-            eval_input_file=tuple(_EVAL_INPUT_FILE.value),
-            bert_config_file=_BERT_CONFIG_FILE.value,
-            init_checkpoint=_INIT_CHECKPOINT.value,
-            continue_tf1_run=_CONTINUE_TF1_RUN.value,
-            tf1_checkpoint=_TF1_CHECKPOINT.value,
-            vocab_file=_VOCAB_FILE.value,
-            do_lower_case=_DO_LOWER_CASE.value,
-            max_seq_length=_MAX_SEQ_LENGTH.value,
-            max_predictions_per_seq=_MAX_PREDICTIONS.value,
-            do_train=_DO_TRAIN.value,
-            do_eval=_DO_EVAL.value,
-            eval_batch_size=_EVAL_BATCH_SIZE.value,
-            max_eval_steps=_MAX_EVAL_STEPS.value,
-            shuffle=_SHUFFLE.value,
-            next_sentence=_NEXT_SENTENCE.value,
-            training=_TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value),
-            flags=FLAGS.as_flagfile(),
-        )
+    config = RunPretrainingConfig(
+        output_dir=_OUTPUT_DIR.value,
+        input_file=tuple(_INPUT_FILE.value),
+        eval_input_file=tuple(_EVAL_INPUT_FILE.value),
+        bert_config_file=_BERT_CONFIG_FILE.value,
+        init_checkpoint=_INIT_CHECKPOINT.value,
+        continue_tf1_run=_CONTINUE_TF1_RUN.value,
+        tf1_checkpoint=_TF1_CHECKPOINT.value,
+        vocab_file=_VOCAB_FILE.value,
+        do_lower_case=_DO_LOWER_CASE.value,
+        max_seq_length=_MAX_SEQ_LENGTH.value,
+        max_predictions_per_seq=_MAX_PREDICTIONS.value,
+        do_train=_DO_TRAIN.value,
+        do_eval=_DO_EVAL.value,
+        eval_batch_size=_EVAL_BATCH_SIZE.value,
+        max_eval_steps=_MAX_EVAL_STEPS.value,
+        shuffle=_SHUFFLE.value,
+        next_sentence=_NEXT_SENTENCE.value,
+        training=_TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value),
+        flags=FLAGS.as_flagfile(),
     )
+    results = run_pretraining(config)
     if results.already_finished:
-        print(f"{_OUTPUT_DIR.value}: this run is finished; its model is in model/.")
+        print(f"{config.output_dir}: this run is finished; its model is in model/.")
     elif results.training and not results.training.finished:
         print(f"Stopped after step {results.training.step}; the same command continues.")
     for name, value in sorted(results.evaluation.items()):

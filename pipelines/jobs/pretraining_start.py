@@ -1,5 +1,6 @@
 """What pre-training starts from: the model's configuration, its vocabulary and its casing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from keras_bert_impl.checkpoints.model_directory import read_config, read_tokeni
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.records.check import find_shards
 
 
 @dataclass(frozen=True)
@@ -49,31 +51,45 @@ def find_model_text(
     do_lower_case: bool | None,
     init_checkpoint: str | None,
     bert_config_file: str | None,
+    input_files: Sequence[str],
 ) -> ModelText:
     """Finds the vocabulary and the casing.
 
-    A flag comes first, then the model directory that training starts from, then a `vocab.txt`
-    beside the configuration (as google's archives have it).
+    A flag comes first, then the model directory that training starts from. A vocabulary may also
+    be the `vocab.txt` beside the configuration (as google's archives have it), and the casing is
+    what the shards say of themselves.
 
     Raises:
         UserError: no vocabulary is found, or a flag contradicts the model directory.
     """
-    strip_accents, found = None, vocab_file
-    if init_checkpoint and Path(init_checkpoint).is_dir():
-        own_vocabulary, own_casing, strip_accents = read_tokenizer_settings(init_checkpoint)
-        if do_lower_case not in (None, own_casing):
-            raise UserError(
-                f"--do_lower_case={str(do_lower_case).lower()} contradicts {init_checkpoint}, "
-                f"which was trained with {str(own_casing).lower()}; leave the flag out."
-            )
-        found, do_lower_case = found or str(own_vocabulary), own_casing
-    if not found and bert_config_file:
-        beside = Path(bert_config_file).parent / "vocab.txt"
-        found = str(beside) if beside.is_file() else None
-    if not found:
+    start = init_checkpoint if init_checkpoint and Path(init_checkpoint).is_dir() else None
+    lower, accents = _casing(do_lower_case, start, input_files)
+    beside = Path(bert_config_file).parent / "vocab.txt" if bert_config_file else None
+    if not vocab_file and start:
+        vocab_file = str(read_tokenizer_settings(start)[0])
+    elif not vocab_file and beside and beside.is_file():
+        vocab_file = str(beside)
+    if not vocab_file:
         raise UserError(
             "--vocab_file is missing; name the vocabulary that the shards were made with (it goes "
             "into the model directory)."
         )
-    lower = True if do_lower_case is None else do_lower_case
-    return ModelText(Vocabulary.load(found), lower, strip_accents)
+    return ModelText(Vocabulary.load(vocab_file), lower, accents)
+
+
+def _casing(
+    flag: bool | None, start: str | None, input_files: Sequence[str]
+) -> tuple[bool, bool | None]:
+    """`do_lower_case` and `strip_accents` of the model directory, else of the shards."""
+    if start:
+        _, lower, accents = read_tokenizer_settings(start)
+        if flag not in (None, lower):
+            raise UserError(
+                f"--do_lower_case={str(flag).lower()} contradicts {start}, which was trained with "
+                f"{str(lower).lower()}; leave the flag out."
+            )
+        return lower, accents
+    described = next((s.description for s in find_shards(input_files) if s.description), None)
+    if described and flag in (None, described.do_lower_case):
+        return described.do_lower_case, described.strip_accents
+    return (True if flag is None else flag), None

@@ -101,6 +101,8 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     """
     if not (config.do_train or config.do_eval):
         raise UserError("Nothing to do; give --do_train or --do_eval.")
+    if not config.input_file:
+        raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
     run = RunDirectory.open(config.output_dir)
     if config.do_train and run.model.is_dir() and (run.eval_results.exists() or not config.do_eval):
         return PretrainingResults(already_finished=True)
@@ -125,6 +127,7 @@ class _Job:
             config.do_lower_case,
             config.init_checkpoint,
             config.bert_config_file,
+            config.input_file,
         )
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
         self._devices: Devices = make_devices(config.training)
@@ -136,6 +139,7 @@ class _Job:
             config.training.seed,
             shuffle=config.shuffle,
             vocabulary_sha256=self._text.vocabulary.sha256,
+            do_lower_case=self._text.do_lower_case,
         )
         self._held_out = PretrainingEvaluation(
             list(config.eval_input_file or config.input_file),
@@ -144,6 +148,7 @@ class _Job:
             config.max_predictions_per_seq,
             max_batches=config.max_eval_steps,
             vocabulary_sha256=self._text.vocabulary.sha256,
+            do_lower_case=self._text.do_lower_case,
         )
         self._objective = PretrainingObjective(config.next_sentence)
         self._model = self._build_model()
