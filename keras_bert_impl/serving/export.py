@@ -15,6 +15,7 @@ from keras_bert_impl.serving.served_classifier import ServedClassifier
 from keras_bert_impl.serving.served_encoder import ServedEncoder
 from keras_bert_impl.serving.served_pretrainer import ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel
+from keras_bert_impl.serving.verify import Verification, verify_saved_model
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 
 VOCABULARY_ASSET, CASING_ASSET = "vocab.txt", "tokenizer_config.json"
@@ -49,9 +50,9 @@ def serve_model(
 
 
 def export_saved_model(
-    served: ServedModel, opened: OpenedModel, folder: str | os.PathLike[str]
-) -> None:
-    """Writes a SavedModel; the folder appears when it is complete.
+    served: ServedModel, opened: OpenedModel, folder: str | os.PathLike[str], verify: bool = True
+) -> Verification | None:
+    """Writes a SavedModel; the folder appears when it is complete and, if asked for, verified.
 
     Its assets hold the vocabulary (`vocab.txt`) and the casing (`tokenizer_config.json`) for
     clients that send ids.
@@ -60,9 +61,14 @@ def export_saved_model(
         served: the signatures.
         opened: the model that they serve.
         folder: where to; an older SavedModel of that name is replaced.
+        verify: load it in a fresh process and compare it with the model.
+
+    Returns:
+        What the comparison found.
 
     Raises:
-        UserError: the folder holds something else than a SavedModel, or cannot be written.
+        UserError: the folder holds something else than a SavedModel, or cannot be written, or the
+            comparison failed.
     """
     final = Path(folder)
     if final.exists() and any(final.iterdir()) and not (final / "saved_model.pb").exists():
@@ -74,6 +80,10 @@ def export_saved_model(
     with whole_folder(final) as aside:
         tf.saved_model.save(served, str(aside), signatures=served.signatures())
         _write_assets(opened, aside / "assets")
+        try:
+            return verify_saved_model(served, opened, aside) if verify else None
+        except UserError as error:
+            raise UserError(f"{final}: {error}") from error
 
 
 def _write_assets(opened: OpenedModel, folder: Path) -> None:

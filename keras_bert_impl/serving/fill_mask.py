@@ -13,6 +13,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import MASK
 
 SIGNATURE = "fill_mask_text"
+Signature = Callable[[Sequence[str]], Mapping[str, Any]]
 _BATCH = 32
 
 
@@ -43,10 +44,10 @@ class FillMask:
     """Answers what may stand at [MASK].
 
     Args:
-        signature: `fill_mask_text` of a served model: strings [batch] to a dict of tensors.
+        signature: `fill_mask_text` of a served model: texts to a dict of tensors.
     """
 
-    def __init__(self, signature: Callable[..., Mapping[str, Any]]) -> None:
+    def __init__(self, signature: Signature) -> None:
         self._signature = signature
 
     @classmethod
@@ -91,7 +92,7 @@ class FillMask:
         return filled
 
     def _fill_batch(self, texts: Sequence[str], top_k: int) -> list[FilledText]:
-        answer = {k: np.asarray(v) for k, v in self._signature(text=tf.constant(texts)).items()}
+        answer = {name: np.asarray(value) for name, value in self._signature(texts).items()}
         available = answer["pieces"].shape[-1]
         if top_k > available:
             raise UserError(
@@ -118,7 +119,7 @@ class FillMask:
         ]
 
 
-def _load_saved_model(folder: Path) -> Callable[..., Mapping[str, Any]]:
+def _load_saved_model(folder: Path) -> Signature:
     import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
 
     try:
@@ -132,13 +133,11 @@ def _load_saved_model(folder: Path) -> Callable[..., Mapping[str, Any]]:
             f"{folder}: has no signature {SIGNATURE} (it has "
             f"{', '.join(sorted(loaded.signatures))}); export a model with a masked-LM head."
         )
-    signature = loaded.signatures[SIGNATURE]
-    # The function knows its module only weakly: without this the weights would be gone.
-    signature.loaded_model = loaded
-    return signature
+    # `loaded` stays in the function: a signature alone would let the weights go.
+    return lambda texts: loaded.signatures[SIGNATURE](text=tf.constant(texts))
 
 
-def _load_model_directory(folder: Path, top_k: int) -> Callable[..., Mapping[str, Any]]:
+def _load_model_directory(folder: Path, top_k: int) -> Signature:
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.serving.export import serve_model
     from keras_bert_impl.serving.opened_model import open_model
@@ -149,7 +148,8 @@ def _load_model_directory(folder: Path, top_k: int) -> Callable[..., Mapping[str
             f"{folder}: has no masked-LM head; name a pre-trained model, such as the model/ folder "
             "of a pre-training run."
         )
-    return serve_model(opened, top_k=top_k).signature(SIGNATURE)
+    served = serve_model(opened, top_k=top_k)
+    return lambda texts: served.call(SIGNATURE, {"text": texts})
 
 
 def _short(text: str) -> str:

@@ -58,14 +58,14 @@ class MaskedTextPacker:
             [tf.fill([rows, 1], vocabulary.cls_id), kept, tf.fill([rows, 1], vocabulary.sep_id)],
             axis=1,
         )
-        places = tf.ragged.range(tf.cast(ids.row_lengths(), tf.int32))  # [batch, (length)]
+        places = tf.ragged.range(ids.row_lengths())  # [batch, (length)]
         positions = tf.ragged.boolean_mask(places, ids == vocabulary.mask_id)
         input_ids = ids.to_tensor(vocabulary.pad_id)
         return MaskedInputs(
             input_ids=input_ids,
             input_mask=tf.ones_like(ids).to_tensor(0),
             segment_ids=tf.zeros_like(input_ids),
-            masked_lm_positions=positions.to_tensor(0),
+            masked_lm_positions=tf.cast(positions.to_tensor(0), tf.int32),
             mask_counts=tf.cast(positions.row_lengths(), tf.int32),
             pieces_left_out=tf.cast(pieces.row_lengths() - kept.row_lengths(), tf.int32),
         )
@@ -74,17 +74,18 @@ class MaskedTextPacker:
         """Ids of each text with that of [MASK] where it stands, ragged [batch, (pieces)]."""
         parts = tf.strings.split(texts, MASK)  # [batch, (parts)]
         ids = self._tokenizer(parts.flat_values)  # [all parts, (pieces)]
+        ids = ids.with_row_splits_dtype(tf.int64)
         mask = tf.fill([ids.nrows(), 1], tf.constant(self._vocabulary.mask_id, ids.dtype))
         followed = parts.with_flat_values(tf.concat([ids, mask], axis=1))
         return followed.merge_dims(1, 2)[:, :-1]  # no [MASK] follows the last part
 
     def _around_first_mask(self, pieces: tf.RaggedTensor) -> tf.RaggedTensor:
         """At most `_room` pieces of each text, the first [MASK] in their middle."""
-        lengths = tf.cast(pieces.row_lengths(), tf.int32)
+        lengths = pieces.row_lengths()
         places = tf.ragged.range(lengths)
         masks = tf.ragged.boolean_mask(places, pieces == self._vocabulary.mask_id)
         first = tf.minimum(tf.reduce_min(masks, axis=1), lengths)  # of no mask: the length
         last_start = tf.maximum(lengths - self._room, 0)
-        starts = tf.clip_by_value(first - self._room // 2, 0, last_start)
+        starts = tf.clip_by_value(first - self._room // 2, tf.zeros_like(lengths), last_start)
         ends = tf.minimum(starts + self._room, lengths)
         return tf.gather(pieces, tf.ragged.range(starts, ends), batch_dims=1)

@@ -1,6 +1,6 @@
 """What every served model shares: the inputs' shapes, and a module that holds the weights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -51,7 +51,7 @@ class ServedModel(tf.Module):
 
     def add_signature(self, name: str, function: Function, specs: list[tf.TensorSpec]) -> None:
         """Serves `function`, which takes tensors in the order of `specs`, under `name`."""
-        self._signatures[name] = tf.function(function, input_signature=specs)
+        self._signatures[name] = tf.function(function, input_signature=specs, autograph=False)
         self._specs[name] = specs
 
     @property
@@ -59,9 +59,9 @@ class ServedModel(tf.Module):
         """The names of the signatures."""
         return tuple(self._signatures)
 
-    def signature(self, name: str) -> Function:
-        """Gives a signature's function."""
-        return self._signatures[name]
+    def call(self, name: str, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        """Calls a signature with arrays or tensors by the names of its inputs."""
+        return self._signatures[name](*(tf.constant(inputs[s.name]) for s in self._specs[name]))
 
     def specs(self, name: str) -> list[tf.TensorSpec]:
         """Gives a signature's inputs."""

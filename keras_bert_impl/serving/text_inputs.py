@@ -46,13 +46,13 @@ class TextPacker:
 
     def pack(self, texts: tf.Tensor) -> TextInputs:
         """Packs a batch of texts, strings [batch]."""
-        return self._dense([self._first(self._tokenizer(texts)[:, : self._max_length - 2])])
+        return self._dense([self._first(self._ids(texts)[:, : self._max_length - 2])])
 
     def pack_pairs(self, texts_a: tf.Tensor, texts_b: tf.Tensor) -> TextInputs:
         """Packs a batch of pairs, strings [batch] each."""
-        ids_a, ids_b = self._tokenizer(texts_a), self._tokenizer(texts_b)
-        lengths_a, lengths_b = _lengths(ids_a), _lengths(ids_b)
-        ends = tf.cast(lengths_b > 0, tf.int32)  # the second [SEP], where there is a second text
+        ids_a, ids_b = self._ids(texts_a), self._ids(texts_b)
+        lengths_a, lengths_b = ids_a.row_lengths(), ids_b.row_lengths()
+        ends = tf.cast(lengths_b > 0, tf.int64)  # the second [SEP], where there is a second text
         room = self._max_length - 2 - ends
         half = (room + 1) // 2  # of two texts that are both too long, the first keeps the odd one
         kept_a = tf.minimum(lengths_a, tf.maximum(room - lengths_b, half))
@@ -63,10 +63,12 @@ class TextPacker:
         second = tf.concat([_head(ids_b, kept_b), separators], axis=1)
         return self._dense([self._first(_head(ids_a, kept_a)), second])
 
+    def _ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        return self._tokenizer(texts).with_row_splits_dtype(tf.int64)
+
     def _first(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
-        rows = tf.cast(ids.nrows(), tf.int32)
         special = (self._vocabulary.cls_id, self._vocabulary.sep_id)
-        cls, sep = (tf.fill([rows, 1], piece_id) for piece_id in special)
+        cls, sep = (tf.fill([ids.nrows(), 1], piece_id) for piece_id in special)
         return tf.concat([cls, ids, sep], axis=1)
 
     def _dense(self, segments: list[tf.RaggedTensor]) -> TextInputs:
@@ -78,10 +80,6 @@ class TextPacker:
             input_mask=tf.ones_like(ids).to_tensor(0),
             segment_ids=tf.concat(places, axis=1).to_tensor(0),
         )
-
-
-def _lengths(ids: tf.RaggedTensor) -> tf.Tensor:
-    return tf.cast(ids.row_lengths(), tf.int32)
 
 
 def _head(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:

@@ -59,19 +59,18 @@ def verify_saved_model(
     try:
         found = call_in_fresh_process(Path(folder), calls)
     except ReloadError as error:
-        raise UserError(f"{folder}: the SavedModel cannot be loaded again ({error}).") from error
+        raise UserError(f"the SavedModel cannot be loaded again ({error}).") from error
     difference = max(_difference(*pair) for pair in zip(expected, found, strict=True))
     if not difference <= TOLERANCE:
         raise UserError(
-            f"{folder}: the SavedModel's answers differ by {difference:.2g} from the model's; "
-            "export it again."
+            f"the SavedModel's answers differ by {difference:.2g} from the model's; export it "
+            "again."
         )
     return Verification(served.names, len(calls), difference)
 
 
 def _call_here(served: ServedModel, call: Call) -> Arrays:
-    tensors = {name: tf.constant(value) for name, value in call.inputs.items()}
-    outputs = served.signature(call.signature)(**tensors)
+    outputs = served.call(call.signature, call.inputs)
     return {name: as_array(value) for name, value in outputs.items()}
 
 

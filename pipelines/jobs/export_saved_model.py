@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keras_bert_impl.serving.export import export_saved_model, serve_model
 from keras_bert_impl.serving.opened_model import open_model
-from keras_bert_impl.serving.verify import Verification, verify_saved_model
+from keras_bert_impl.serving.verify import Verification
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +50,7 @@ def run_export(config: ExportConfig) -> ExportResult:
     """
     opened = open_model(config.model_dir)
     served = serve_model(opened, config.top_k, config.max_seq_length)
-    export_saved_model(served, opened, config.output_dir)
-    verification = None
-    if config.verify:
-        verification = verify_saved_model(served, opened, config.output_dir)
+    verification = export_saved_model(served, opened, config.output_dir, config.verify)
     files = [path for path in config.output_dir.rglob("*") if path.is_file()]
     return ExportResult(
         served.interface(), sum(path.stat().st_size for path in files), verification
