@@ -104,9 +104,5 @@ def write_google_checkpoint(
             shape_and_slices=[""] * len(names),
             tensors=[tf.constant(variables[name]) for name in names],
         )
-        # Gives the single shard its lasting name, data-00000-of-00001.
-        tf.raw_ops.MergeV2Checkpoints(
-            checkpoint_prefixes=[str(aside)], destination_prefix=str(aside), delete_old_dirs=False
-        )
     for suffix in (".data-00000-of-00001", ".index"):
         Path(f"{aside}{suffix}").replace(f"{final}{suffix}")
