@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.__main__ import tool_names
+
 ROOT = Path(__file__).parent.parent
 ROOMS = ("keras_bert_impl", "pipelines", "tools")
 MAY_IMPORT = {
@@ -15,12 +17,7 @@ MAY_IMPORT = {
     "pipelines": {"keras_bert_impl", "pipelines"},
     "tools": {"keras_bert_impl", "pipelines", "tools"},
 }
-TOOLS = sorted(
-    path.stem
-    for path in (ROOT / "tools").glob("*.py")
-    if path.stem not in ("__init__", "__main__", "command_line")
-    and not path.stem.endswith("_flags")
-)
+TOOLS = tool_names()
 
 
 def files_of(*folders):

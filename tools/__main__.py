@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-_NOT_TOOLS = {"__init__", "__main__", "command_line"}
+_NOT_TOOLS = {"__init__", "__main__", "command_line", "quiet_tensorflow", "training_flags"}
 
 
 def tool_names() -> list[str]:
@@ -14,10 +14,7 @@ def tool_names() -> list[str]:
         >>> "split_sentences" in tool_names()
         True
     """
-    files = Path(__file__).parent.glob("*.py")
-    return sorted(
-        f.stem for f in files if f.stem not in _NOT_TOOLS and not f.stem.endswith("_flags")
-    )
+    return sorted({file.stem for file in Path(__file__).parent.glob("*.py")} - _NOT_TOOLS)
 
 
 def main() -> int:

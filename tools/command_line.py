@@ -9,6 +9,7 @@ from typing import Any
 from absl import flags
 
 from keras_bert_impl.errors import UserError
+from tools.quiet_tensorflow import import_tensorflow_quietly
 
 EXIT_DONE, EXIT_USER_ERROR, EXIT_INTERRUPTED = 0, 1, 130
 
@@ -185,8 +186,7 @@ def run(
             sys.stdout.write(flag_set.help_text())
             return EXIT_DONE
         flag_set.parse(words, keep_unknown=keep_unknown)
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's chatter hides our lines
-        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+        import_tensorflow_quietly()
         main()
     except UserError as error:
         sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")

@@ -46,6 +46,14 @@ _MASKED = (
 )
 
 
+_MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ = 64, 10
+_LENGTHS = (
+    f"--max_seq_length={_MAX_SEQ_LENGTH}",
+    f"--max_predictions_per_seq={_MAX_PREDICTIONS_PER_SEQ}",
+)
+_PARTS = {"train": 10, "held_out": 2}  # how often each document is used, with new draws each time
+
+
 class Step(NamedTuple):
     """One tool's run: what it is for, its name and its flags."""
 
@@ -56,57 +64,59 @@ class Step(NamedTuple):
 
 def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
     """The steps of the demo, in order."""
-    lengths = ("--max_seq_length=64", "--max_predictions_per_seq=10", "--do_lower_case")
-    vocabulary = f"--vocab_file={folder}/vocab.txt"
-    documents = [f"{folder}/{part}.jsonl" for part in ("train", "held_out")]
+    data = [_data_steps(folder, part, dupe_factor) for part, dupe_factor in _PARTS.items()]
+    learn = Step(
+        "A WordPiece vocabulary of our own",
+        "learn_vocabulary",
+        (
+            f"--input_file={folder}/train.txt",
+            f"--vocab_file={folder}/vocab.txt",
+            f"--vocab_size={vocab_size}",
+            "--do_lower_case",
+        ),
+    )
+    write = Step(
+        "Real text that is already on this machine: the documentation of Python",
+        "write_python_documentation",
+        (f"--output_file={folder}/train.jsonl", f"--held_out_file={folder}/held_out.jsonl"),
+    )
+    split, create = zip(*data, strict=True)
+    return [write, *split, learn, *create, *_model_steps(folder, num_train_steps)]
+
+
+def _data_steps(folder: Path, part: str, dupe_factor: int) -> tuple[Step, Step]:
+    split = Step(
+        f"One sentence a line, an empty line between documents ({part})",
+        "split_sentences",
+        (f"--input_file={folder}/{part}.jsonl", f"--output_file={folder}/{part}.txt"),
+    )
+    create = Step(
+        f"Sentence pairs with masked words, as TFRecord shards ({part})",
+        "create_pretraining_data",
+        (
+            f"--input_file={folder}/{part}.txt",
+            f"--output_file={folder}/shards/{part}.tfrecord",
+            f"--vocab_file={folder}/vocab.txt",
+            "--do_lower_case",
+            *_LENGTHS,
+            f"--dupe_factor={dupe_factor}",
+        ),
+    )
+    return split, create
+
+
+def _model_steps(folder: Path, num_train_steps: int) -> list[Step]:
     return [
-        Step(
-            "Real text that is already on this machine: the documentation of Python",
-            "write_python_documentation",
-            (f"--output_file={documents[0]}", f"--held_out_file={documents[1]}"),
-        ),
-        *(
-            Step(
-                f"One sentence a line, an empty line between documents ({part})",
-                "split_sentences",
-                (f"--input_file={folder}/{part}.jsonl", f"--output_file={folder}/{part}.txt"),
-            )
-            for part in ("train", "held_out")
-        ),
-        Step(
-            "A WordPiece vocabulary of our own",
-            "learn_vocabulary",
-            (
-                f"--input_file={folder}/train.txt",
-                vocabulary,
-                f"--vocab_size={vocab_size}",
-                "--do_lower_case",
-            ),
-        ),
-        *(
-            Step(
-                f"Sentence pairs with masked words, as TFRecord shards ({part})",
-                "create_pretraining_data",
-                (
-                    f"--input_file={folder}/{part}.txt",
-                    f"--output_file={folder}/shards/{part}.tfrecord",
-                    vocabulary,
-                    *lengths,
-                    f"--dupe_factor={dupe_factor}",
-                ),
-            )
-            for part, dupe_factor in (("train", 10), ("held_out", 2))
-        ),
         Step(
             "Pre-training: masked words and next sentences, then evaluation on held-out text",
             "run_pretraining",
             (
-                f"--input_file={folder}/shards/train.tfrecord",
-                f"--eval_input_file={folder}/shards/held_out.tfrecord",
+                f"--input_file={folder}/shards/train.tfrecord*",
+                f"--eval_input_file={folder}/shards/held_out.tfrecord*",
                 f"--output_dir={folder}/run",
                 f"--bert_config_file={folder}/bert_config.json",
-                vocabulary,
-                *lengths,
+                f"--vocab_file={folder}/vocab.txt",
+                *_LENGTHS,
                 "--do_train",
                 "--do_eval",
                 "--train_batch_size=32",
@@ -165,9 +175,16 @@ def _run() -> None:
         _show(step, number, len(steps))
         seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step)
 
-    from pipelines.jobs.demo_report import demo_report  # loads TensorFlow: not for --help
+    from pipelines.jobs.demo_report import DemoPaths, demo_report  # loads TensorFlow
 
-    print("\n" + demo_report(folder, seconds))
+    paths = DemoPaths(
+        text=folder / "train.txt",
+        train=folder / "shards" / "train.tfrecord",
+        held_out=folder / "shards" / "held_out.tfrecord",
+        run=folder / "run",
+        saved_model=folder / "saved_model",
+    )
+    print("\n" + demo_report(paths, seconds, _MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

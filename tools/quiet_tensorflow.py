@@ -1,0 +1,75 @@
+"""Keeps TensorFlow's start-up chatter off the terminal.
+
+While it is imported, TensorFlow writes some ten lines about its build to standard error, past every
+setting of its log level. They hide a tool's own lines, so they are caught at the file descriptor
+for as long as the import lasts, and shown only if it fails.
+"""
+
+import contextlib
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+
+
+@contextlib.contextmanager
+def standard_error_held_back() -> Iterator[None]:
+    """Catches what is written to file descriptor 2; writes it after all if the block fails.
+
+    Example:
+        >>> with standard_error_held_back():
+        ...     _ = os.write(2, b"nobody sees this")
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as caught:
+        os.dup2(caught.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            caught.seek(0)
+            os.write(kept, caught.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+class _QuietLoader(importlib.abc.Loader):
+    def __init__(self, loader: importlib.abc.Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        with standard_error_held_back():
+            self._loader.exec_module(module)
+
+
+class _QuietFinder(importlib.abc.MetaPathFinder):
+    """Finds the package `tensorflow` as Python does, and loads it quietly."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != "tensorflow":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _QuietLoader(spec.loader)
+        return spec
+
+
+def import_tensorflow_quietly() -> None:
+    """From now on the import of TensorFlow, whenever it comes, prints nothing.
+
+    `TF_CPP_MIN_LOG_LEVEL`, where a user has set it, keeps its meaning: nothing is changed then.
+    """
+    if "TF_CPP_MIN_LOG_LEVEL" in os.environ or "tensorflow" in sys.modules:
+        return
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # errors reach us as exceptions as well
+    sys.meta_path.insert(0, _QuietFinder())
