@@ -60,11 +60,12 @@ class Dropout(keras.layers.Layer):
     def _keys(self, training: bool | None) -> Any | None:
         if not training or not self.threshold:
             return None
-        keys = random_address.current_keys(self.stream)
-        if keys is None:
-            state = ops.cast(self.seed_generator.next(), "uint32")
-            keys = random_address.stream_keys(random_address.address_keys(state), self.stream)
-        return keys
+        keys = random_address.present_keys()
+        return random_address.stream_keys(self.fresh_keys() if keys is None else keys, self.stream)
+
+    def fresh_keys(self) -> Any:
+        """Key words as an address has them, from the seed generator; new ones every time."""
+        return random_address.address_keys(ops.cast(self.seed_generator.next(), "uint32"))
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
         """Drops; the result has the shape and type of `inputs`."""

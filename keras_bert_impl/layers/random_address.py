@@ -40,24 +40,27 @@ def random_address(address: Any) -> Iterator[None]:
         >>> bool(np.array_equal(first, again))
         True
     """
-    token = _keys.set(address_keys(address))
+    with at_keys(address_keys(address)):
+        yield
+
+
+@contextlib.contextmanager
+def at_keys(keys: Any) -> Iterator[None]:
+    """Makes draws inside the block those of an address that was hashed before.
+
+    Args:
+        keys: uint32 [2], from `address_keys` or `present_keys`.
+    """
+    token = _keys.set(keys)
     try:
         yield
     finally:
         _keys.reset(token)
 
 
-def current_keys(stream: int) -> Any | None:
-    """The two 32-bit key words of a stream at the present address; None without an address.
-
-    Args:
-        stream: the number of the layer's own stream of draws.
-
-    Returns:
-        A uint32 tensor [2], or None outside of `random_address`.
-    """
-    keys = _keys.get()
-    return None if keys is None else stream_keys(keys, stream)
+def present_keys() -> Any | None:
+    """The key words of the present address, uint32 [2]; None without an address."""
+    return _keys.get()
 
 
 def address_keys(address: Any) -> Any:

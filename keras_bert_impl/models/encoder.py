@@ -30,6 +30,8 @@ class BertEncoder(ConfiguredModel):
     Args:
         config: the model's configuration.
         return_all_layers: whether to give the vectors of every layer.
+        recompute: whether blocks compute their activations again in the backward pass instead of
+            keeping them; see `EncoderBlock`.
 
     Example:
         >>> import numpy as np
@@ -42,12 +44,18 @@ class BertEncoder(ConfiguredModel):
         ((1, 3, 8), (1, 8))
     """
 
-    def __init__(self, config: BertConfig, return_all_layers: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        config: BertConfig,
+        return_all_layers: bool = False,
+        recompute: bool = False,
+        **kwargs: Any,
+    ) -> None:
         dtype = kwargs.pop("dtype", None)
         inputs = encoder_inputs()
         embeddings = BertEmbeddings(config, name="embeddings", dtype=dtype)
         blocks = [
-            EncoderBlock(config, number, name=f"layer_{number}", dtype=dtype)
+            EncoderBlock(config, number, recompute, name=f"layer_{number}", dtype=dtype)
             for number in range(config.num_hidden_layers)
         ]
         pooler = Pooler(config, name="pooler", dtype=dtype)
@@ -69,6 +77,23 @@ class BertEncoder(ConfiguredModel):
         self.return_all_layers = return_all_layers
         self.embeddings, self.blocks, self.pooler = embeddings, blocks, pooler
 
+    @property
+    def recompute(self) -> bool:
+        """Whether the blocks compute their activations again in the backward pass.
+
+        May be set on a finished model; what is traced from then on does so.
+        """
+        return bool(self.blocks[0].recompute)
+
+    @recompute.setter
+    def recompute(self, on: bool) -> None:
+        for block in self.blocks:
+            block.recompute = on
+
     def get_config(self) -> dict[str, Any]:
         """What `from_config` needs to make this model again."""
-        return {**super().get_config(), "return_all_layers": self.return_all_layers}
+        return {
+            **super().get_config(),
+            "return_all_layers": self.return_all_layers,
+            "recompute": self.recompute,
+        }

@@ -1,0 +1,54 @@
+"""The switch between plain and fast kernels."""
+
+import keras
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.layers import kernels
+
+CHOICES = ("auto", "plain", "fast")
+
+
+def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
+    """Puts plain or fast kernels in use for all models that are traced from now on.
+
+    "auto" takes the fast ones where they are faster: on TensorFlow, without a GPU or TPU, where
+    the step as a whole is not compiled by XLA.
+
+    Args:
+        choice: one of `CHOICES`.
+        use_xla: whether the whole step will be compiled by XLA.
+
+    Returns:
+        The name of the kernels now in use, "plain" or "tensorflow".
+
+    Raises:
+        UserError: an unknown choice, or fast kernels on another backend than TensorFlow.
+
+    Example:
+        >>> choose_kernels("plain")
+        'plain'
+    """
+    if choice not in CHOICES:
+        raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")
+    on_tensorflow = keras.backend.backend() == "tensorflow"
+    if choice == "fast" and not on_tensorflow:
+        raise UserError(
+            f"kernels 'fast': they exist for TensorFlow, not for {keras.backend.backend()}; "
+            "take 'plain' or 'auto'."
+        )
+    fast = choice == "fast" or (
+        choice == "auto" and on_tensorflow and not use_xla and not _accelerated()
+    )
+    if fast:
+        from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
+
+        kernels.choose(TensorFlowKernels())
+    else:
+        kernels.choose(kernels.PLAIN)
+    return kernels.current().name
+
+
+def _accelerated() -> bool:
+    import tensorflow as tf
+
+    return bool(tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("TPU"))

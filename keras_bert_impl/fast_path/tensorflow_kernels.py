@@ -1,0 +1,124 @@
+"""The kernels of a BERT step for TensorFlow on CPUs: oneDNN products between compiled islands.
+
+Every island calls the plain kernel, so the mathematics stand in one place.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_bert_impl.fast_path.islands import island
+from keras_bert_impl.layers.activations import activate
+from keras_bert_impl.layers.dropout import Draw
+from keras_bert_impl.layers.kernels import PLAIN, Norm, PlainKernels
+
+
+class TensorFlowKernels(PlainKernels):
+    """Fast kernels; same results as `PlainKernels` but for rounding.
+
+    Rows of all sequences stand in one matrix, because oneDNN multiplies matrices best. Biases are
+    added inside the islands, where they cost no pass of their own.
+    """
+
+    name = "tensorflow"
+
+    def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
+        """See `PlainKernels.dense`."""
+        products = tf.matmul(_rows(inputs), kernel)
+        outputs = _ACTIVATED[activation]((products, bias), ())
+        return _like(outputs, inputs)
+
+    def dense_add_norm(
+        self, inputs: Any, dense: tuple[Any, Any], residual: Any, norm: Norm, draw: Draw
+    ) -> Any:
+        """See `PlainKernels.dense_add_norm`."""
+        kernel, bias = dense
+        gamma, beta, epsilon = norm
+        products = tf.matmul(_rows(inputs), kernel)
+        tensors = (products, bias, _rows(residual), _tensor(gamma), _tensor(beta))
+        outputs = _add_norm(epsilon, draw)(tensors, (draw.keys,))
+        return _like(outputs, residual)
+
+    def self_attention(
+        self, hidden: Any, dense: tuple[Any, Any], heads: int, mask: Any, draw: Draw
+    ) -> Any:
+        """See `PlainKernels.self_attention`."""
+        kernel, bias = dense
+        batch, length, width = tf.shape(hidden)[0], tf.shape(hidden)[1], hidden.shape[2]
+        products = tf.matmul(_rows(hidden), kernel)
+        products = tf.reshape(products, [batch, length, 3 * width])
+        query, key, value = _split_heads(heads)((products, bias), ())
+        scores = tf.matmul(query, key, transpose_b=True)  # [batch, heads, from, to]
+        probabilities = _probabilities(width // heads, draw)((scores,), (mask, draw.keys))
+        context = tf.matmul(probabilities, value)  # [batch, heads, length, size]
+        return tf.reshape(tf.transpose(context, [0, 2, 1, 3]), [batch, length, width])
+
+
+def _rows(tensor: Any) -> Any:
+    """[..., width] -> [rows, width]."""
+    return tf.reshape(tensor, [-1, tensor.shape[-1]])
+
+
+def _like(rows: Any, tensor: Any) -> Any:
+    """[rows, width] -> [..., width] with the outer axes of `tensor`."""
+    outer = tf.shape(tensor)[:-1]
+    shaped = tf.reshape(rows, tf.concat([outer, [rows.shape[-1]]], axis=0))
+    shaped.set_shape([*tensor.shape[:-1], rows.shape[-1]])
+    return shaped
+
+
+def _tensor(variable: Any) -> Any:
+    return tf.convert_to_tensor(variable)
+
+
+def _activated_island(activation: str) -> Any:
+    def compute(inputs: Any, constants: Any) -> Any:
+        del constants
+        products, bias = (tf.cast(part, tf.float32) for part in inputs)
+        return tf.cast(activate(products + bias, activation), inputs[0].dtype)
+
+    return island(compute)
+
+
+_ACTIVATED = {
+    name: _activated_island(name) for name in ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
+}
+_islands: dict[Any, Any] = {}
+
+
+def _kept(key: Any, compute: Any) -> Any:
+    """Islands are made once: each holds a cache of what was compiled for which shapes."""
+    if key not in _islands:
+        _islands[key] = island(compute)
+    return _islands[key]
+
+
+def _add_norm(epsilon: float, draw: Draw) -> Any:
+    def compute(inputs: Any, constants: Any) -> Any:
+        products, bias, residual, gamma, beta = inputs
+        outputs = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
+        norm = (gamma, beta, epsilon)
+        return PLAIN.add_norm(outputs, residual, norm, Draw(constants[0], draw.threshold))
+
+    return _kept(("add_norm", epsilon, draw.threshold), compute)
+
+
+def _split_heads(heads: int) -> Any:
+    def compute(inputs: Any, constants: Any) -> Any:
+        del constants
+        products, bias = inputs
+        batch, length, _ = products.shape
+        dtype = products.dtype
+        products = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
+        parts = tf.reshape(tf.cast(products, dtype), [batch, length, 3, heads, -1])
+        return tuple(tf.transpose(parts[:, :, part], [0, 2, 1, 3]) for part in range(3))
+
+    return _kept(("split_heads", heads), compute)
+
+
+def _probabilities(size: int, draw: Draw) -> Any:
+    def compute(inputs: Any, constants: Any) -> Any:
+        (scores,), (mask, keys) = inputs, constants
+        return PLAIN.attention_probabilities(scores, size, mask, Draw(keys, draw.threshold))
+
+    return _kept(("probabilities", size, draw.threshold), compute)

@@ -1,0 +1,46 @@
+"""A model that gives every token a label."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.layers.logits import Logits
+from keras_bert_impl.models.configured import ConfiguredModel
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.inputs import encoder_inputs
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class BertTokenClassifier(ConfiguredModel):
+    """Encoder, dropout, and `num_labels` scores a position (named entities).
+
+    Takes what `BertEncoder` takes; gives {"logits": float32 [batch, length, num_labels]}.
+
+    Args:
+        config: the model's configuration.
+        num_labels: the number of labels.
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
+        ...                     num_hidden_layers=1, intermediate_size=16)
+        >>> ids = np.array([[2, 5, 3]], "int32")
+        >>> outputs = BertTokenClassifier(config, num_labels=9)(
+        ...     {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0})
+        >>> tuple(outputs["logits"].shape)
+        (1, 3, 9)
+    """
+
+    def __init__(self, config: BertConfig, num_labels: int, **kwargs: Any) -> None:
+        dtype = kwargs.pop("dtype", None)
+        encoder = BertEncoder(config, name="encoder", dtype=dtype)
+        tagger = Logits(config, num_labels, name="tagger", dtype=dtype)
+        inputs = encoder_inputs()
+        outputs = {"logits": tagger(encoder(inputs)["sequence_output"])}
+        super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
+        self.encoder, self.tagger, self.num_labels = encoder, tagger, num_labels
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make this model again."""
+        return {**super().get_config(), "num_labels": self.num_labels}
