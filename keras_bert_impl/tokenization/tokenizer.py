@@ -1,12 +1,22 @@
-"""The tokenizer that everything uses: lines in, ids out."""
+"""The tokenizer that everything uses: lines in, ids out, exactly as BERT was trained."""
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.tokenization import reference
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.kernel_models import load_kernel_models
+from keras_bert_impl.tokenization.reference import as_text
+from keras_bert_impl.tokenization.vocabulary import (
+    CONTINUATION,
+    SPECIAL_TOKENS,
+    Vocabulary,
+    contradiction_of_casing,
+)
+
+SpecialTokens = Literal["split", "keep"]
+_LINES_AT_ONCE = 1024
 
 
 class TokenBlock(NamedTuple):
@@ -21,37 +31,189 @@ class TokenBlock(NamedTuple):
     offsets: np.ndarray
 
 
+class SpanBlock(NamedTuple):
+    """The ids of many lines with the part of the line that each came from.
+
+    Attributes:
+        ids: the ids of all lines one after the other, int32 [tokens].
+        offsets: line i has the tokens from offsets[i] to offsets[i + 1], int64 [lines + 1].
+        starts: where in its line a token begins, int64 [tokens].
+        ends: where in its line a token ends (the next place), int64 [tokens].
+    """
+
+    ids: np.ndarray
+    offsets: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+
 class Tokenizer:
-    """Stage one."""
+    """Cuts lines into the pieces of a vocabulary by the rules of reference.py.
+
+    Args:
+        vocabulary: the pieces.
+        do_lower_case: whether text is lower-cased.
+        strip_accents: whether accents go; None means: exactly where text is lower-cased, as in
+            google's code. (Hugging Face calls the same choice `strip_accents`.)
+        special_tokens: "split" treats a literal "[MASK]" in a line like any text (google's code
+            does); "keep" makes it the one token (Hugging Face does). The other four special tokens
+            likewise.
+
+    Example:
+        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+        >>> tokenizer = Tokenizer(Vocabulary(pieces))
+        >>> tokenizer.tokenize("The Words.")
+        ['the', 'word', '##s', '.']
+        >>> block = tokenizer.encode_lines(["The words.", "", "The"])
+        >>> block.ids.tolist(), block.offsets.tolist()
+        ([5, 6, 7, 8, 5], [0, 4, 4, 5])
+        >>> tokenizer.encode_lines_with_spans(["The words."]).starts.tolist()
+        [0, 4, 8, 9]
+    """
 
     def __init__(
         self,
         vocabulary: Vocabulary,
         do_lower_case: bool = True,
         strip_accents: bool | None = None,
-        special_tokens: Literal["split", "keep"] = "split",
+        special_tokens: SpecialTokens = "split",
     ) -> None:
+        import tensorflow as tf
+
+        from keras_bert_impl.tokenization.line_cutting import LineCutter
+
+        contradiction = contradiction_of_casing(vocabulary, do_lower_case)
+        if contradiction:
+            warnings.warn(contradiction, stacklevel=2)
         self.vocabulary = vocabulary
         self.do_lower_case = do_lower_case
-        self.strip_accents = strip_accents
+        self.strip_accents = do_lower_case if strip_accents is None else strip_accents
         self.special_tokens = special_tokens
+        self._tf = tf
+        models = load_kernel_models(vocabulary, self.do_lower_case, self.strip_accents)
+        with tf.init_scope(), tf.device("CPU"):
+            self._models = tf.constant(models.normalizer), tf.constant(models.wordpiece)
+        self._cutter = LineCutter(models, vocabulary, special_tokens == "keep")
 
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
-        """Cuts lines into ids."""
-        encoded = [self.encode(line) for line in lines]
-        offsets = np.zeros(len(lines) + 1, np.int64)
-        np.cumsum([len(ids) for ids in encoded], out=offsets[1:])
-        return TokenBlock(np.array([i for ids in encoded for i in ids], np.int32), offsets)
+        """Cuts lines into ids, without [CLS] and [SEP].
+
+        Args:
+            lines: lines of text; bytes are UTF-8, and bytes that are not are dropped.
+        """
+        ids, counts = [], []
+        for batch in _batches(lines):
+            pieces = self._cut(batch, with_spans=False)
+            ids.append(_view(pieces.ids).astype(np.int32))
+            counts.append(np.diff(_view(pieces.row_splits)))
+        return TokenBlock(_joined(ids, np.int32), _offsets(counts))
+
+    def encode_lines_with_spans(
+        self, lines: Sequence[str | bytes], unit: Literal["bytes", "characters"] = "bytes"
+    ) -> SpanBlock:
+        """Cuts lines into ids and says where in its line each token stands.
+
+        A token reaches to where the next character begins that left something, or to the line's
+        end: an accent that is stripped belongs to its letter. Where two tokens share a character
+        (parts of a Hangul syllable), both have all of it.
+
+        Args:
+            lines: lines of text; bytes are UTF-8.
+            unit: whether places count the bytes of the UTF-8 or the characters of the text. For
+                characters, bytes that are no UTF-8 are dropped before counting.
+        """
+        ids, counts, starts, ends = [], [], [], []
+        for lines_of_batch in _batches(lines):
+            batch: Sequence[str | bytes] = lines_of_batch
+            if unit == "characters":
+                batch = [as_text(x) if isinstance(x, bytes) else x for x in batch]
+            pieces = self._cut(batch, with_spans=True)
+            ids.append(_view(pieces.ids).astype(np.int32))
+            counts.append(np.diff(_view(pieces.row_splits)))
+            spans = [_view(pieces.starts).copy(), _view(pieces.ends).copy()]
+            if unit == "characters":
+                spans = _characters_before(batch, counts[-1], spans)
+            starts.append(spans[0])
+            ends.append(spans[1])
+        return SpanBlock(
+            ids=_joined(ids, np.int32),
+            offsets=_offsets(counts),
+            starts=_joined(starts, np.int64),
+            ends=_joined(ends, np.int64),
+        )
 
     def encode(self, line: str | bytes) -> list[int]:
         """Cuts one line into ids."""
-        return [self.vocabulary.id_of(piece) for piece in self.tokenize(line)]
+        return _view(self._cut([line], with_spans=False).ids).tolist()
 
     def tokenize(self, line: str | bytes) -> list[str]:
         """Cuts one line into pieces."""
-        return reference.tokenize(line, self.vocabulary, self.do_lower_case, self.strip_accents)
+        pieces = self.vocabulary.pieces
+        return [pieces[number] for number in self.encode(line)]
 
-    def detokenize(self, ids: Iterable[int]) -> str:
-        """Joins pieces to text."""
-        text = " ".join(self.vocabulary.pieces[number] for number in ids)
-        return text.replace(" ##", "")
+    def detokenize(self, ids: Iterable[int], skip_special_tokens: bool = False) -> str:
+        """Joins pieces to words, with one space between words; case and spacing are not restored.
+
+        Args:
+            ids: the ids of pieces.
+            skip_special_tokens: whether [CLS], [SEP], [PAD], [MASK] and [UNK] are left out.
+
+        Example:
+            >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+            >>> Tokenizer(Vocabulary(pieces)).detokenize([2, 5, 6, 7, 8, 3], True)
+            'the words .'
+        """
+        pieces = [self.vocabulary.pieces[number] for number in ids]
+        if skip_special_tokens:
+            pieces = [piece for piece in pieces if piece not in SPECIAL_TOKENS]
+        return " ".join(pieces).replace(f" {CONTINUATION}", "")
+
+    def _cut(self, lines: Sequence[str | bytes], with_spans: bool) -> Any:
+        constant, string = self._tf.constant, self._tf.string
+        try:
+            tensor = constant(lines, string)
+        except ValueError:  # a lone surrogate, which has no UTF-8: the kernel drops such bytes
+            encoded = [x if isinstance(x, bytes) else _encoded(x) for x in lines]
+            tensor = constant(encoded, string)
+        return self._cutter.cut(tensor, *self._models, with_spans)
+
+
+def _encoded(line: str) -> bytes:
+    return line.encode("utf-8", "surrogatepass")
+
+
+def _batches(lines: Sequence[str | bytes]) -> Iterator[Sequence[str | bytes]]:
+    for start in range(0, len(lines), _LINES_AT_ONCE):
+        yield lines[start : start + _LINES_AT_ONCE]
+
+
+def _view(tensor: Any) -> np.ndarray:
+    """The numbers of a tensor in its own memory; it must not be changed or outlive the tensor."""
+    return np.asarray(memoryview(tensor))
+
+
+def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype)
+
+
+def _offsets(counts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(counts, np.int64))])
+
+
+def _characters_before(
+    lines: Sequence[str | bytes], counts: np.ndarray, places: list[np.ndarray]
+) -> list[np.ndarray]:
+    """Turns places in bytes into places in characters.
+
+    Args:
+        lines: the lines.
+        counts: how many tokens each line has, int64 [lines].
+        places: places in bytes, int64 [tokens] each.
+    """
+    encoded = [_encoded(line) if isinstance(line, str) else line for line in lines]
+    text = np.frombuffer(b"".join(encoded), np.uint8)
+    first_bytes = np.cumsum((text & 0xC0) != 0x80)  # a character has one byte that is none of these
+    characters = np.concatenate([[0], first_bytes])
+    sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    line_starts = np.repeat(np.cumsum(sizes) - sizes, counts)
+    return [characters[line_starts + place] - characters[line_starts] for place in places]

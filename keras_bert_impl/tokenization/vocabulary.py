@@ -101,3 +101,27 @@ def _check(pieces: tuple[str, ...], ids: dict[str, int], name: str) -> None:
         raise UserError(
             f"{name}: has no {missing[0]} piece; add a line '{missing[0]}' or name another file."
         )
+
+
+def contradiction_of_casing(vocabulary: Vocabulary, do_lower_case: bool) -> str | None:
+    """Says what is wrong where the casing of text and of the vocabulary do not go together.
+
+    Example:
+        >>> pieces = [*SPECIAL_TOKENS, *(f"Word{number}" for number in range(100))]
+        >>> contradiction_of_casing(Vocabulary(pieces), do_lower_case=True)
+        'do_lower_case is on, but 100 of 105 pieces of the vocabulary have capitals ...'
+    """
+    words = [piece for piece in vocabulary.pieces if not piece.startswith("[")]
+    capitals = sum(piece != piece.lower() for piece in words)
+    if do_lower_case and capitals > len(words) // 20:
+        return (
+            f"do_lower_case is on, but {capitals} of {len(vocabulary)} pieces of the vocabulary "
+            "have capitals and can never be used: is this a cased vocabulary?"
+        )
+    small = sum(piece != piece.upper() for piece in words)
+    if not do_lower_case and not capitals and small > 1000:
+        return (
+            f"do_lower_case is off, but none of the {len(vocabulary)} pieces of the vocabulary has "
+            "capitals, so that words with capitals become [UNK]: is this an uncased vocabulary?"
+        )
+    return None

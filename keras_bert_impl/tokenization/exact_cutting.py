@@ -1,0 +1,187 @@
+"""BERT's rules on top of the two kernels, in TensorFlow operations for eager mode and for graphs.
+
+Two things are beyond the kernels, both rare. They are noticed by one look at a batch's result, and
+only then, and only for the lines or words concerned, something is done about them:
+
+* The lower-case form of a capital sigma depends on what stands beside it. The normalizer leaves a
+  mark; `settle_sigmas` writes the right form and cuts those lines again.
+* The kernel's limit on the length of words is in bytes, BERT's in characters. With a limit of 200
+  bytes no word is cut that BERT does not cut; `cut_long_words` cuts those that BERT does.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.tokenization import kernels
+from keras_bert_impl.tokenization.character_table import CASE_IGNORABLE, CASED, CharacterTable
+from keras_bert_impl.tokenization.kernel_models import KernelModels, longest_word_place
+from keras_bert_impl.tokenization.kernels import Pieces
+from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD
+
+_MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD
+
+
+class ExactCutting:
+    """Cuts replaced lines into pieces exactly as the reference does.
+
+    Args:
+        models: the kernels' models.
+        unk_id: the id of [UNK].
+    """
+
+    def __init__(self, models: KernelModels, unk_id: int) -> None:
+        self._models, self._unk_id = models, unk_id
+        self._limit_place = longest_word_place(models.wordpiece)
+        self._settle = _sigma_settler(models.sigma_mark) if models.sigma_mark else None
+
+    def in_graph(self, lines: Any, wordpiece_model: Any) -> Pieces:
+        """Cuts lines inside a graph: what is rare stands in branches.
+
+        Args:
+            lines: lines whose characters were replaced, string [lines].
+            wordpiece_model: the WordPiece kernel's model, uint8 [bytes].
+        """
+        pieces = kernels.cut_pieces(lines, wordpiece_model)
+        if self._settle is not None:
+            lines, pieces = _if(
+                tf.reduce_any(pieces.ids >= self._models.sigma_id),
+                lambda: self.settle_sigmas(lines, pieces, wordpiece_model),
+                lambda: (lines, pieces),
+            )
+        return _if(
+            tf.reduce_any(pieces.ends - pieces.starts > MAX_CHARACTERS_PER_WORD),
+            lambda: self.cut_long_words(lines, pieces, wordpiece_model),
+            lambda: pieces,
+        )
+
+    def now(self, lines: Any, wordpiece_model: Any) -> Pieces:
+        """Cuts lines in eager mode; the results are tensors as well."""
+        pieces = kernels.cut_pieces(lines, wordpiece_model)
+        ids = _view(pieces.ids)
+        if self._settle is not None and ids.size and ids.max() >= self._models.sigma_id:
+            lines, pieces = self.settle_sigmas(lines, pieces, wordpiece_model)
+            ids = _view(pieces.ids)
+        unknown = np.flatnonzero(ids == self._unk_id)  # a word over the limit is one of these
+        lengths = _view(pieces.ends)[unknown] - _view(pieces.starts)[unknown]
+        if (lengths > MAX_CHARACTERS_PER_WORD).any():
+            pieces = self.cut_long_words(lines, pieces, wordpiece_model)
+        return pieces
+
+    def settle_sigmas(self, lines: Any, pieces: Pieces, wordpiece_model: Any) -> tuple[Any, Pieces]:
+        """Writes every capital sigma in its form and cuts the lines that have one again."""
+        assert self._settle is not None
+        marks = tf.where(pieces.ids >= self._models.sigma_id)[:, 0]  # [marks]
+        rows = tf.unique(_row_of(marks, pieces.row_splits))[0]  # [rows]
+        settled = self._settle(tf.gather(lines, rows))
+        again = kernels.cut_pieces(settled, wordpiece_model)
+        lines = tf.tensor_scatter_nd_update(lines, rows[:, tf.newaxis], settled)
+        return lines, replace_rows(pieces, rows, again)
+
+    def cut_long_words(self, lines: Any, pieces: Pieces, wordpiece_model: Any) -> Pieces:
+        """Cuts words of more than 200 bytes and at most 200 characters."""
+        lengths = pieces.ends - pieces.starts
+        places = tf.where(lengths > MAX_CHARACTERS_PER_WORD)[:, 0]  # [words]
+        starts, lengths = tf.gather(pieces.starts, places), tf.gather(lengths, places)
+        rows = _row_of(places, pieces.row_splits)
+        words = tf.strings.substr(tf.gather(lines, rows), starts, lengths)
+        short = tf.strings.length(words, unit="UTF8_CHAR") <= MAX_CHARACTERS_PER_WORD
+        words, places, starts = (tf.boolean_mask(x, short) for x in (words, places, starts))
+
+        limit = tf.constant(np.frombuffer(struct.pack("<i", _MAX_BYTES_PER_WORD), np.uint8))
+        behind = self._limit_place + 4
+        patient_model = tf.concat(
+            [wordpiece_model[: self._limit_place], limit, wordpiece_model[behind:]], axis=0
+        )
+        cut = kernels.cut_pieces(words, patient_model)
+        moved = tf.gather(starts, _row_of(tf.range(tf.size(cut.ids, tf.int64)), cut.row_splits))
+        cut = cut._replace(starts=cut.starts + moved, ends=cut.ends + moved)
+        # Each piece is a row here, so that one can give way to several.
+        each = pieces._replace(row_splits=tf.range(tf.size(pieces.ids, tf.int64) + 1))
+        replaced = replace_rows(each, places, cut)
+        return replaced._replace(row_splits=tf.gather(replaced.row_splits, pieces.row_splits))
+
+
+def replace_rows(pieces: Pieces, rows: Any, others: Pieces) -> Pieces:
+    """Puts other pieces in the place of some rows.
+
+    Args:
+        pieces: the pieces of all rows.
+        rows: which rows give way, int64 [n], each once.
+        others: the pieces of these rows, in the same order.
+
+    Example:
+        >>> def of(*rows):
+        ...     splits = np.cumsum([0, *map(len, rows)])
+        ...     flat = tf.constant([x for row in rows for x in row], tf.int64)
+        ...     return Pieces(flat, tf.constant(splits, tf.int64), flat, flat)
+        >>> replaced = replace_rows(of([1], [2, 2], [3]), tf.constant([1], tf.int64), of([7] * 3))
+        >>> replaced.ids.numpy().tolist(), replaced.row_splits.numpy().tolist()
+        ([1, 7, 7, 7, 3], [0, 1, 4, 5])
+    """
+    shift = tf.size(pieces.ids, tf.int64)
+    at = rows[:, tf.newaxis]
+    firsts = tf.tensor_scatter_nd_update(pieces.row_splits[:-1], at, others.row_splits[:-1] + shift)
+    limits = tf.tensor_scatter_nd_update(pieces.row_splits[1:], at, others.row_splits[1:] + shift)
+    order = tf.ragged.range(firsts, limits, row_splits_dtype=tf.int64)
+    ids, starts, ends = (
+        tf.gather(tf.concat([ours, theirs], axis=0), order.values)
+        for ours, theirs in (
+            (pieces.ids, others.ids),
+            (pieces.starts, others.starts),
+            (pieces.ends, others.ends),
+        )
+    )
+    return Pieces(ids, order.row_splits, starts, ends)
+
+
+def _row_of(places: Any, row_splits: Any) -> Any:
+    return tf.searchsorted(row_splits, places, side="right", out_type=tf.int64) - 1
+
+
+def _view(tensor: Any) -> np.ndarray:
+    return np.asarray(memoryview(tensor))  # `numpy()` would copy
+
+
+def _if(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    return tf.cond(condition, then, otherwise)
+
+
+def _sigma_settler(mark: str) -> Callable[[Any], Any]:
+    """Gives the function that writes marked sigmas as `str.lower` does.
+
+    A sigma is final where a cased character stands before it and none behind it, not counting
+    case-ignorable characters in between.
+    """
+    table = CharacterTable.load()
+    cased = _character_class(table.characters(CASED) + mark)
+    ignorable = _character_class(table.characters(CASE_IGNORABLE))
+    steps = [
+        # A match takes in the cased character, which may be the next sigma: hence twice.
+        (f"{mark}({ignorable}*{cased})", r"σ\1"),
+        (f"{mark}({ignorable}*{cased})", r"σ\1"),
+        (f"({cased}{ignorable}*){mark}", r"\1ς"),
+        (mark, "σ"),
+    ]
+
+    def settle(lines: Any) -> Any:
+        for pattern, form in steps:
+            lines = tf.strings.regex_replace(lines, pattern, form)
+        return lines
+
+    return settle
+
+
+def _character_class(characters: str) -> str:
+    r"""A regular expression for one of the characters.
+
+    Example:
+        >>> _character_class("abcx")
+        '[\\x{61}-\\x{63}\\x{78}-\\x{78}]'
+    """
+    numbers = np.unique([ord(character) for character in characters])
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
+    return "[" + "".join(rf"\x{{{run[0]:x}}}-\x{{{run[-1]:x}}}" for run in runs) + "]"

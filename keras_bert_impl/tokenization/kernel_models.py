@@ -1,0 +1,173 @@
+"""The two models that make tensorflow-text's kernels cut text as BERT does, and their cache.
+
+Building them takes a fraction of a second; they are kept in `~/.cache/keras_bert_impl` (the
+environment variable KERAS_BERT_CACHE names another folder, an empty value turns the cache off)
+under a name that depends on everything that went into them.
+"""
+
+import contextlib
+import hashlib
+import os
+import struct
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.tokenization.character_rules import CharacterRules
+from keras_bert_impl.tokenization.character_table import SIGMA, CharacterTable
+from keras_bert_impl.tokenization.normalizer_model import build_normalizer_model
+from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, is_chinese
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
+
+_FORMAT = 1  # raise it when the way the models are built changes
+_LIMIT_FIELD = 4  # of the kernel's flatbuffer: the longest word in bytes
+_MAX_PIECE_BYTES = 256
+_KERNEL_MAY_SPLIT = [  # no ideographs, Hangul or private use: there the kernel follows fixed blocks
+    *(range(0x21, 0xAC00)),
+    *(range(0xD7A4, 0xD800)),
+    *(range(0xFB00, 0x20000)),
+    *(range(0xE0000, 0xE1000)),
+]
+
+
+class KernelModels(NamedTuple):
+    """What the kernels and the code around them need.
+
+    Attributes:
+        normalizer: the model of `FastBertNormalize`, uint8 [bytes].
+        wordpiece: the model of `FastWordpieceTokenizeWithOffsets` for words of at most 200 bytes,
+            uint8 [bytes].
+        sigma_mark: how the normalizer writes a capital sigma; "" where text keeps its case.
+        sigma_id: the id that the kernel gives to that mark, one more than the vocabulary's last.
+    """
+
+    normalizer: np.ndarray
+    wordpiece: np.ndarray
+    sigma_mark: str
+    sigma_id: int
+
+
+def load_kernel_models(
+    vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool
+) -> KernelModels:
+    """Builds the models or finds them in the cache.
+
+    Raises:
+        UserError: the vocabulary has a piece that is too long for the kernels.
+    """
+    folder = os.environ.get("KERAS_BERT_CACHE", Path.home() / ".cache" / "keras_bert_impl")
+    if not str(folder):
+        return build_kernel_models(vocabulary, do_lower_case, strip_accents)
+    words = (_FORMAT, version("tensorflow-text"), vocabulary.sha256, do_lower_case, strip_accents)
+    name = hashlib.sha256(repr(words).encode()).hexdigest()[:32]
+    path = Path(folder) / f"tokenizer-{name}.npz"
+    with contextlib.suppress(OSError, ValueError, KeyError), np.load(path) as file:
+        return KernelModels(
+            file["normalizer"], file["wordpiece"], str(file["sigma_mark"]), len(vocabulary)
+        )
+    models = build_kernel_models(vocabulary, do_lower_case, strip_accents)
+    with contextlib.suppress(UserError):  # a cache that cannot be written is no reason to stop
+        make_folder(folder)
+        with open_whole(path, "wb") as file:
+            np.savez(
+                file,
+                normalizer=models.normalizer,
+                wordpiece=models.wordpiece,
+                sigma_mark=np.array(models.sigma_mark),
+            )
+    return models
+
+
+def build_kernel_models(
+    vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool
+) -> KernelModels:
+    """Builds the models from the vocabulary and the pinned character table.
+
+    Raises:
+        UserError: the vocabulary has a piece that is too long for the kernels.
+    """
+    table = CharacterTable.load()
+    in_vocabulary = set("".join(vocabulary.pieces))
+    if strip_accents:
+        _warn_of_reordering(table, in_vocabulary)
+    rules = CharacterRules(
+        table, do_lower_case, strip_accents, characters_that_kernels_split(), in_vocabulary
+    )
+    pieces = [_kernel_piece(piece, number, rules) for number, piece in enumerate(vocabulary.pieces)]
+    return KernelModels(
+        normalizer=build_normalizer_model(rules.changes()),
+        wordpiece=_wordpiece_model([*pieces, *rules.sigma_mark], MAX_CHARACTERS_PER_WORD),
+        sigma_mark=rules.sigma_mark,
+        sigma_id=len(vocabulary),
+    )
+
+
+def characters_that_kernels_split() -> set[str]:
+    """The characters that the WordPiece kernel's ICU takes for punctuation, found by asking it."""
+    from keras_bert_impl.tokenization import kernels
+
+    model = _wordpiece_model([UNK, "a"], MAX_CHARACTERS_PER_WORD)
+    candidates = [chr(number) for number in _KERNEL_MAY_SPLIT if not is_chinese(chr(number))]
+    # "a?a" is three pieces where the kernel splits at "?", otherwise one (or two, at white space).
+    words = [f"a{character}a " for character in candidates]
+    ends = np.cumsum([len(word.encode()) for word in words])
+    pieces = kernels.cut_pieces(["".join(words)], model)
+    counts = np.diff(np.searchsorted(pieces.starts.numpy(), ends), prepend=0)
+    return {candidates[number] for number in np.flatnonzero(counts == 3)}
+
+
+def with_longest_word(wordpiece_model: np.ndarray, max_bytes: int) -> np.ndarray:
+    """The same WordPiece model with another limit on the length of words, uint8 [bytes]."""
+    place = longest_word_place(wordpiece_model)
+    changed = wordpiece_model.copy()
+    changed[place : place + 4] = np.frombuffer(struct.pack("<i", max_bytes), np.uint8)
+    return changed
+
+
+def longest_word_place(wordpiece_model: np.ndarray) -> int:
+    """Where in the model the limit on the length of words stands: an int32."""
+    head = wordpiece_model.tobytes()
+    (root,) = struct.unpack_from("<I", head, 0)
+    (to_fields,) = struct.unpack_from("<i", head, root)
+    (place,) = struct.unpack_from("<H", head, root - to_fields + 4 + 2 * _LIMIT_FIELD)
+    return root + place
+
+
+def _wordpiece_model(pieces: list[str], max_bytes: int) -> np.ndarray:
+    from tensorflow_text.core.pybinds import (
+        pywrap_fast_wordpiece_tokenizer_model_builder as builder,
+    )
+
+    model = builder.build_fast_wordpiece_model(pieces, max_bytes, CONTINUATION, UNK, False, False)
+    return np.frombuffer(model, np.uint8)
+
+
+def _kernel_piece(piece: str, number: int, rules: CharacterRules) -> str:
+    text = rules.rewrite_piece(piece)
+    never_in_text = rules.do_lower_case and SIGMA in text
+    if never_in_text or len(piece.removeprefix(CONTINUATION)) > MAX_CHARACTERS_PER_WORD:
+        return f"[never used {number}]"
+    if len(text.removeprefix(CONTINUATION).encode()) > _MAX_PIECE_BYTES:
+        raise UserError(
+            f"The vocabulary's piece on line {number + 1} has more than {_MAX_PIECE_BYTES} bytes; "
+            "remove it (no text is cut into pieces of that length)."
+        )
+    return text
+
+
+def _warn_of_reordering(table: CharacterTable, in_vocabulary: set[str]) -> None:
+    # Decomposing sorts marks of several classes within a word. Each character is replaced by
+    # itself here, so that is not done; it shows only in words that mix such marks and only if the
+    # vocabulary has marks of two classes at least (with one the other word is unknown anyway).
+    classes = {table.reordered[character] for character in in_vocabulary & table.reordered.keys()}
+    if len(classes) > 1:
+        warnings.warn(
+            "The vocabulary has spacing marks of several combining classes; words that mix them in "
+            "an unusual order may be cut otherwise than by the reference.",
+            stacklevel=2,
+        )

@@ -1,0 +1,59 @@
+"""The two kernels of tensorflow-text, called without the wrappers around them.
+
+Both work in eager mode and in graphs; for a single line the wrappers would cost more than the work.
+"""
+
+from typing import Any, NamedTuple
+
+from tensorflow_text.python.ops.fast_bert_normalizer import gen_fast_bert_normalizer
+from tensorflow_text.python.ops.fast_wordpiece_tokenizer import gen_fast_wordpiece_tokenizer
+
+
+class Pieces(NamedTuple):
+    """The pieces of many lines: one flat tensor for each property.
+
+    Attributes:
+        ids: int64 [pieces].
+        row_splits: line i has the pieces from row_splits[i] to row_splits[i + 1],
+            int64 [lines + 1].
+        starts: the byte of the line at which a piece begins, int64 [pieces].
+        ends: the byte behind a piece's last, int64 [pieces].
+    """
+
+    ids: Any
+    row_splits: Any
+    starts: Any
+    ends: Any
+
+
+class Replaced(NamedTuple):
+    """Lines in which characters were replaced.
+
+    Attributes:
+        lines: string [lines].
+        places: for each byte of a replaced line and for its end, the byte of the original line at
+            which the character stands that it came from, int64 [places]; empty unless asked for.
+        row_splits: line i has the places from row_splits[i] to row_splits[i + 1],
+            int64 [lines + 1].
+    """
+
+    lines: Any
+    places: Any
+    row_splits: Any
+
+
+def replace_characters(lines: Any, normalizer_model: Any, with_places: bool = False) -> Replaced:
+    """Replaces the characters of lines as the model says."""
+    return Replaced(
+        *gen_fast_bert_normalizer.fast_bert_normalize(
+            lines, normalizer_model, get_offsets=with_places
+        )
+    )
+
+
+def cut_pieces(lines: Any, wordpiece_model: Any) -> Pieces:
+    """Cuts lines into pieces at white space, punctuation and by the model's vocabulary."""
+    _, ids, row_splits, starts, ends = (
+        gen_fast_wordpiece_tokenizer.fast_wordpiece_tokenize_with_offsets(lines, wordpiece_model)
+    )
+    return Pieces(ids, row_splits, starts, ends)

@@ -1,0 +1,207 @@
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_bert_impl.tokenization import reference
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.tokenization import (
+    OPTIONS,
+    alphabet_vocabulary,
+    by_line,
+    expected_ids,
+    trouble_bytes,
+    trouble_text,
+)
+
+ALPHABET = alphabet_vocabulary()
+WORDS = Vocabulary(
+    [
+        *[*SPECIAL_TOKENS, "the", "word", "##s", ".", "cafe", "σ", "##ς", "##σ", "α"],
+        *["[", "]", "mask", "\u1100", "##\u1161", "##\u11a8", "ab", "##ab", "a", "##b", "!"],
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {options: Tokenizer(ALPHABET, *options) for options in OPTIONS}
+
+
+@pytest.fixture(scope="module")
+def words():
+    return Tokenizer(WORDS)
+
+
+@pytest.fixture(scope="module")
+def keeping():
+    return Tokenizer(WORDS, special_tokens="keep")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(trouble_text(), max_size=5), st.sampled_from(OPTIONS))
+def test_any_text_is_cut_as_by_the_reference(tokenizers, lines, options):
+    found = by_line(tokenizers[options].encode_lines(lines))
+    assert found == expected_ids(lines, ALPHABET, *options) or lines == []
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(trouble_bytes(), min_size=1, max_size=5), st.sampled_from(OPTIONS))
+def test_any_bytes_are_cut_as_by_the_reference(tokenizers, lines, options):
+    found = by_line(tokenizers[options].encode_lines(lines))
+    assert found == expected_ids(lines, ALPHABET, *options)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ΑΣ ΣΑΣ ΑΣ.Α ΑΣ' Σ'Α ΣΣΣ",
+        "§ Σ § ΑΣ§",
+        "é" * 150,  # 300 bytes, 150 characters
+        "é" * 200 + " " + "é" * 201,
+        "각" * 66 + " " + "각" * 67,  # 198 and 201 characters once decomposed
+        "Σ" * 200 + "!" + "Σ" * 201,
+        "😀" * 200,
+        "a" * 200 + "!" + "b" * 201 + " ΑΣ",
+    ],
+)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_what_is_beyond_the_kernels_is_cut_as_by_the_reference(tokenizers, line, options):
+    lines = ["a plain line", line, "", line + " b"]
+    found = by_line(tokenizers[options].encode_lines(lines))
+    assert found == expected_ids(lines, ALPHABET, *options)
+
+
+def test_lines_become_one_block(words):
+    block = words.encode_lines(["The words.", "", b"the caf\xc3\xa9"])
+    assert block.ids.tolist() == [5, 6, 7, 8, 5, 9]
+    assert block.offsets.tolist() == [0, 4, 4, 6]
+    assert (block.ids.dtype, block.offsets.dtype) == (np.int32, np.int64)
+
+
+def test_no_lines_become_an_empty_block(words):
+    block = words.encode_lines([])
+    assert (block.ids.tolist(), block.offsets.tolist()) == ([], [0])
+
+
+def test_more_lines_than_one_batch(words):
+    block = words.encode_lines(["the words"] * 3000 + ["."])
+    assert block.ids.tolist() == [5, 6, 7] * 3000 + [8]
+    assert block.offsets.tolist() == [*range(0, 9001, 3), 9001]
+
+
+def test_one_line(words):
+    assert words.encode("The café.") == [5, 9, 8]
+    assert words.tokenize("ΑΣ other") == ["α", "##ς", "[UNK]"]
+
+
+def test_a_lone_surrogate_is_dropped(words):
+    assert words.tokenize("the\ud800 word") == ["the", "word"]
+    block = words.encode_lines_with_spans(["\ud800the word"], unit="characters")
+    assert (block.starts.tolist(), block.ends.tolist()) == ([1, 5], [4, 9])
+
+
+@pytest.mark.parametrize(
+    ("line", "tokens"),
+    [
+        ("The  words.", ["The", "word", "s", "."]),
+        ("\u200bthe\u0301 word", ["the\u0301", "word"]),  # an accent belongs to its letter
+        ("CAF\u00c9.", ["CAF\u00c9", "."]),
+        ("cafe\u0301\u0327 .", ["cafe\u0301\u0327", "."]),
+        ("\u00e9 ΑΣ.", ["\u00e9", "Α", "Σ", "."]),
+        ("각!", ["각", "각", "각", "!"]),  # three pieces share the syllable
+        ("東 x" + "ab" * 101, ["東", "x" + "ab" * 101]),
+        ("x\0y the\0", ["x\0y", "the\0"]),
+    ],
+)
+def test_a_span_is_the_part_of_the_line_that_a_token_came_from(words, line, tokens):
+    block = words.encode_lines_with_spans([line, line], unit="characters")
+    spans = list(zip(block.starts.tolist(), block.ends.tolist(), strict=True))
+    assert [line[start:end] for start, end in spans] == tokens * 2
+    block = words.encode_lines_with_spans([line], unit="bytes")
+    parts = [line.encode()[start:end] for start, end in zip(block.starts, block.ends, strict=True)]
+    assert [part.decode() for part in parts] == tokens
+
+
+def test_spans_count_the_bytes_of_what_is_no_utf8(words):
+    block = words.encode_lines_with_spans([b"\xff\xffthe \xe4word"])
+    assert (block.starts.tolist(), block.ends.tolist()) == ([2, 7], [5, 11])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(trouble_text(), min_size=1, max_size=3), st.sampled_from(OPTIONS))
+def test_spans_come_with_the_same_ids_and_cut_out_text_that_gives_the_token(
+    tokenizers, lines, options
+):
+    tokenizer = tokenizers[options]
+    block = tokenizer.encode_lines_with_spans(lines, unit="characters")
+    assert block.ids.tolist() == tokenizer.encode_lines(lines).ids.tolist()
+    for number, line in enumerate(lines):
+        own = slice(block.offsets[number], block.offsets[number + 1])
+        spans = list(zip(block.starts[own].tolist(), block.ends[own].tolist(), strict=True))
+        assert all(0 <= start < end <= len(line) for start, end in spans)
+        assert spans == sorted(spans)
+        for token, (start, end) in zip(block.ids[own], spans, strict=True):
+            piece = ALPHABET.pieces[token].removeprefix("##")
+            text = "".join(reference.split_words(line[start:end], *options))
+            # A sigma alone has its middle form; a word over the limit is known as a whole only.
+            assert token == 1 or piece.replace("ς", "σ") in text.replace("ς", "σ")
+
+
+def test_special_tokens_are_split_like_any_text_or_kept(words, keeping):
+    line = "the [MASK] word[MASK].[mask] [SEP]"
+    assert words.tokenize(line) == [
+        *["the", "[", "mask", "]", "word", "[", "mask", "]", ".", "[", "mask", "]"],
+        *["[", "[UNK]", "]"],
+    ]
+    assert keeping.tokenize(line) == (
+        ["the", "[MASK]", "word", "[MASK]", ".", "[", "mask", "]", "[SEP]"]
+    )
+
+
+def test_kept_tokens_among_bytes_that_are_no_text(keeping):
+    assert keeping.tokenize(b"\0the\0[MASK]\xff\0[SEP]\xe4") == ["the", "[MASK]", "[SEP]"]
+
+
+def test_text_around_a_kept_token_is_cut_on_its_own(keeping):
+    lines = ["α[MASK]Σ", "Σ[MASK]ΑΣ", "[PAD][UNK][CLS][SEP][MASK]", "", "[MASK", "aab"]
+    assert [keeping.tokenize(line) for line in lines] == [
+        ["α", "[MASK]", "σ"],
+        ["σ", "[MASK]", "α", "##ς"],
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
+        [],
+        ["[", "mask"],
+        ["a", "##ab"],
+    ]
+    assert by_line(keeping.encode_lines(lines)) == [keeping.encode(line) for line in lines]
+
+
+def test_spans_around_kept_tokens(keeping):
+    line = "\u00e9 the[MASK]\u00e9 word"
+    block = keeping.encode_lines_with_spans([line, line], "characters")
+    spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
+    assert [line[start:end] for start, end in spans] == (["é", "the", "[MASK]", "é", "word"] * 2)
+
+
+@settings(max_examples=50, deadline=None)
+@given(trouble_text())
+def test_keeping_changes_nothing_where_there_is_nothing_to_keep(keeping, line):
+    if not any(token in line for token in SPECIAL_TOKENS):
+        assert keeping.encode(line) == expected_ids([line], WORDS, True)[0]
+
+
+def test_pieces_are_joined_to_words(words):
+    ids = [2, 5, 6, 7, 8, 3, 0]
+    assert words.detokenize(ids) == "[CLS] the words . [SEP] [PAD]"
+    assert words.detokenize(ids, skip_special_tokens=True) == "the words ."
+    assert words.detokenize([7, 6]) == "##s word"
+
+
+def test_casing_that_contradicts_the_vocabulary_is_warned_of():
+    with pytest.warns(UserWarning, match="is this a cased vocabulary"):
+        Tokenizer(Vocabulary([*SPECIAL_TOKENS, *(f"Word{number}" for number in range(50))]))
