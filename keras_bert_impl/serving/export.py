@@ -14,7 +14,7 @@ from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.served_classifier import ServedClassifier
 from keras_bert_impl.serving.served_encoder import ServedEncoder
 from keras_bert_impl.serving.served_pretrainer import ServedPretrainer
-from keras_bert_impl.serving.signatures import ServedModel
+from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 
@@ -41,9 +41,12 @@ def serve_model(
             f"--max_seq_length={length} is more than the {config.max_position_embeddings} "
             "positions of the model; lower it."
         )
-    tokenizer = GraphTokenizer(opened.vocabulary, opened.do_lower_case, opened.strip_accents)
+    casing = (opened.do_lower_case, opened.strip_accents)
     if isinstance(opened.model, BertPretrainer):
-        return ServedPretrainer(opened, tokenizer, top_k, length)
+        keeps_mask = GraphTokenizer(opened.vocabulary, *casing, special_tokens="keep")
+        return ServedPretrainer(opened, keeps_mask, top_k, length)
+    # One graph, because its tables are large and two signatures tokenize.
+    tokenizer = graph_function(GraphTokenizer(opened.vocabulary, *casing), text_specs("texts"))
     if isinstance(opened.model, BertClassifier):
         return ServedClassifier(opened, tokenizer, length)
     return ServedEncoder(opened, tokenizer, length)

@@ -1,11 +1,11 @@
 """Texts with [MASK] in them as a model's inputs, inside a TensorFlow graph."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenization.vocabulary import MASK, Vocabulary
+from keras_bert_impl.serving.text_inputs import GraphTokenize
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
 class MaskedInputs(NamedTuple):
@@ -29,22 +29,17 @@ class MaskedInputs(NamedTuple):
 
 
 class MaskedTextPacker:
-    """Cuts texts at [MASK], tokenizes what is between and packs `[CLS] text [SEP]`.
+    """Tokenizes texts with [MASK] in them and packs `[CLS] text [SEP]`.
 
     A text with more pieces than there is room for keeps the stretch around its first [MASK].
 
     Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)], where [MASK] is one.
         vocabulary: knows the ids of the special pieces.
-        max_length: the most positions the model has.
+        max_length: the most pieces of a row.
     """
 
-    def __init__(
-        self,
-        tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
-        vocabulary: Vocabulary,
-        max_length: int,
-    ) -> None:
+    def __init__(self, tokenizer: GraphTokenize, vocabulary: Vocabulary, max_length: int) -> None:
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
         self._room = max_length - 2  # for [CLS] and [SEP]
@@ -52,7 +47,7 @@ class MaskedTextPacker:
     def __call__(self, texts: tf.Tensor) -> MaskedInputs:
         """Packs a batch of texts, strings [batch]."""
         vocabulary, rows = self._vocabulary, tf.shape(texts)[0]
-        pieces = self._pieces(texts)
+        pieces = self._tokenizer(texts).with_row_splits_dtype(tf.int64)
         kept = self._around_first_mask(pieces)
         ids = tf.concat(
             [tf.fill([rows, 1], vocabulary.cls_id), kept, tf.fill([rows, 1], vocabulary.sep_id)],
@@ -69,15 +64,6 @@ class MaskedTextPacker:
             mask_counts=tf.cast(positions.row_lengths(), tf.int32),
             pieces_left_out=tf.cast(pieces.row_lengths() - kept.row_lengths(), tf.int32),
         )
-
-    def _pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Ids of each text with that of [MASK] where it stands, ragged [batch, (pieces)]."""
-        parts = tf.strings.split(texts, MASK)  # [batch, (parts)]
-        ids = self._tokenizer(parts.flat_values)  # [all parts, (pieces)]
-        ids = ids.with_row_splits_dtype(tf.int64)
-        mask = tf.fill([ids.nrows(), 1], tf.constant(self._vocabulary.mask_id, ids.dtype))
-        followed = parts.with_flat_values(tf.concat([ids, mask], axis=1))
-        return followed.merge_dims(1, 2)[:, :-1]  # no [MASK] follows the last part
 
     def _around_first_mask(self, pieces: tf.RaggedTensor) -> tf.RaggedTensor:
         """At most `_room` pieces of each text, the first [MASK] in their middle."""

@@ -1,12 +1,10 @@
 """A fine-tuned classifier or regression as it is served: by ids and by raw text."""
 
-from collections.abc import Callable
-
 import tensorflow as tf
 
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
-from keras_bert_impl.serving.text_inputs import TextPacker
+from keras_bert_impl.serving.text_inputs import GraphTokenize, TextPacker
 
 
 class ServedClassifier(ServedModel):
@@ -26,11 +24,11 @@ class ServedClassifier(ServedModel):
     def __init__(
         self,
         opened: OpenedModel,
-        tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
+        tokenizer: GraphTokenize,
         max_length: int,
     ) -> None:
         model = opened.model
-        super().__init__(model, tokenizer)
+        super().__init__(model)
         packer = TextPacker(tokenizer, opened.vocabulary, max_length)
         names = tf.constant(opened.labels)
 
@@ -47,12 +45,13 @@ class ServedClassifier(ServedModel):
             named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
             return answer(model(named, training=False)["logits"])
 
+        classify = self.add_signature("serving_default", classify, ids_specs(*ENCODER_INPUTS))
+
         def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
-            return classify(*packer.pack(text))
+            return classify(*packer(text))
 
         def text_pair(text_a: tf.Tensor, text_b: tf.Tensor) -> dict[str, tf.Tensor]:
-            return classify(*packer.pack_pairs(text_a, text_b))
+            return classify(*packer(text_a, text_b))
 
-        self.add_signature("serving_default", classify, ids_specs(*ENCODER_INPUTS))
         self.add_signature("text", text, text_specs("text"))
         self.add_signature("text_pair", text_pair, text_specs("text_a", "text_b"))

@@ -1,12 +1,10 @@
 """An encoder without heads as it is served: vectors of ids and of raw text."""
 
-from collections.abc import Callable
-
 import tensorflow as tf
 
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
-from keras_bert_impl.serving.text_inputs import TextPacker
+from keras_bert_impl.serving.text_inputs import GraphTokenize, TextPacker
 
 
 class ServedEncoder(ServedModel):
@@ -25,20 +23,21 @@ class ServedEncoder(ServedModel):
     def __init__(
         self,
         opened: OpenedModel,
-        tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
+        tokenizer: GraphTokenize,
         max_length: int,
     ) -> None:
         model = opened.model
-        super().__init__(model, tokenizer)
+        super().__init__(model)
         packer = TextPacker(tokenizer, opened.vocabulary, max_length)
 
         def encode(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
             named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
             return opened.trained(model(named, training=False))
 
-        def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
-            packed = packer.pack(text)
-            return {**encode(*packed), "input_mask": packed.input_mask}
+        encode = self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))
 
-        self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))
+        def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
+            packed = packer(text)
+            return {**encode(*packed), "input_mask": packed[1]}
+
         self.add_signature("text", text, text_specs("text"))

@@ -1,6 +1,5 @@
 """A pre-trained model as it is served: vectors, masked pieces by ids, masked words in raw text."""
 
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -8,6 +7,7 @@ import tensorflow as tf
 from keras_bert_impl.serving.masked_text import MaskedTextPacker
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
+from keras_bert_impl.serving.text_inputs import GraphTokenize
 
 
 class ServedPretrainer(ServedModel):
@@ -27,7 +27,7 @@ class ServedPretrainer(ServedModel):
 
     Args:
         opened: a pre-trained model with its vocabulary.
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)], where [MASK] is one.
         top_k: how many pieces `fill_mask_text` gives for a mask.
         max_length: the most pieces of a text, with [CLS] and [SEP].
     """
@@ -35,12 +35,12 @@ class ServedPretrainer(ServedModel):
     def __init__(
         self,
         opened: OpenedModel,
-        tokenizer: Callable[[tf.Tensor], tf.RaggedTensor],
+        tokenizer: GraphTokenize,
         top_k: int,
         max_length: int,
     ) -> None:
         model, vocabulary = opened.model, opened.vocabulary
-        super().__init__(model, tokenizer)
+        super().__init__(model)
         top_k = min(top_k, len(vocabulary))
         packer = MaskedTextPacker(tokenizer, vocabulary, max_length)
         pieces = tf.constant(vocabulary.pieces)
@@ -50,6 +50,8 @@ class ServedPretrainer(ServedModel):
 
         def masked_lm(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
             return opened.trained(model(_named(inputs), training=False))
+
+        masked_lm = self.add_signature("masked_lm", masked_lm, ids_specs(*MASKED_LM_INPUTS))
 
         def fill_mask_text(text: tf.Tensor) -> dict[str, tf.Tensor]:
             packed = packer(text)
@@ -64,7 +66,6 @@ class ServedPretrainer(ServedModel):
             }
 
         self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))
-        self.add_signature("masked_lm", masked_lm, ids_specs(*MASKED_LM_INPUTS))
         self.add_signature("fill_mask_text", fill_mask_text, text_specs("text"))
 
 

@@ -30,6 +30,11 @@ def text_specs(*names: str) -> list[tf.TensorSpec]:
     return [tf.TensorSpec([None], tf.string, name=name) for name in names]
 
 
+def graph_function(function: Callable[..., Any], specs: list[tf.TensorSpec]) -> Any:
+    """Makes a function a graph that is traced once, for inputs of any size."""
+    return tf.function(function, input_signature=specs, autograph=False)
+
+
 class ServedModel(tf.Module):
     """A model as a SavedModel holds it: its weights and one function a signature.
 
@@ -37,22 +42,26 @@ class ServedModel(tf.Module):
 
     Args:
         model: a built model; signatures run it without dropout.
-        resources: what else a SavedModel has to keep (a tokenizer's tables).
     """
 
-    def __init__(self, model: keras.Model, *resources: Any) -> None:
+    def __init__(self, model: keras.Model) -> None:
         super().__init__()
         # The variables themselves, and the model only inside a function: what is loaded later
         # needs nothing of Keras.
         self.weights = [variable.value for variable in model.variables]
-        self.resources = list(resources)
         self._signatures: dict[str, Any] = {}
         self._specs: dict[str, list[tf.TensorSpec]] = {}
 
-    def add_signature(self, name: str, function: Function, specs: list[tf.TensorSpec]) -> None:
-        """Serves `function`, which takes tensors in the order of `specs`, under `name`."""
-        self._signatures[name] = tf.function(function, input_signature=specs, autograph=False)
-        self._specs[name] = specs
+    def add_signature(self, name: str, function: Function, specs: list[tf.TensorSpec]) -> Function:
+        """Serves `function`, which takes tensors in the order of `specs`, under `name`.
+
+        Returns:
+            The function as a graph of its own. Signatures that call it share that graph, so that a
+            SavedModel holds it once.
+        """
+        graph = graph_function(function, specs)
+        self._signatures[name], self._specs[name] = graph, specs
+        return graph
 
     @property
     def names(self) -> tuple[str, ...]:
