@@ -24,6 +24,7 @@ setup(
         "matplotlib>=3.8",
         "numpy>=2.0",
         "safetensors>=0.5",
+        "sentencex>=1.0.30",
         "tensorflow>=2.21",
         "tensorflow-datasets>=4.9.9",
         "tensorflow-text>=2.21.1",
