@@ -3,6 +3,7 @@
 import inspect
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from absl import flags
 
 from keras_bert_impl.errors import UserError
 from tools.quiet_tensorflow import import_tensorflow_quietly
+
+_INDENT = " " * 6
 
 EXIT_DONE, EXIT_USER_ERROR, EXIT_INTERRUPTED = 0, 1, 130
 
@@ -31,7 +34,8 @@ class FlagSet:
     def __init__(self, usage: str | None) -> None:
         self._usage = inspect.cleandoc(usage or "")
         self._values = flags.FlagValues()
-        self._order: list[str] = []
+        self._sentences: dict[str, str] = {}
+        self._required: set[str] = set()
         self.extra_arguments: list[str] = []
 
     def string(
@@ -43,7 +47,7 @@ class FlagSet:
         required: bool = False,
     ) -> flags.FlagHolder:
         """A flag that holds text."""
-        return self._define(flags.DEFINE_string, name, default, sentence, required=required)
+        return self._define(flags.DEFINE_string, name, sentence, default=default, required=required)
 
     def integer(
         self,
@@ -58,8 +62,8 @@ class FlagSet:
         return self._define(
             flags.DEFINE_integer,
             name,
-            default,
             sentence,
+            default=default,
             lower_bound=lower_bound,
             required=required,
         )
@@ -77,15 +81,15 @@ class FlagSet:
         return self._define(
             flags.DEFINE_float,
             name,
-            default,
             sentence,
+            default=default,
             lower_bound=lower_bound,
             upper_bound=upper_bound,
         )
 
     def switch(self, name: str, default: bool | None, sentence: str) -> flags.FlagHolder:
         """A flag that is on or off: `--name`, `--noname`, `--name=true`."""
-        return self._define(flags.DEFINE_bool, name, default, sentence)
+        return self._define(flags.DEFINE_bool, name, sentence, default=default)
 
     def choice(
         self,
@@ -95,15 +99,17 @@ class FlagSet:
         sentence: str,
     ) -> flags.FlagHolder:
         """A flag that holds one of a few words."""
-        return self._define(flags.DEFINE_enum, name, default, list(choices), sentence)
+        return self._define(
+            flags.DEFINE_enum, name, sentence, default=default, enum_values=list(choices)
+        )
 
     def words(self, name: str, default: Sequence[str], sentence: str) -> flags.FlagHolder:
         """A flag that holds a comma-separated list."""
-        return self._define(flags.DEFINE_list, name, list(default), sentence)
+        return self._define(flags.DEFINE_list, name, sentence, default=list(default))
 
     def texts(self, name: str, sentence: str) -> flags.FlagHolder:
         """A flag that may be given several times: None, or the list of its values."""
-        return self._define(flags.DEFINE_multi_string, name, None, sentence)
+        return self._define(flags.DEFINE_multi_string, name, sentence, default=None)
 
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name).
@@ -129,32 +135,36 @@ class FlagSet:
 
     def as_flagfile(self) -> str:
         """All flags with their present values, in the form that `--flagfile` reads."""
-        lines = [self._values[name].serialize() for name in self._order]
+        lines = [self._values[name].serialize() for name in self._sentences]
         return "".join(f"{line}\n" for line in lines if line)
 
     def help_text(self) -> str:
         """The usage text, then every flag with its default and its sentence."""
-        parts = [self._usage, "\nFlags:"]
-        for name in self._order:
-            flag = self._values[name]
-            parts.append(f"  --{name}{self._describe_default(flag)}\n      {flag.help}")
-        parts.append("  --flagfile=FILE\n      Reads more flags from FILE, one a line.")
+        parts = [self._usage, "", "Flags:"]
+        for name, sentence in self._sentences.items():
+            required = " (required)" if name in self._required else ""
+            parts.append(f"  --{name}{_describe_value(self._values[name])}{required}")
+            parts += textwrap.wrap(sentence, 96, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        parts += ["  --flagfile=FILE", f"{_INDENT}Reads more flags from FILE, one a line."]
         return "\n".join(parts) + "\n"
 
-    @staticmethod
-    def _describe_default(flag: flags.Flag) -> str:
-        if isinstance(flag, flags.EnumFlag):
-            default = f", default {flag.default}" if flag.default is not None else ""
-            return f"={'|'.join(flag.parser.enum_values)}{default}"
-        if flag.default is None or flag.default in ("", []):
-            return ""
-        if flag.boolean:
-            return f" (on by default; --no{flag.name} turns it off)" if flag.default else ""
-        return f" (default {str(flag.default_as_str).strip(chr(39))})"
+    def _define(self, define: Callable[..., Any], name: str, sentence: str, **kwargs: Any) -> Any:
+        self._sentences[name] = sentence
+        if kwargs.get("required"):
+            self._required.add(name)
+        return define(name, help=sentence, flag_values=self._values, **kwargs)
 
-    def _define(self, define: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
-        self._order.append(name)
-        return define(name, *args, flag_values=self._values, **kwargs)
+
+def _describe_value(flag: flags.Flag) -> str:
+    """What stands behind a flag's name in the help: its choices, its default."""
+    if isinstance(flag, flags.EnumFlag):
+        default = f" (default {flag.default})" if flag.default is not None else ""
+        return f"={'|'.join(flag.parser.enum_values)}{default}"
+    if flag.boolean:
+        return f" (on by default; --no{flag.name} turns it off)" if flag.default else ""
+    if flag.default in (None, "", []):
+        return ""
+    return f" (default {str(flag.default_as_str).strip(chr(39))})"
 
 
 def run(

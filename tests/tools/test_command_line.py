@@ -76,9 +76,9 @@ def test_help_shows_usage_and_every_flag_with_its_default(capsys):
     text = capsys.readouterr().out
     assert text.startswith("Does things.")
     for line in (
-        "--name\n      The name of the thing.",
+        "--name (required)\n      The name of the thing.",
         "--count (default 3)",
-        "--form=text|json, default text",
+        "--form=text|json (default text)",
         "--fast (on by default; --nofast turns it off)",
         "--kinds (default a)",
     ):
