@@ -82,14 +82,50 @@ _MAX_EVAL_STEPS = FLAGS.integer(
 )
 _SHUFFLE = FLAGS.switch("shuffle", True, "Shuffle every epoch; --noshuffle reads in file order.")
 _NEXT_SENTENCE = FLAGS.switch("next_sentence", True, "Train on the next-sentence loss as well.")
+_PHASE2_INPUT_FILE = FLAGS.words(
+    "phase2_input_file", [], "Shards of a second phase (longer sequences) at the end of the run."
+)
+_PHASE2_NUM_TRAIN_STEPS = FLAGS.integer(
+    "phase2_num_train_steps",
+    None,
+    "How many of --num_train_steps the second phase takes; by default a tenth.",
+    lower_bound=1,
+)
+_PHASE2_MAX_SEQ_LENGTH = FLAGS.integer(
+    "phase2_max_seq_length", 512, "Word pieces of a record of the second phase.", lower_bound=5
+)
+_PHASE2_MAX_PREDICTIONS = FLAGS.integer(
+    "phase2_max_predictions_per_seq", 76, "Masked places of such a record.", lower_bound=1
+)
+_PHASE2_TRAIN_BATCH_SIZE = FLAGS.integer(
+    "phase2_train_batch_size", None, "Its batch; by default --train_batch_size.", lower_bound=1
+)
+_PHASE2_LEARNING_RATE = FLAGS.number(
+    "phase2_learning_rate",
+    None,
+    "The peak that the run's schedule has in the second phase; by default --learning_rate.",
+)
+_DRY_RUN = FLAGS.switch(
+    "dry_run", False, "Check everything and take one step of each phase; write nothing."
+)
 _TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
 
 
 def _run() -> None:
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
     logging.getLogger("pipelines").setLevel(logging.INFO)
+    from pipelines.jobs.pretraining_phases import PhaseConfig
     from pipelines.jobs.run_pretraining import RunPretrainingConfig, run_pretraining
 
+    training = _TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value)
+    phase2 = PhaseConfig(
+        input_file=tuple(_PHASE2_INPUT_FILE.value),
+        num_steps=_PHASE2_NUM_TRAIN_STEPS.value or max(1, training.num_train_steps // 10),
+        batch_size=_PHASE2_TRAIN_BATCH_SIZE.value or training.batch_size,
+        learning_rate=_PHASE2_LEARNING_RATE.value or training.learning_rate,
+        max_seq_length=_PHASE2_MAX_SEQ_LENGTH.value,
+        max_predictions_per_seq=_PHASE2_MAX_PREDICTIONS.value,
+    )
     config = RunPretrainingConfig(
         output_dir=_OUTPUT_DIR.value,
         input_file=tuple(_INPUT_FILE.value),
@@ -108,7 +144,9 @@ def _run() -> None:
         max_eval_steps=_MAX_EVAL_STEPS.value,
         shuffle=_SHUFFLE.value,
         next_sentence=_NEXT_SENTENCE.value,
-        training=_TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value),
+        training=training,
+        phase2=phase2 if phase2.input_file else None,
+        dry_run=_DRY_RUN.value,
         flags=FLAGS.as_flagfile(),
     )
     results = run_pretraining(config)
@@ -116,6 +154,8 @@ def _run() -> None:
         print(f"{config.output_dir}: this run is finished; its model is in model/.")
     elif results.training and not results.training.finished:
         print(f"Stopped after step {results.training.step}; the same command continues.")
+    for number, figures in enumerate(results.rehearsal, start=1):
+        print(f"Dry run: a step of phase {number} gives loss {figures['loss']:.4f}.")
     for name, value in sorted(results.evaluation.items()):
         print(f"{name} = {value}")
 

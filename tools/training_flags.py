@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 _OPTIMIZERS = ("adamw", "lamb")
 _SCHEDULES = ("linear", "constant", "cosine", "inverse_sqrt")
 _STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
+_KERNELS = ("auto", "plain", "fast")
 _PRECISIONS = ("float32", "bfloat16", "float16")
 
 
@@ -123,6 +124,9 @@ class TrainingFlags:
         add["use_xla"] = flag_set.switch(
             "use_xla", None, "Compile the step with XLA; by default on GPUs only."
         )
+        add["kernels"] = flag_set.choice(
+            "kernels", "auto", _KERNELS, "How layers compute; fast is for CPUs, auto by device."
+        )
         add["precision"] = flag_set.choice(
             "precision", "float32", _PRECISIONS, "What layers compute in; weights stay float32."
         )
@@ -158,6 +162,12 @@ class TrainingFlags:
             0,
             "Steps between two held-out evaluations while training; 0 is only at the end.",
             lower_bound=0,
+        )
+        add["peak_tflops"] = flag_set.number(
+            "peak_tflops",
+            None,
+            "What the machine can do, in 10^12 operations a second; metrics then show the share.",
+            lower_bound=0.0,
         )
         add["stop_after_step"] = flag_set.integer(
             "stop_after_step",

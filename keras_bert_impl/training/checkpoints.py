@@ -95,6 +95,13 @@ class Checkpoints:
         )
         self._thread.start()
 
+    def save_best(self, folder: Path, step: int, settings: Mapping[str, Any]) -> None:
+        """Writes the present variables to `folder`, in place of an older best."""
+        self.wait()
+        if self._writes:
+            self._copy_state()
+            write_checkpoint(folder, self._copy, {"step": step, "settings": dict(settings)})
+
     def wait(self) -> None:
         """Returns when no checkpoint is being written.
 

@@ -6,6 +6,7 @@ from keras_bert_impl.errors import UserError
 
 STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
 PRECISIONS = ("float32", "bfloat16", "float16")
+KERNELS = ("auto", "plain", "fast")
 OPTIMIZERS = ("adamw", "lamb")
 SCHEDULES = ("linear", "constant", "cosine", "inverse_sqrt")
 
@@ -16,6 +17,7 @@ FREE_TO_CHANGE = frozenset(
         "distribution_strategy",
         "num_logical_devices",
         "use_xla",
+        "kernels",
         "accumulation_steps",
         "recompute",
         "iterations_per_loop",
@@ -24,6 +26,7 @@ FREE_TO_CHANGE = frozenset(
         "log_steps",
         "eval_steps",
         "profile_steps",
+        "peak_tflops",
         "stop_after_step",
         "allow_changed_flags",
         "tpu_name",
@@ -51,6 +54,7 @@ class TrainingConfig:
         distribution_strategy: one of `STRATEGIES`.
         num_logical_devices: split the CPU into so many devices (to try mirrored without GPUs).
         use_xla: compile the step with XLA; None decides by device (not on CPU).
+        kernels: how layers compute: "plain", "fast" (on CPUs), or "auto" by device.
         precision: what layers compute in; one of `PRECISIONS`. Weights stay float32.
         accumulation_steps: micro-batches whose gradients make one step.
         recompute: recompute activations in the backward pass instead of keeping them.
@@ -59,6 +63,7 @@ class TrainingConfig:
         keep_checkpoint_max: how many of the newest checkpoints are kept.
         log_steps: steps between two lines of `metrics.jsonl`.
         eval_steps: steps between two held-out evaluations; 0 evaluates at the end only.
+        peak_tflops: what the machine can do, in 10^12 operations a second, to be compared with.
         profile_steps: first and last step to profile, or None.
         stop_after_step: save and stop after this step, or None (a run in instalments).
         seed: fixes dropout (and, by the same number, initial weights and the order of the data).
@@ -91,6 +96,7 @@ class TrainingConfig:
     distribution_strategy: str = "one_device"
     num_logical_devices: int = 1
     use_xla: bool | None = None
+    kernels: str = "auto"
     precision: str = "float32"
     accumulation_steps: int = 1
     recompute: bool = False
@@ -99,6 +105,7 @@ class TrainingConfig:
     keep_checkpoint_max: int = 5
     log_steps: int = 100
     eval_steps: int = 0
+    peak_tflops: float | None = None
     profile_steps: tuple[int, int] | None = None
     stop_after_step: int | None = None
     seed: int = 12345
@@ -141,6 +148,7 @@ _LEAST = {
 }
 _ALLOWED = {
     "distribution_strategy": STRATEGIES,
+    "kernels": KERNELS,
     "precision": PRECISIONS,
     "optimizer": OPTIMIZERS,
     "schedule": SCHEDULES,

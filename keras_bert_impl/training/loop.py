@@ -1,23 +1,25 @@
 """The training loop."""
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from keras_bert_impl.optimizers.schedules import learning_rate_schedule
 from keras_bert_impl.training.batches import BatchSource
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.inputs import chunks
 from keras_bert_impl.training.objective import Objective
 from keras_bert_impl.training.prefetch import prefetched
+from keras_bert_impl.training.profiler import Profiler
 from keras_bert_impl.training.resume import check_settings
 from keras_bert_impl.training.run_directory import RunDirectory
-from keras_bert_impl.training.split import chunk_lengths
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.stop_signal import on_sigterm
 from keras_bert_impl.training.strategy import Devices, make_devices
-from keras_bert_impl.training.watch import Watch, check_finite
+from keras_bert_impl.training.watch import Expectations, Watch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +51,8 @@ def train(
     devices: Devices | None = None,
     settings: Mapping[str, Any] | None = None,
     take_over: Callable[[TrainingState], int] | None = None,
+    rate: Callable[[int], float] | None = None,
+    expectations: Expectations | None = None,
     report: Callable[[str], None] = lambda _line: None,
 ) -> TrainingResult:
     """Trains a model from the newest checkpoint of the run, or from its present weights.
@@ -64,6 +68,8 @@ def train(
         settings: further settings that a resumed run must have the same (the model, the data).
         take_over: fills the state of a run that has no checkpoint yet from elsewhere, and gives
             the steps done there.
+        rate: the learning rate by the steps done; by default `config`'s schedule.
+        expectations: what the run's figures are compared with.
         report: is told in a line what is not an error (a checkpoint that cannot be read).
 
     Returns:
@@ -84,27 +90,28 @@ def train(
         start = take_over(state) if take_over else 0
     end = min(config.num_train_steps, config.stop_after_step or config.num_train_steps)
     step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
-    rate = learning_rate_schedule(
-        config.schedule, config.learning_rate, config.num_train_steps, config.num_warmup_steps
-    )
+    profiler = Profiler(config.profile_steps if devices.is_chief else None, run_directory.events)
     done, metrics = start, {}
     with (
-        prefetched(_inputs(step, batches, config, rate, start, end)) as inputs,
-        Watch(run_directory, config, start, devices.is_chief) as watch,
+        prefetched(chunks(step, batches, config, rate or _rate(config), start, end)) as inputs,
+        Watch(run_directory, config, start, devices.is_chief, expectations, report) as watch,
         on_sigterm() as stop,
+        contextlib.closing(profiler),
     ):
-        for count, features, numbers in inputs:
-            rows = step.run(features, numbers, stop.requested)
-            for row in rows:
+        for chunk in inputs:
+            profiler.before(done)
+            for row in step.run(chunk.features, chunk.numbers, stop.requested):
                 done += 1
                 metrics = step.metrics(row)
-                check_finite(done, metrics, config.batch_size, state.loss_scale.dynamic)
-                if watch.is_logged(done):
-                    watch.step(done, metrics, rate(done - 1))
-            watch.advance(count, metrics)
-            if _is_due(done, config.eval_steps) and evaluate and done < config.num_train_steps:
+                watch.step(done, metrics, chunk)
+            watch.advance(done, metrics)
+            profiler.after(done)
+            if evaluate and _is_due(done, config.eval_steps):
                 with watch.pause():
-                    watch.evaluation(done, evaluate())
+                    results = evaluate()
+                    if results["loss"] < watch.best_loss:
+                        checkpoints.save_best(run_directory.best_checkpoint, done, settings)
+                    watch.evaluation(done, results)
             stopping = metrics["stop_votes"] > 0  # all workers see the same votes
             if _is_due(done, config.save_checkpoints_steps) or done == end or stopping:
                 checkpoints.save(done, settings)
@@ -135,22 +142,10 @@ def _restore(
     return description["step"] if description else None
 
 
-def _inputs(
-    step: TrainingStep,
-    batches: BatchSource,
-    config: TrainingConfig,
-    rate: Callable[[int], float],
-    start: int,
-    end: int,
-) -> Iterator[tuple[int, Any, Any]]:
-    """The inputs of each compiled call: how many steps, the replicas' features, the numbers."""
-    stream = batches.batches_from(start)
-    stops = (config.save_checkpoints_steps, config.eval_steps)
-    for count in chunk_lengths(start, end, config.iterations_per_loop, stops):
-        chunk = [next(stream) for _ in range(count)]
-        rates = [rate(done) for done in range(start, start + count)]
-        yield count, *step.prepare(chunk, start, rates)
-        start += count
+def _rate(config: TrainingConfig) -> Callable[[int], float]:
+    return learning_rate_schedule(
+        config.schedule, config.learning_rate, config.num_train_steps, config.num_warmup_steps
+    )
 
 
 def _is_due(step: int, every: int) -> bool:

@@ -67,7 +67,9 @@ def stack_batches(batches: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]
     return {name: np.stack([batch[name] for batch in batches]) for name in batches[0]}
 
 
-def chunk_lengths(start: int, end: int, longest: int, stops: Sequence[int]) -> Iterator[int]:
+def chunk_lengths(
+    start: int, end: int, longest: int, stops: Sequence[int], boundaries: Sequence[int] = ()
+) -> Iterator[int]:
     """Cuts the steps from `start` to `end` into compiled calls.
 
     A call ends at every multiple of a stop (a save, an evaluation), so that what happens there
@@ -78,13 +80,15 @@ def chunk_lengths(start: int, end: int, longest: int, stops: Sequence[int]) -> I
         end: steps to do in all.
         longest: most steps in one call.
         stops: intervals at whose multiples a call must end; 0 means never.
+        boundaries: single steps at which a call must end (the data changes its shape there).
 
     Example:
-        >>> list(chunk_lengths(3, 12, 4, [10, 0]))
-        [4, 3, 2]
+        >>> list(chunk_lengths(3, 12, 4, [10, 0], [4]))
+        [1, 4, 2, 2]
     """
     while start < end:
-        nearest = min([end, *((start // every + 1) * every for every in stops if every)])
+        due = [(start // every + 1) * every for every in stops if every]
+        nearest = min([end, *due, *(step for step in boundaries if step > start)])
         length = min(longest, nearest - start)
         yield length
         start += length

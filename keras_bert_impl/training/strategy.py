@@ -6,6 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.fast_path.switch import choose_kernels
 from keras_bert_impl.training.config import TrainingConfig
 
 
@@ -46,9 +47,17 @@ class Devices:
 def make_devices(config: TrainingConfig) -> Devices:
     """Makes the strategy that `config` names; call it before TensorFlow touches any device.
 
+    It also chooses the kernels that models traced from now on compute with.
+
     Raises:
         UserError: the devices are not there, or TensorFlow has already started with others.
     """
+    devices = _find_devices(config)
+    choose_kernels(config.kernels, devices.use_xla)
+    return devices
+
+
+def _find_devices(config: TrainingConfig) -> Devices:
     _split_cpu(config.num_logical_devices)
     if config.distribution_strategy == "tpu":
         return _tpu(config)

@@ -1,16 +1,33 @@
 """What is looked at while a run goes on: figures, rates, and signs that it goes wrong."""
 
 import contextlib
+import dataclasses
 import math
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.metric_files import JsonLines, TensorBoard
+from keras_bert_impl.training.inputs import Chunk
+from keras_bert_impl.training.metric_files import JsonLines, TensorBoard, read_json_lines
+from keras_bert_impl.training.plateau import Plateau
 from keras_bert_impl.training.run_directory import RunDirectory
+
+
+@dataclasses.dataclass(frozen=True)
+class Expectations:
+    """What is known of the job beside the data; each may be missing.
+
+    Attributes:
+        frequency_loss: masked-LM loss that guessing by word frequency reaches.
+        flops_per_example: floating-point operations of one example's training step.
+        peak_flops: what the machine can do in a second.
+    """
+
+    frequency_loss: float | None = None
+    flops_per_example: float | None = None
+    peak_flops: float | None = None
 
 
 class Watch:
@@ -18,85 +35,126 @@ class Watch:
 
     Args:
         run: where the files go.
-        config: how often; sizes for the rates.
+        config: how often.
         first_step: the step the run resumes from.
         writes: False for workers that only compute.
+        expectations: to compare with.
+        report: is told in a line what looks wrong but is no error.
     """
 
     def __init__(
-        self, run: RunDirectory, config: TrainingConfig, first_step: int, writes: bool
+        self,
+        run: RunDirectory,
+        config: TrainingConfig,
+        first_step: int,
+        writes: bool = True,
+        expectations: Expectations | None = None,
+        report: Callable[[str], None] = lambda _line: None,
     ) -> None:
-        self._config = config
+        self._config, self._first_step = config, first_step
+        self._expected = expectations or Expectations()
+        self._plateau = Plateau(self._expected.frequency_loss, config.num_warmup_steps, report)
         self._files = contextlib.ExitStack()
         self._metrics = self._evaluations = self._board = None
+        self.best_loss = math.inf
         if writes:
             self._metrics = self._files.enter_context(JsonLines(run.metrics, first_step))
             self._evaluations = self._files.enter_context(JsonLines(run.evaluations, first_step))
             self._board = self._files.enter_context(TensorBoard(run.events, first_step))
-        self._progress = Progress("train", config.num_train_steps, "steps")
-        self._progress.resume_from(first_step)
-        self._rate_step, self._rate_time = first_step, time.monotonic()
+        lines = [line for line in read_json_lines(run.evaluations) if line["step"] <= first_step]
+        self.best_loss = min((line["loss"] for line in lines), default=math.inf)
+        self._progress: Progress | None = None
+        self._since, self._examples, self._tokens = time.monotonic(), 0, 0
 
     def __enter__(self) -> "Watch":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.close()
+        if self._progress:
+            self._progress.close()
         self._files.close()
 
-    def is_logged(self, step: int) -> bool:
-        """Whether this step's figures are written."""
-        return step % self._config.log_steps == 0 or step == self._config.num_train_steps
+    def step(self, step: int, metrics: Mapping[str, float], chunk: Chunk) -> None:
+        """Looks at one step, and writes its figures where they are due.
 
-    def step(self, step: int, metrics: Mapping[str, float], learning_rate: float) -> None:
-        """Writes one step's figures."""
-        now = time.monotonic()
-        rate = (step - self._rate_step) * self._config.batch_size / max(now - self._rate_time, 1e-9)
-        self._rate_step, self._rate_time = step, now
-        line = _ordered(metrics, learning_rate, rate)
-        if self._metrics and self._board:
-            self._metrics.write({"step": step, **line})
-            self._board.write(step, line)
+        Raises:
+            UserError: the loss or the gradient is no number.
+        """
+        check_finite(step, metrics, chunk.examples, scaled=self._config.precision == "float16")
+        self._examples += chunk.examples
+        self._tokens += chunk.tokens
+        if step % self._config.log_steps == 0 or step == self._config.num_train_steps:
+            self._write(step, metrics, chunk)
+            self._plateau.see(step, metrics.get("masked_lm_loss"))
 
-    def advance(self, steps: int, metrics: Mapping[str, float]) -> None:
-        """Moves the progress line."""
-        self._progress.advance(steps, note=f"loss {metrics['loss']:.4f}")
+    def advance(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Moves the progress line to the steps done."""
+        if self._progress is None:
+            # Begins when the first call is over: it was spent on compiling, not on steps.
+            self._progress = Progress("train", self._config.num_train_steps, "steps")
+            self._progress.resume_from(step)
+            self._done = step
+        skipped = metrics["skipped_steps"]
+        note = f"loss {metrics['loss']:.4f}" + (f", {skipped:.0f} skipped" if skipped else "")
+        self._progress.advance(step - self._done, note=note)
+        self._done = step
 
     def evaluation(self, step: int, results: Mapping[str, float]) -> None:
-        """Writes one evaluation's figures; its time does not count against the rate."""
+        """Writes one evaluation's figures."""
+        self.best_loss = min(self.best_loss, results["loss"])
         if self._evaluations and self._board:
             self._evaluations.write({"step": step, **results})
             self._board.write(step, results, prefix="eval")
 
     @contextlib.contextmanager
-    def pause(self) -> Any:
+    def pause(self) -> Iterator[None]:
         """Time spent inside the block does not enter the rates."""
         start = time.monotonic()
         yield
-        self._rate_time += time.monotonic() - start
+        self._since += time.monotonic() - start
+
+    def _write(self, step: int, metrics: Mapping[str, float], chunk: Chunk) -> None:
+        now = time.monotonic()
+        seconds = max(now - self._since, 1e-9)
+        rates = {"examples_per_second": round(self._examples / seconds, 2)}
+        if chunk.tokens:
+            rates["tokens_per_second"] = round(self._tokens / seconds, 1)
+        if self._expected.flops_per_example and self._expected.peak_flops:
+            speed = self._examples * self._expected.flops_per_example / seconds
+            rates["share_of_peak"] = round(speed / self._expected.peak_flops, 4)
+        self._since, self._examples, self._tokens = now, 0, 0
+        learning_rate = chunk.learning_rates[step - 1 - chunk.first_step]
+        line = _ordered(metrics, learning_rate, rates)
+        if chunk.tokens:
+            line["padding_share"] = round(chunk.padding_share, 4)
+        if self._metrics and self._board:
+            self._metrics.write({"step": step, **line})
+            self._board.write(step, line)
 
 
-def _ordered(metrics: Mapping[str, float], learning_rate: float, rate: float) -> dict[str, float]:
+def _ordered(
+    metrics: Mapping[str, float], learning_rate: float, rates: Mapping[str, float]
+) -> dict[str, float]:
     """The line of `metrics.jsonl`: losses first, then rates, then what else was measured."""
     losses = {name: value for name, value in metrics.items() if name.endswith("loss")}
     line = {
         **losses,
         "learning_rate": learning_rate,
         "gradient_norm": metrics["gradient_norm"],
-        "examples_per_second": round(rate, 2),
+        **rates,
     }
     others = {n: v for n, v in metrics.items() if n not in line and n != "stop_votes"}
     return {**line, **others}
 
 
-def check_finite(step: int, metrics: Mapping[str, float], batch_size: int, scaled: bool) -> None:
+def check_finite(step: int, metrics: Mapping[str, float], examples: int, scaled: bool) -> None:
     """Stops a run whose loss or gradient is no number.
 
     Args:
         step: the step, counted from 1.
         metrics: its figures.
-        batch_size: to name the batch's places.
-        scaled: in float16 an infinite gradient is only a step to skip.
+        examples: rows of a batch, to name the places.
+        scaled: in float16 a gradient that is not finite is only a step to skip.
 
     Raises:
         UserError: the loss, or (unless scaled) the gradient's norm, is not finite.
@@ -107,10 +165,10 @@ def check_finite(step: int, metrics: Mapping[str, float], batch_size: int, scale
     watched = ("loss",) if scaled else ("loss", "gradient_norm")
     for name in watched:
         if not math.isfinite(metrics[name]):
-            first = (step - 1) * batch_size
+            first = (step - 1) * examples
             raise UserError(
                 f"Step {step}: the {name.replace('_', ' ')} is {metrics[name]} (examples {first} "
-                f"to {first + batch_size - 1} in the order of the run); try a smaller "
-                "--learning_rate or a longer --num_warmup_steps; the last checkpoint is from "
-                "before this step."
+                f"to {first + examples - 1} in the run's order of the data); try a smaller "
+                "--learning_rate or a longer --num_warmup_steps (the last checkpoint is from "
+                "before this step), and see that ids and labels are right."
             )

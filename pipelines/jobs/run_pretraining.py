@@ -1,5 +1,6 @@
 """Pre-training: from shards to a model directory."""
 
+import itertools
 import logging
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,24 +9,36 @@ import keras
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.optimizers.schedules import learning_rate_schedule
+from keras_bert_impl.planning.model_size import training_flops
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import evaluate
 from keras_bert_impl.training.learning_curve import draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult, train
+from keras_bert_impl.training.phases import PhasedBatches, phased_rate
 from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.pretraining_objective import PretrainingObjective
+from keras_bert_impl.training.rehearsal import rehearse
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import Devices, make_devices
 from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
-from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
+from keras_bert_impl.training.watch import Expectations
+from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.jobs.pretraining_checks import (
+    check_batch,
+    check_disk,
+    check_length,
+    frequency_loss,
+)
+from pipelines.jobs.pretraining_phases import PhaseConfig, open_phases, split_steps
 from pipelines.jobs.pretraining_start import find_model_text, read_model_config
 
 _LOGGER = logging.getLogger(__name__)
+_BATCHES_TO_COUNT = 64  # enough to know how often the frequent pieces occur
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +65,8 @@ class RunPretrainingConfig:
         shuffle: False reads the records in file order.
         next_sentence: False leaves the next-sentence loss out.
         training: everything else about training.
+        phase2: a second phase at the end of the run, with shards of its own.
+        dry_run: check everything and take one step of each phase, without leaving anything.
         flags: the command as a flag file, to be kept in the run directory.
     """
 
@@ -73,7 +88,21 @@ class RunPretrainingConfig:
     shuffle: bool = True
     next_sentence: bool = True
     training: TrainingConfig
+    phase2: PhaseConfig | None = None
+    dry_run: bool = False
     flags: str = ""
+
+    def phases(self) -> tuple[PhaseConfig, ...]:
+        """The phases with their steps."""
+        first = PhaseConfig(
+            input_file=self.input_file,
+            num_steps=self.training.num_train_steps,
+            batch_size=self.training.batch_size,
+            learning_rate=self.training.learning_rate,
+            max_seq_length=self.max_seq_length,
+            max_predictions_per_seq=self.max_predictions_per_seq,
+        )
+        return split_steps(self.training.num_train_steps, first, self.phase2)
 
 
 @dataclass(frozen=True)
@@ -84,11 +113,13 @@ class PretrainingResults:
         training: how training ended; None without `do_train`, or if it had ended before.
         already_finished: whether an earlier call had finished the run: nothing was done.
         evaluation: the figures of `eval_results.txt`.
+        rehearsal: with `dry_run`, the figures of one step of each phase.
     """
 
     training: TrainingResult | None = None
     already_finished: bool = False
     evaluation: dict[str, float] = field(default_factory=dict)
+    rehearsal: list[dict[str, float]] = field(default_factory=list)
 
 
 def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
@@ -104,6 +135,8 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     if not config.input_file:
         raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
     run = RunDirectory.open(config.output_dir)
+    if config.dry_run:
+        return PretrainingResults(rehearsal=_Job(config, run).rehearse())
     if config.do_train and run.model.is_dir() and (run.eval_results.exists() or not config.do_eval):
         return PretrainingResults(already_finished=True)
     job = _Job(config, run)
@@ -121,7 +154,9 @@ class _Job:
     def __init__(self, config: RunPretrainingConfig, run: RunDirectory) -> None:
         self._config, self._run = config, run
         self._model_config = read_model_config(config.bert_config_file, config.init_checkpoint)
-        self._check_length(self._model_config)
+        for phase in config.phases():
+            check_length(self._model_config, phase.max_seq_length)
+        check_disk(run.path, self._model_config, config.training.keep_checkpoint_max)
         self._text = find_model_text(
             config.vocab_file,
             config.do_lower_case,
@@ -131,51 +166,82 @@ class _Job:
         )
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
         self._devices: Devices = make_devices(config.training)
-        self._batches = PretrainingBatches(
-            list(config.input_file),
-            config.training.batch_size,
-            config.max_seq_length,
-            config.max_predictions_per_seq,
-            config.training.seed,
-            shuffle=config.shuffle,
-            vocabulary_sha256=self._text.vocabulary.sha256,
-            do_lower_case=self._text.do_lower_case,
+        _LOGGER.info("%s", self._devices.describe())
+        self._phases = open_phases(
+            config.phases(), self._text, config.training.seed, config.shuffle
         )
-        self._held_out = PretrainingEvaluation(
-            list(config.eval_input_file or config.input_file),
-            config.eval_batch_size,
-            config.max_seq_length,
-            config.max_predictions_per_seq,
-            max_batches=config.max_eval_steps,
-            vocabulary_sha256=self._text.vocabulary.sha256,
-            do_lower_case=self._text.do_lower_case,
-        )
+        for opened, named in zip(self._phases, config.phases(), strict=True):
+            first = next(opened.batches.batches_from(0))
+            check_batch(first, self._model_config, ", ".join(named.input_file))
+        self._held_out = self._open_held_out()
         self._objective = PretrainingObjective(config.next_sentence)
         self._model = self._build_model()
 
+    def rehearse(self) -> list[dict[str, float]]:
+        """Takes one step of each phase and leaves nothing behind."""
+        training = self._config.training
+        return rehearse(self._model, self._objective, self._phases, training, self._devices)
+
     def train(self) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
-        self._run.write_flags(self._config.flags)
+        if self._devices.is_chief:
+            self._run.write_flags(self._config.flags)
+        training = self._config.training
+        schedule = learning_rate_schedule(
+            training.schedule, 1.0, training.num_train_steps, training.num_warmup_steps
+        )
         result = train(
             self._model,
             self._objective,
-            self._batches,
-            self._config.training,
+            PhasedBatches(self._phases),
+            training,
             self._run,
             evaluate=self._measure,
             devices=self._devices,
             settings=self._settings(),
             take_over=self._take_over if self._config.continue_tf1_run else None,
+            rate=phased_rate(self._phases, schedule),
+            expectations=self._expectations(),
             report=_LOGGER.warning,
         )
-        if result.finished and self._devices.is_chief:
-            if self._config.tf1_checkpoint:
-                write_tf1_state(self._config.tf1_checkpoint, result.state, result.step)
-            draw_learning_curve(self._run)
+        if self._devices.is_chief:
+            self._write_results(result)
+        return result
+
+    def _open_held_out(self) -> PretrainingEvaluation:
+        """The held-out shards, or those of the last phase; of the last phase's lengths."""
+        config, last = self._config, self._config.phases()[-1]
+        return PretrainingEvaluation(
+            list(config.eval_input_file or last.input_file),
+            config.eval_batch_size,
+            last.max_seq_length,
+            last.max_predictions_per_seq,
+            max_batches=config.max_eval_steps,
+            vocabulary_sha256=self._text.vocabulary.sha256,
+            do_lower_case=self._text.do_lower_case,
+        )
+
+    def _expectations(self) -> Expectations:
+        """What guessing by frequency reaches, and what a step costs."""
+        batches = self._phases[0].batches.batches_from(0)
+        first = list(itertools.islice(batches, _BATCHES_TO_COUNT))
+        peak, phase = self._config.training.peak_tflops, self._config.phases()[0]
+        return Expectations(
+            frequency_loss=frequency_loss(first, self._model_config.vocab_size),
+            flops_per_example=training_flops(
+                self._model_config, phase.max_seq_length, phase.max_predictions_per_seq
+            ),
+            peak_flops=peak * 1e12 if peak else None,
+        )
+
+    def _write_results(self, result: TrainingResult) -> None:
+        draw_learning_curve(self._run)
+        if self._config.tf1_checkpoint:
+            write_tf1_state(self._config.tf1_checkpoint, result.state, result.step)
+        if result.finished:
             write_model_directory(
                 self._run.model, self._model, self._text.vocabulary, *self._text.casing
             )
-        return result
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Measures the newest weights of the run and writes `eval_results.txt`."""
@@ -204,6 +270,7 @@ class _Job:
             model = BertPretrainer(
                 self._model_config, dtype=dtype_policy(self._config.training.precision)
             )
+            model.encoder.recompute = self._config.training.recompute
             if self._config.init_checkpoint:
                 _LOGGER.info("%s", restore(model, self._config.init_checkpoint).table())
         return model
@@ -214,18 +281,23 @@ class _Job:
         return {
             "bert_config_file": self._model_config.to_google(),
             "init_checkpoint": config.init_checkpoint,
-            "input_file": list(config.input_file),
-            "max_seq_length": config.max_seq_length,
-            "max_predictions_per_seq": config.max_predictions_per_seq,
+            **self._phase_settings(),
             "shuffle": config.shuffle,
             "next_sentence": config.next_sentence,
             "vocabulary_sha256": self._text.vocabulary.sha256,
         }
 
-    def _check_length(self, model: BertConfig) -> None:
-        length, positions = self._config.max_seq_length, model.max_position_embeddings
-        if length > positions:
-            raise UserError(
-                f"--max_seq_length={length} is more than the {positions} positions of the model "
-                "(max_position_embeddings); lower it or take another configuration."
-            )
+    def _phase_settings(self) -> dict[str, Any]:
+        """What the phases read, each setting by the name of its flag."""
+        first, *later = self._config.phases()
+        settings: dict[str, Any] = {
+            "input_file": list(first.input_file),
+            "max_seq_length": first.max_seq_length,
+            "max_predictions_per_seq": first.max_predictions_per_seq,
+        }
+        for phase in later:
+            values = {**vars(phase), "input_file": list(phase.input_file)}
+            values["train_batch_size"] = values.pop("batch_size")
+            values["num_train_steps"] = values.pop("num_steps")
+            settings |= {f"phase2_{name}": value for name, value in values.items()}
+        return settings

@@ -1,0 +1,79 @@
+"""A run in phases: short sequences first, long ones at the end."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+from keras_bert_impl.training.batches import Batch, BatchSource
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """A stretch of a run.
+
+    Attributes:
+        batches: its data; its own step 0 is the phase's first step.
+        num_steps: how long it lasts.
+        learning_rate: the peak that the run's schedule is scaled by while it lasts.
+    """
+
+    batches: BatchSource
+    num_steps: int
+    learning_rate: float
+
+
+class PhasedBatches:
+    """The batches of all phases one after the other: again a function of the step.
+
+    Args:
+        phases: at least one.
+
+    Example:
+        >>> import numpy as np
+        >>> from keras_bert_impl.training.batches import ArrayBatches
+        >>> short = ArrayBatches({"x": np.zeros([9, 2])}, batch_size=3, seed=1)
+        >>> long = ArrayBatches({"x": np.zeros([9, 5])}, batch_size=2, seed=1)
+        >>> phased = PhasedBatches([Phase(short, 4, 1e-4), Phase(long, 2, 5e-5)])
+        >>> stream = phased.batches_from(3)
+        >>> next(stream)["x"].shape, next(stream)["x"].shape
+        ((3, 2), (2, 5))
+    """
+
+    def __init__(self, phases: Sequence[Phase]) -> None:
+        self._phases = list(phases)
+        self.batch_size = phases[0].batches.batch_size
+
+    @property
+    def boundaries(self) -> tuple[int, ...]:
+        """The steps at which a phase ends."""
+        return tuple(itertools.accumulate(phase.num_steps for phase in self._phases))
+
+    def batches_from(self, step: int) -> Iterator[Batch]:
+        """Gives the batches of steps `step`, `step + 1`, ...; the last phase never ends."""
+        for number, phase in enumerate(self._phases):
+            last = number == len(self._phases) - 1
+            if step < phase.num_steps or last:
+                stream = phase.batches.batches_from(max(step, 0))
+                yield from stream if last else itertools.islice(stream, phase.num_steps - step)
+            step = max(step - phase.num_steps, 0)
+
+
+def phased_rate(
+    phases: Sequence[Phase], schedule: Callable[[int], float]
+) -> Callable[[int], float]:
+    """Scales a schedule of peak 1 by the peak of the phase that a step lies in.
+
+    Example:
+        >>> from keras_bert_impl.optimizers.schedules import learning_rate_schedule
+        >>> phases = [Phase(None, 8, 1.0), Phase(None, 2, 0.5)]
+        >>> rate = phased_rate(phases, learning_rate_schedule("constant", 1.0, 10, 0))
+        >>> rate(7), rate(8)
+        (1.0, 0.5)
+    """
+    ends = list(itertools.accumulate(phase.num_steps for phase in phases))
+
+    def rate(step: int) -> float:
+        number = next((n for n, end in enumerate(ends) if step < end), len(ends) - 1)
+        return phases[number].learning_rate * schedule(step)
+
+    return rate
