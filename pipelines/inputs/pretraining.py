@@ -80,7 +80,7 @@ class PretrainingBatches:
                 while not stopped.is_set():
                     queue.put(self.batch_at(step))
                     step += 1
-            except BaseException as error:  # noqa: BLE001 (given on to the thread that reads)
+            except BaseException as error:
                 queue.put(error)
 
         threading.Thread(target=fill, args=(step,), daemon=True).start()

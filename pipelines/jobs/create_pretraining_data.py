@@ -16,6 +16,10 @@ def create_pretraining_data(config: PretrainingDataConfig) -> Description:
     Raises:
         UserError: bad input or an output folder that cannot be written.
     """
-    from pipelines.runners.local import run_local
+    if config.runner == "local":
+        from pipelines.runners.local import run_local
 
-    return run_local(config)
+        return run_local(config)
+    from pipelines.runners.beam import run_beam  # an extra: imported only where it is asked for
+
+    return run_beam(config)

@@ -47,7 +47,7 @@ class RecordMaker:
 
     def records(
         self, tokens: Tokens, spans: Spans, keys: Words, is_random: NDArray[np.bool_]
-    ) -> tuple[bytes, NDArray[np.int64]]:
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """The framed records of a block and the bytes of each; counts what they hold.
 
         Args:

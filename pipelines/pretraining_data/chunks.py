@@ -77,6 +77,10 @@ class Chunks:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def take(self, rows: Numbers) -> "Chunks":
+        """Some of the chunks."""
+        return Chunks(*(getattr(self, field.name)[rows] for field in dataclasses.fields(self)))
+
 
 @dataclasses.dataclass
 class _Lanes:

@@ -6,8 +6,8 @@ the same blocks. The end of a file also ends its last document.
 
 import dataclasses
 import re
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterator
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,7 +143,9 @@ def iterate_documents(lines: list[str]) -> Iterator[list[str]]:
             document = []
 
 
-def encode_block(lines: list[str], encode_lines: "Encoder", dtype: type) -> SentenceBlock:
+def encode_block(
+    lines: list[str], encode_lines: Callable[[list[str]], Any], dtype: type
+) -> SentenceBlock:
     """Tokenizes the lines of a block.
 
     Sentences without a token (nothing but control characters) and documents without a sentence are

@@ -9,6 +9,7 @@ run never share a key.
 """
 
 import enum
+import itertools
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,3 +140,17 @@ def happens(bits: Words, probability: float) -> NDArray[np.bool_]:
         [True, False, False]
     """
     return (bits >> _HALF) < np.uint64(round(probability * 2**32))
+
+
+def key_ranges(first_key: int, end_key: int, parts: int) -> list[tuple[int, int]]:
+    """Cuts a range of keys into equal parts, [first, end) each.
+
+    The parts of all keys are the shards: which shard an example is in is a function of its key.
+
+    Example:
+        >>> key_ranges(0, 10, 3)
+        [(0, 4), (4, 7), (7, 10)]
+    """
+    span = end_key - first_key
+    edges = [first_key + -(-span * part // parts) for part in range(parts + 1)]
+    return list(itertools.pairwise(edges))

@@ -151,7 +151,7 @@ def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRul
 
 
 def _candidates(rows: Rows) -> NDArray[np.bool_]:
-    """bool [examples, length]: the tokens of A and B."""
+    """Bool [examples, length]: the tokens of A and B."""
     column = np.arange(rows.ids.shape[1])
     inside = column < (rows.lengths() - 1)[:, None]
     inside[:, 0] = False

@@ -80,8 +80,8 @@ class Description:
             line += f", {total['masked'] / examples:.2f} masked"
         return line + "."
 
-    def write(self, path: Path) -> None:
-        """Writes the description; it comes last and says that the set is complete."""
+    def to_text(self) -> str:
+        """The description as a file's content."""
         values = {
             "format": FORMAT,
             "recipe": self.recipe.to_json(),
@@ -95,9 +95,12 @@ class Description:
             "versions": dict(self.versions),
             "shards": [shard.to_json() for shard in self.shards],
         }
+        return json.dumps(values, indent=1) + "\n"
+
+    def write(self, path: Path) -> None:
+        """Writes the description; it comes last and says that the set is complete."""
         with open_whole(path) as file:
-            json.dump(values, file, indent=1)
-            file.write("\n")
+            file.write(self.to_text())
 
     @classmethod
     def read(cls, path: Path) -> "Description":
@@ -106,8 +109,13 @@ class Description:
         Raises:
             UserError: it is not a description of this format.
         """
+        return cls.from_text(path.read_text(encoding="utf-8"), str(path))
+
+    @classmethod
+    def from_text(cls, text: str, path: str) -> "Description":
+        """The inverse of `to_text`; `path` is for errors."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = json.loads(text)
             if values["format"] != FORMAT:
                 raise UserError(
                     f"{path}: has format {values['format']}, this version reads {FORMAT}; make the "

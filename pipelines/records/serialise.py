@@ -1,9 +1,9 @@
 """Writes blocks of fixed-shape `tf.train.Example`s with NumPy alone, as TFRecord frames.
 
-All records of a block are laid out in one byte matrix: a template row holds what never changes (tags,
-feature names, framing), every number gets a cell as wide as its longest form, and a table says which
-bytes of a cell count. One boolean selection then closes the gaps. Lengths are ordinary varints, so
-the bytes are what a protocol-buffer library would write for this order of features.
+All records of a block are laid out in one byte matrix: a template row holds what never changes
+(tags, feature names, framing), every number gets a cell as wide as its longest form, and a table
+says which bytes of a cell count. Then the gaps are closed. Lengths are ordinary varints, so the
+bytes are what a protocol-buffer library would write for this order of features.
 """
 
 import dataclasses
@@ -71,22 +71,24 @@ class _Field:
     Attributes:
         feature: which one.
         start: first byte of its numbers.
-        wide: its numbers take 1 to 4 bytes, in cells of 4; otherwise always the same bytes.
-        lengths: places of its four length cells, outermost first (entry, feature, list, numbers).
+        entry_bytes: bytes of its whole map entry where that is always the same; otherwise None, and
+            its numbers take 1 to 4 bytes, in cells of 4.
+        lengths: places of its four length cells, from the numbers outwards.
     """
 
     feature: Feature
     start: int
-    wide: bool
+    entry_bytes: int | None
     lengths: list[int]
 
 
 class _Layout:
-    """Builds the template row: its bytes and which of them are written."""
+    """Builds the template row: its bytes, which of them are written, and where gaps may be."""
 
     def __init__(self) -> None:
         self.content = bytearray()
         self.keep = bytearray()
+        self.segments: list[tuple[int, int, bool]] = []  # first byte, end, may have gaps
 
     def literal(self, data: bytes) -> int:
         """Adds bytes that are always written; returns their place."""
@@ -103,6 +105,13 @@ class _Layout:
         self.keep += bytes(gap + size)
         return place
 
+    def end_segment(self, *, gaps: bool) -> None:
+        """Closes a segment; neighbours of one kind become one."""
+        first = self.segments[-1][1] if self.segments else 0
+        if self.segments and self.segments[-1][2] == gaps:
+            first = self.segments.pop()[0]
+        self.segments.append((first, len(self.content), gaps))
+
 
 class BlockSerialiser:
     """Turns blocks of feature arrays into framed records.
@@ -114,8 +123,8 @@ class BlockSerialiser:
     Example:
         >>> serialiser = BlockSerialiser([Feature("x", 2)], {"x": 300})
         >>> data, sizes = serialiser.frames({"x": np.array([[1, 299]])})
-        >>> sizes.tolist(), data[12:-4].hex()
-        ([34], '0a100a0e0a01781209' '1a070a0301ab02')
+        >>> sizes.tolist(), data[12:-4].tobytes().hex()
+        ([34], '0a100a0e0a017812091a070a050301ab02')
     """
 
     def __init__(self, features: Sequence[Feature], limits: Mapping[str, int]) -> None:
@@ -124,24 +133,29 @@ class BlockSerialiser:
         sizes = [google_crc32c.value(size.to_bytes(8, "little")) for size in range(longest)]
         self._length_crcs = masked_crcs(np.array(sizes, np.uint32))
         layout = _Layout()
-        self._frame = layout.literal(bytes(12))
-        layout.literal(b"\x0a")
+        layout.literal(bytes(12) + b"\x0a")  # length, its checksum, tag of the features
         self._total = layout.cell(_CELL)
-        self._fields = [self._place(layout, feature, limits) for feature in features]
-        self._checksum = layout.literal(bytes(4))
-        layout.cell(0)
+        layout.end_segment(gaps=True)
+        self._fields = [
+            _place(layout, feature, limits.get(feature.name, 0)) for feature in features
+        ]
+        layout.literal(bytes(4))  # checksum
+        layout.end_segment(gaps=False)
+        self._segments = layout.segments
+        layout.cell(0)  # rows are whole words
         self._template = np.frombuffer(bytes(layout.content), np.uint8)
         self._template_keep = np.frombuffer(bytes(layout.keep), np.uint8)
         self._matrix = self._keep = np.zeros((0, len(self._template)), np.uint8)
 
-    def frames(self, block: Mapping[str, NDArray]) -> tuple[bytes, NDArray[np.int64]]:
+    def frames(self, block: Mapping[str, NDArray]) -> tuple[Bytes, NDArray[np.int64]]:
         """Serialises a block.
 
         Args:
             block: for each feature an array [examples, size].
 
         Returns:
-            The framed records one after the other, and int64 [examples], the bytes of each.
+            The framed records one after the other, uint8 [bytes], and int64 [examples], the bytes
+            of each.
         """
         examples = len(block[self._fields[0].feature.name])
         self._reserve(examples)
@@ -153,28 +167,10 @@ class BlockSerialiser:
         words = self._matrix[:examples].view("<u4")
         words[:, 0] = record
         words[:, 2] = self._length_crcs[record]
-        flat = self._matrix[:examples][self._keep[:examples].view(bool)]
         sizes = record + 16
+        flat = self._without_gaps(sizes)
         _write_checksums(flat, sizes)
-        return flat.tobytes(), sizes
-
-    @staticmethod
-    def _place(layout: _Layout, feature: Feature, limits: Mapping[str, int]) -> _Field:
-        key = feature.name.encode()
-        lengths = []
-        layout.literal(b"\x0a")
-        lengths.append(layout.cell(_CELL))
-        layout.literal(b"\x0a" + varint(len(key)) + key + b"\x12")
-        lengths.append(layout.cell(_CELL))
-        layout.literal(b"\x12" if feature.is_float else b"\x1a")
-        lengths.append(layout.cell(_CELL))
-        layout.literal(b"\x0a")
-        lengths.append(layout.cell(_CELL))
-        wide = not feature.is_float and limits[feature.name] > 0x80
-        if wide:
-            return _Field(feature, layout.cell(_CELL * feature.size), wide, lengths)
-        size = feature.size * (4 if feature.is_float else 1)
-        return _Field(feature, layout.literal(bytes(size)), wide, lengths)
+        return flat, sizes
 
     def _reserve(self, examples: int) -> None:
         """Makes the matrices large enough; what never changes is written only then."""
@@ -182,22 +178,21 @@ class BlockSerialiser:
             self._matrix = np.tile(self._template, (examples, 1))
             self._keep = np.tile(self._template_keep, (examples, 1))
 
-    def _fill(self, field: _Field, numbers: NDArray) -> NDArray[np.int64]:
+    def _fill(self, field: _Field, numbers: NDArray) -> NDArray[np.int64] | int:
         """Writes a feature's numbers and lengths; gives the bytes of its map entry with its tag."""
         feature, examples = field.feature, len(numbers)
-        if field.wide:
-            first, last = field.start // _CELL, field.start // _CELL + feature.size
-            self._matrix[:examples].view("<u4")[:, first:last] = self._codes.take(numbers)
-            self._keep[:examples].view("<u4")[:, first:last] = self._keeps.take(numbers)
-            size = self._widths.take(numbers).sum(axis=1, dtype=np.int64)
-        else:
+        if field.entry_bytes is not None:
             kind = "<f4" if feature.is_float else np.uint8
             content = np.ascontiguousarray(numbers, kind).view(np.uint8)
             self._matrix[:examples, field.start : field.start + content.shape[1]] = content
-            size = np.full(examples, content.shape[1], np.int64)
-        # From the numbers outwards; the entry also holds the feature's name with its two bytes.
-        for depth, place in enumerate(reversed(field.lengths)):
-            size = size + (len(feature.name) + 2 if depth == len(field.lengths) - 1 else 0)
+            return field.entry_bytes
+        first, last = field.start // _CELL, field.start // _CELL + feature.size
+        index = numbers.astype(np.intp)
+        self._matrix[:examples].view("<u4")[:, first:last] = self._codes.take(index)
+        self._keep[:examples].view("<u4")[:, first:last] = self._keeps.take(index)
+        size = self._widths.take(index).sum(axis=1, dtype=np.int64)
+        for depth, place in enumerate(field.lengths):
+            size = size + (_name_bytes(feature) if depth == len(field.lengths) - 1 else 0)
             self._put_length(place, size)
             size = size + self._widths[size] + 1
         return size
@@ -206,6 +201,75 @@ class BlockSerialiser:
         word = place // _CELL
         self._matrix[: len(length)].view("<u4")[:, word] = self._codes[length]
         self._keep[: len(length)].view("<u4")[:, word] = self._keeps[length]
+
+    def _without_gaps(self, sizes: NDArray[np.int64]) -> Bytes:
+        """Copies what counts of every row, segment by segment.
+
+        A segment whose rows have different lengths is first packed, then copied in windows as wide
+        as its longest row. What a window writes too much is overwritten: by segments that are copied
+        later (those of equal length come last) or, beyond its record, by the next record.
+        """
+        examples = len(sizes)
+        flat = np.empty(int(sizes.sum()) + len(self._template), np.uint8)
+        place = np.cumsum(sizes) - sizes
+        fixed = []
+        for first, last, gaps in self._segments:
+            cells = self._matrix[:examples, first:last]
+            if gaps:
+                lengths = _copy_packed(cells, self._keep[:examples, first:last], flat, place)
+                place = place + lengths
+            else:
+                fixed.append((place, cells))
+                place = place + (last - first)
+        for start, cells in fixed:
+            _windows(flat, cells.shape[1])[start] = cells
+        return flat[: int(sizes.sum())]
+
+
+def _name_bytes(feature: Feature) -> int:
+    """Bytes of a feature's name in its map entry."""
+    return len(feature.name) + 2
+
+
+def _place(layout: _Layout, feature: Feature, limit: int) -> _Field:
+    """Adds a feature to the template row."""
+    name = feature.name.encode()
+    kind = b"\x12" if feature.is_float else b"\x1a"
+    head = b"\x0a" + varint(len(name)) + name + b"\x12"
+    if feature.is_float or limit <= 0x80:
+        size = feature.size * (4 if feature.is_float else 1)
+        tail = b"\x0a" + varint(size)
+        tail = kind + varint(len(tail) + size) + tail
+        head += varint(len(tail) + size) + tail
+        head = b"\x0a" + varint(len(head) + size) + head
+        layout.literal(head)
+        field = _Field(feature, layout.literal(bytes(size)), len(head) + size, [])
+        layout.end_segment(gaps=False)
+        return field
+    lengths = []
+    for tag in (b"\x0a", head, kind, b"\x0a"):
+        layout.literal(tag)
+        lengths.append(layout.cell(_CELL))
+    field = _Field(feature, layout.cell(_CELL * feature.size), None, lengths[::-1])
+    layout.end_segment(gaps=True)
+    return field
+
+
+def _windows(flat: Bytes, width: int) -> Bytes:
+    """All overlapping windows of a flat array: [len(flat) - width + 1, width], no copy."""
+    return np.lib.stride_tricks.sliding_window_view(flat, width, writeable=True)
+
+
+def _copy_packed(
+    cells: Bytes, keep: Bytes, flat: Bytes, place: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Copies the kept bytes of each row of `cells` to its place; gives the bytes of each row."""
+    lengths = np.count_nonzero(keep, axis=1)
+    width = int(lengths.max(initial=1))
+    kept = cells.reshape(-1).take(np.flatnonzero(keep.view(bool)))
+    packed = np.concatenate([kept, np.zeros(width, np.uint8)])
+    _windows(flat, width)[place] = _windows(packed, width)[np.cumsum(lengths) - lengths]
+    return lengths
 
 
 def _write_checksums(flat: Bytes, sizes: NDArray[np.int64]) -> None:

@@ -8,27 +8,25 @@ import contextlib
 import dataclasses
 import fcntl
 import glob
-import importlib.metadata
 import os
-import platform
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_input
+from keras_bert_impl.files import make_folder, open_input, open_whole
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
-from pipelines.records.description import Description, ShardEntry, description_path
+from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
+from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import plans, shards
+from pipelines.runners.common import base_name, check_partners, choose_shards, describe, shard_names
 from pipelines.runners.workers import run_tasks
 
-_EXAMPLES_PER_SHARD = 65_536
-_MOST_SHARDS = 256
 _TOKENIZER_MODULE = "keras_bert_impl.tokenization.tokenizer"
 
 
@@ -50,54 +48,30 @@ def run_local(config: PretrainingDataConfig) -> Description:
         entries = _shards(config, corpus, pieces, work)
         description = describe(config, pieces, source_of(config, corpus), entries)
         description.write(description_path(output))
+        _write_metadata(output)
     if config.work_folder is None:
         shutil.rmtree(work)
     return description
 
 
-def check_partners(config: PretrainingDataConfig, documents: int) -> None:
-    """Refuses a corpus of one document where B must come from another one."""
-    recipe = config.recipe
-    if documents == 1 and recipe.do_next_sentence and not recipe.same_document_tries:
-        raise UserError(
-            f"{config.input_file}: holds one document, so no random next sentence can be taken from "
-            "another; separate documents by empty lines, pass --do_next_sentence=false, or "
-            "--same_document_tries=10 to label sentences of the same document random."
-        )
+def _write_metadata(output: Path) -> None:
+    """Lets TensorFlow Datasets open the folder."""
+    sets = {path.name: Description.read(path) for path in output.parent.glob(f"*{SUFFIX}")}
+    for name, content in metadata_files(sets, output.name).items():
+        with open_whole(output.with_name(name)) as file:
+            file.write(content)
 
 
 def source_of(config: PretrainingDataConfig, corpus: corpora.Corpus) -> dict[str, Any]:
     """What the description says of the text."""
     return {
-        "files": [Path(path).name for path in find_inputs(config.input_file)],
+        "files": [base_name(path) for path in find_inputs(config.input_file)],
         "bytes": corpus.text_bytes,
         "sha256": corpus.text_sha256,
         "documents": corpus.documents,
         "sentences": corpus.sentences,
         "tokens": corpus.tokens,
     }
-
-
-def describe(
-    config: PretrainingDataConfig,
-    pieces: Pieces,
-    source: dict[str, Any],
-    entries: list[ShardEntry],
-) -> Description:
-    """The description of a finished set."""
-    return Description(
-        recipe=config.recipe,
-        pieces=pieces,
-        do_lower_case=config.do_lower_case,
-        strip_accents=config.strip_accents,
-        source=source,
-        shards=tuple(entries),
-        versions={
-            "keras_bert_impl": _version("keras_bert_impl"),
-            "numpy": _version("numpy"),
-            "python": platform.python_version(),
-        },
-    )
 
 
 def find_inputs(patterns: str) -> list[str]:
@@ -113,36 +87,6 @@ def find_inputs(patterns: str) -> list[str]:
             raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
         found += paths
     return found
-
-
-def shard_files(output_file: Path, number: int) -> list[Path]:
-    """The names of a set's shards.
-
-    Example:
-        >>> [path.name for path in shard_files(Path("train.tfrecord"), 2)]
-        ['train.tfrecord-00000-of-00002', 'train.tfrecord-00001-of-00002']
-    """
-    return [
-        output_file.with_name(f"{output_file.name}-{shard:05d}-of-{number:05d}")
-        for shard in range(number)
-    ]
-
-
-def choose_shards(examples: int, asked: int) -> int:
-    """The number of shards: as asked, or one for about 65 thousand examples, at most 256.
-
-    Example:
-        >>> choose_shards(200_000, 0), choose_shards(10, 0), choose_shards(10, 3)
-        (4, 1, 3)
-    """
-    return asked or min(_MOST_SHARDS, -(-examples // _EXAMPLES_PER_SHARD)) or 1
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 @contextlib.contextmanager
@@ -218,8 +162,7 @@ def _shards(
     folder = make_folder(work / f"plan-{fingerprint(name)}")
     slabs = _plan(config, corpus, folder)
     examples = sum(count for _, count in slabs)
-    output = Path(config.output_file)
-    files = shard_files(output, choose_shards(examples, config.num_shards))
+    files = shard_names(config.output_file, choose_shards(examples, config.num_shards))
     tasks = [
         shards.ShardTask(
             corpus,
@@ -228,8 +171,8 @@ def _shards(
             slabs,
             number,
             len(files),
-            str(file),
-            str(folder / f"{file.name}.json"),
+            file,
+            str(folder / f"{base_name(file)}.json"),
         )
         for number, file in enumerate(files)
     ]

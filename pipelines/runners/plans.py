@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -134,15 +133,3 @@ def rows_between(slabs: list[tuple[str, int]], first_key: int, end_key: int) -> 
     parts = [_read_rows(path, examples, first_key, end_key) for path, examples in slabs if examples]
     merged = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
     return PlanRows(**merged).ordered()
-
-
-def key_ranges(first_key: int, end_key: int, parts: int) -> Iterator[tuple[int, int]]:
-    """Cuts a range of keys into equal parts.
-
-    Example:
-        >>> list(key_ranges(0, 10, 3))
-        [(0, 4), (4, 7), (7, 10)]
-    """
-    span = end_key - first_key
-    edges = [first_key + -(-span * part // parts) for part in range(parts + 1)]
-    yield from zip(edges[:-1], edges[1:], strict=True)

@@ -9,12 +9,13 @@ import numpy as np
 
 from keras_bert_impl.files import open_whole
 from pipelines.pretraining_data.blocks import BLOCK_EXAMPLES, RecordMaker
+from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import Pieces, Recipe
 from pipelines.records.checksum import file_crc32c
 from pipelines.records.description import ShardEntry
 from pipelines.records.index import index_path, write_index
 from pipelines.runners.corpus import Corpus
-from pipelines.runners.plans import key_ranges, rows_between
+from pipelines.runners.plans import rows_between
 
 _ROWS_AT_ONCE = 1 << 18  # plan rows sorted at once: bounds the memory
 
@@ -41,21 +42,11 @@ class ShardTask:
     note: str
 
 
-def shard_keys(number: int, of: int) -> tuple[int, int]:
-    """The range of keys of one shard; a function of the key alone, so every runner agrees.
-
-    Example:
-        >>> shard_keys(1, 2) == (2**63, 2**64)
-        True
-    """
-    return list(key_ranges(0, 1 << 64, of))[number]
-
-
 def write_shard(task: ShardTask) -> ShardEntry:
     """Writes a shard, its index and a note that it is complete."""
     maker = RecordMaker(task.recipe, task.pieces)
     ids = task.corpus.ids()
-    first_key, end_key = shard_keys(task.number, task.of)
+    first_key, end_key = key_ranges(0, 1 << 64, task.of)[task.number]
     expected = sum(examples for _, examples in task.slabs) // task.of
     checksum = google_crc32c.Checksum()
     sizes = []
@@ -67,7 +58,7 @@ def write_shard(task: ShardTask) -> ShardEntry:
                 data, block_sizes = maker.records(
                     ids.array, rows.spans(block), rows.keys[block], rows.is_random[block]
                 )
-                file.write(data)
+                file.write(data.data)
                 checksum.update(data)
                 sizes.append(block_sizes)
             ids.forget()

@@ -1,0 +1,266 @@
+"""Blocks that travel between workers: finished examples, and requests for a random next sentence.
+
+Where the corpus does not lie in one file system, a chunk whose B comes from elsewhere takes its A
+along to the block that holds the partner; there the pair is finished. So one join by block answers
+all requests, and nobody needs the corpus.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.pretraining_data.chunks import Chunks, Slab, plan_chunks
+from pipelines.pretraining_data.documents import SentenceBlock
+from pipelines.pretraining_data.draws import Words, seed_word
+from pipelines.pretraining_data.examples import Tokens
+from pipelines.pretraining_data.pairing import PlanRows, truncate
+from pipelines.pretraining_data.partners import partner_documents, partner_spans
+from pipelines.pretraining_data.recipe import Recipe
+
+Numbers = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockBases:
+    """Where each block of a corpus begins, and how large the corpus is.
+
+    Attributes:
+        sentences: int64 [blocks + 1], sentences before each block.
+        documents: int64 [blocks + 1], documents before each block.
+    """
+
+    sentences: Numbers
+    documents: Numbers
+
+    @classmethod
+    def of(cls, sizes: Sequence[tuple[int, int, int]]) -> "BlockBases":
+        """Adds up (block number, sentences, documents) of all blocks, in any order.
+
+        Example:
+            >>> BlockBases.of([(1, 5, 2), (0, 7, 3)]).sentences.tolist()
+            [0, 7, 12]
+        """
+        table = np.array(sorted(sizes), np.int64).reshape(-1, 3)
+        sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(table, axis=0)])
+        return cls(sentences=sums[:, 1], documents=sums[:, 2])
+
+    def slab(self, number: int, block: SentenceBlock) -> Slab:
+        """A block as a slab: its lengths, and its place in the corpus."""
+        return Slab(
+            sentence_offsets=_offsets(block.sentence_lengths),
+            document_bounds=_offsets(block.document_sizes),
+            first_sentence=int(self.sentences[number]),
+            first_document=int(self.documents[number]),
+        )
+
+
+@dataclasses.dataclass
+class ExampleBlock:
+    """Truncated pairs with their tokens.
+
+    Attributes:
+        keys: uint64 [examples].
+        tokens_a, tokens_b: unsigned [tokens], A's and B's one after the other.
+        len_a, len_b: int64 [examples].
+        is_random: bool [examples].
+    """
+
+    keys: Words
+    tokens_a: Tokens
+    tokens_b: Tokens
+    len_a: Numbers
+    len_b: Numbers
+    is_random: NDArray[np.bool_]
+
+    def split(self, edges: Words) -> Iterator[tuple[int, "ExampleBlock"]]:
+        """Cuts the block by ranges of keys.
+
+        Args:
+            edges: uint64 [ranges - 1], where ranges 1, 2, ... begin.
+
+        Yields:
+            (number of the range, its examples) for ranges that have examples.
+        """
+        ranges = np.searchsorted(edges, self.keys, side="right")
+        start_a, start_b = _offsets(self.len_a)[:-1], _offsets(self.len_b)[:-1]
+        for number in np.unique(ranges).tolist():
+            rows = np.flatnonzero(ranges == number)
+            yield (
+                number,
+                ExampleBlock(
+                    keys=self.keys[rows],
+                    tokens_a=take_spans(self.tokens_a, start_a[rows], self.len_a[rows]),
+                    tokens_b=take_spans(self.tokens_b, start_b[rows], self.len_b[rows]),
+                    len_a=self.len_a[rows],
+                    len_b=self.len_b[rows],
+                    is_random=self.is_random[rows],
+                ),
+            )
+
+
+@dataclasses.dataclass
+class RequestBlock:
+    """Chunks that wait for their random B.
+
+    Attributes:
+        keys: uint64 [requests].
+        document: int64 [requests], the document that B comes from.
+        target_b: int64 [requests], tokens that B should reach.
+        tokens_a: unsigned [tokens], the A of each, one after the other, not truncated.
+        len_a: int64 [requests].
+    """
+
+    keys: Words
+    document: Numbers
+    target_b: Numbers
+    tokens_a: Tokens
+    len_a: Numbers
+
+
+def take_spans(tokens: Tokens, starts: Numbers, lengths: Numbers) -> Tokens:
+    """Copies spans of a flat array, one after the other.
+
+    Example:
+        >>> take_spans(np.arange(10), np.array([7, 0]), np.array([2, 3])).tolist()
+        [7, 8, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths)
+    shift = np.repeat(starts - (ends - lengths), lengths)
+    return tokens[shift + np.arange(len(shift))]
+
+
+def plan_block(
+    number: int, block: SentenceBlock, bases: BlockBases, recipe: Recipe
+) -> tuple[ExampleBlock, dict[int, RequestBlock]]:
+    """Plans a block's documents in all copies.
+
+    Args:
+        number: the block's number.
+        block: its tokens.
+        bases: the corpus.
+        recipe: the rules.
+
+    Returns:
+        The examples whose B follows A, and for each block that is asked the requests to it.
+    """
+    chunks = plan_chunks(
+        bases.slab(number, block),
+        recipe.chunk_rules(),
+        seed_word(recipe.random_seed),
+        range(recipe.dupe_factor),
+        int(bases.sentences[-1]),
+    )
+    following = chunks.take(np.flatnonzero(~chunks.is_random))
+    rows = truncate(following, following.start_a + following.len_a, following.len_b, recipe.room)
+    return _with_tokens(rows, block.ids), _requests(chunks, block, bases, recipe)
+
+
+def answer_requests(
+    number: int,
+    block: SentenceBlock,
+    bases: BlockBases,
+    requests: RequestBlock,
+    recipe: Recipe,
+) -> ExampleBlock:
+    """Finishes the pairs whose B comes from this block.
+
+    Args:
+        number: the block's number.
+        block: its tokens.
+        bases: the corpus.
+        requests: what other blocks (and this one) ask of it.
+        recipe: the rules.
+    """
+    slab = bases.slab(number, block)
+    document = requests.document - slab.first_document
+    start_b, len_b = partner_spans(
+        requests.keys,
+        requests.target_b,
+        slab.sentence_offsets,
+        slab.document_bounds[document],
+        slab.document_bounds[document + 1],
+    )
+    tokens = np.concatenate([requests.tokens_a, block.ids])
+    chunks = Chunks(
+        keys=requests.keys,
+        document=requests.document,
+        start_a=_offsets(requests.len_a)[:-1],
+        len_a=requests.len_a,
+        len_b=np.zeros_like(len_b),
+        is_random=np.ones(len(len_b), bool),
+        target_b=requests.target_b,
+    )
+    rows = truncate(chunks, start_b + len(requests.tokens_a), len_b, recipe.room)
+    return _with_tokens(rows, tokens)
+
+
+def join_examples(blocks: Sequence[ExampleBlock]) -> tuple[PlanRows, Tokens]:
+    """Joins blocks: the examples in the order of their keys, as places in one flat array.
+
+    Args:
+        blocks: at least one.
+    """
+    tokens_a = np.concatenate([block.tokens_a for block in blocks])
+    tokens_b = np.concatenate([block.tokens_b for block in blocks])
+    len_a = np.concatenate([block.len_a for block in blocks])
+    len_b = np.concatenate([block.len_b for block in blocks])
+    rows = PlanRows(
+        keys=np.concatenate([block.keys for block in blocks]),
+        start_a=_offsets(len_a)[:-1],
+        start_b=_offsets(len_b)[:-1] + len(tokens_a),
+        len_a=len_a.astype(np.uint16),
+        len_b=len_b.astype(np.uint16),
+        is_random=np.concatenate([block.is_random for block in blocks]),
+    )
+    return rows.ordered(), np.concatenate([tokens_a, tokens_b])
+
+
+def _offsets(lengths: Numbers) -> Numbers:
+    """The sum of the lengths before each one, and of all: int64 [n + 1]."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _with_tokens(rows: PlanRows, tokens: Tokens) -> ExampleBlock:
+    len_a, len_b = rows.len_a.astype(np.int64), rows.len_b.astype(np.int64)
+    return ExampleBlock(
+        keys=rows.keys,
+        tokens_a=take_spans(tokens, rows.start_a, len_a),
+        tokens_b=take_spans(tokens, rows.start_b, len_b),
+        len_a=len_a,
+        len_b=len_b,
+        is_random=rows.is_random,
+    )
+
+
+def _requests(
+    chunks: Chunks, block: SentenceBlock, bases: BlockBases, recipe: Recipe
+) -> dict[int, RequestBlock]:
+    """The requests of a block's chunks, by the block that is asked."""
+    asking = chunks.take(np.flatnonzero(chunks.is_random))
+    document = partner_documents(
+        asking.keys, asking.document, int(bases.documents[-1]), recipe.same_document_tries
+    )
+    partner = np.searchsorted(bases.documents, document, side="right") - 1
+    result = {}
+    for number in np.unique(partner).tolist():
+        rows = np.flatnonzero(partner == number)
+        result[number] = RequestBlock(
+            keys=asking.keys[rows],
+            document=document[rows],
+            target_b=asking.target_b[rows],
+            tokens_a=take_spans(block.ids, asking.start_a[rows], asking.len_a[rows]),
+            len_a=asking.len_a[rows],
+        )
+    return result
+
+
+def join_requests(requests: Sequence[RequestBlock]) -> RequestBlock:
+    """Joins the requests of several blocks (at least one)."""
+    return RequestBlock(
+        *(
+            np.concatenate([getattr(block, field.name) for block in requests])
+            for field in dataclasses.fields(RequestBlock)
+        )
+    )

@@ -1,0 +1,79 @@
+"""The two small files by which TensorFlow Datasets opens a folder of shards.
+
+`tfds.builder_from_directory(folder)` reads `features.json` and `dataset_info.json`. Each set of
+shards in the folder is a split, named like the set without its endings.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+
+from pipelines.records.description import SUFFIX, Description
+from pipelines.records.features import Feature, pair_features
+
+_MODULE = "tensorflow_datasets.core.features"
+
+
+def split_name(output_name: str) -> str:
+    """The split that a set is: its name up to the first full stop, letters and digits only.
+
+    Example:
+        >>> split_name("wiki-128.tfrecord")
+        'wiki_128'
+    """
+    return re.sub(r"\W", "_", output_name.split(".", 1)[0]) or "train"
+
+
+def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, str]:
+    """Makes the metadata of a folder.
+
+    Args:
+        sets: the sets in the folder by the names of their descriptions or of their common names.
+        latest: the set just written; sets whose examples have other shapes are left out.
+
+    Returns:
+        File name → content.
+    """
+    named = {name.removesuffix(SUFFIX): description for name, description in sets.items()}
+    features = _features(named[latest.removesuffix(SUFFIX)])
+    alike = {name: each for name, each in sorted(named.items()) if _features(each) == features}
+    info = {
+        "description": named[latest.removesuffix(SUFFIX)].summary(),
+        "fileFormat": "tfrecord",
+        "name": "pretraining_examples",
+        "splits": [_split(name, description) for name, description in alike.items()],
+        "version": "1.0.0",
+    }
+    spec = {
+        "featuresDict": {"features": {feature.name: _tensor(feature) for feature in features}},
+        "pythonClassName": f"{_MODULE}.features_dict.FeaturesDict",
+    }
+    return {
+        "features.json": json.dumps(spec, indent=1) + "\n",
+        "dataset_info.json": json.dumps(info, indent=1) + "\n",
+    }
+
+
+def _features(description: Description) -> tuple[Feature, ...]:
+    recipe = description.recipe
+    return pair_features(recipe.max_seq_length, recipe.stored_predictions)
+
+
+def _split(name: str, description: Description) -> dict:
+    return {
+        "name": split_name(name),
+        "filepathTemplate": f"{name}-{{SHARD_X_OF_Y}}",
+        "numBytes": str(sum(shard.bytes for shard in description.shards)),
+        "shardLengths": [str(shard.counts.get("examples", 0)) for shard in description.shards],
+    }
+
+
+def _tensor(feature: Feature) -> dict:
+    return {
+        "pythonClassName": f"{_MODULE}.tensor_feature.Tensor",
+        "tensor": {
+            "dtype": "float32" if feature.is_float else "int64",
+            "encoding": "none",
+            "shape": {"dimensions": [str(feature.size)]},
+        },
+    }

@@ -1,0 +1,348 @@
+"""Makes pre-training shards with Apache Beam: the same bytes as the local runner's.
+
+Elements are blocks of whole documents. Random next sentences are requests that a join by block
+number answers; the only side inputs are the sizes of the blocks and the number of examples. The sink
+is our own, because Beam's TFRecord sink lets records land in any shard and order.
+"""
+
+import contextlib
+import hashlib
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import google_crc32c
+import numpy as np
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.metrics import Metrics
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.pretraining_data import exchange
+from pipelines.pretraining_data.blocks import BLOCK_EXAMPLES, RecordMaker
+from pipelines.pretraining_data.documents import (
+    TextBlock,
+    cut_into_blocks,
+    encode_block,
+    read_lines,
+)
+from pipelines.pretraining_data.draws import key_ranges
+from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, Recipe
+from pipelines.records.description import SUFFIX, Description, ShardEntry
+from pipelines.records.tfds_metadata import metadata_files
+from pipelines.runners.common import (
+    base_name,
+    check_partners,
+    choose_shards,
+    describe,
+    shard_names,
+)
+
+_FINISHED, _REQUESTS = "finished", "requests"
+
+
+def run_beam(config: PretrainingDataConfig) -> Description:
+    """Makes the shards that a configuration asks for on the Beam runner that it names.
+
+    Raises:
+        UserError: bad input, found here or by a worker.
+    """
+    vocabulary = Vocabulary.load(config.vocab_file)
+    pieces = Pieces.of(vocabulary)
+    blocks, files = _find_blocks(config.input_file)
+    options = PipelineOptions([f"--runner={config.runner}", *config.beam_arguments])
+    try:
+        with beam.Pipeline(options=options) as pipeline:
+            _ = (
+                pipeline
+                | "Blocks" >> beam.Create(list(enumerate(blocks)))
+                | "Spread" >> beam.Reshuffle()
+                | "Make" >> MakeShards(config, vocabulary, pieces, files)
+            )
+    except RuntimeError as error:
+        if found := re.search(r"UserError: (.*?)( \[while running|\\n|\n|$)", str(error)):
+            raise UserError(found[1]) from error
+        raise
+    return _read_description(config.output_file)
+
+
+class MakeShards(beam.PTransform):
+    """(block number, TextBlock) → shards and their description on disk.
+
+    Args:
+        config: output and rules.
+        vocabulary: for the tokenizer.
+        pieces: the vocabulary's part in masking.
+        files: names of the input files, for the description.
+    """
+
+    def __init__(
+        self,
+        config: PretrainingDataConfig,
+        vocabulary: Vocabulary,
+        pieces: Pieces,
+        files: Sequence[str],
+    ) -> None:
+        super().__init__()
+        self._config, self._vocabulary = config, vocabulary
+        self._pieces, self._files = pieces, list(files)
+
+    def expand(self, blocks: PCollection) -> PCollection:
+        """Builds the pipeline: tokenize, plan, answer, sort into shards, write, describe."""
+        config, recipe = self._config, self._config.recipe
+        tokenized = (
+            blocks
+            | "Tokenize" >> beam.ParDo(TokenizeBlock(config, self._vocabulary))
+            | "Keep tokens" >> beam.Reshuffle()
+        )
+        sizes = (
+            tokenized
+            | "Sizes" >> beam.Map(_block_size)
+            | "All sizes" >> beam.combiners.ToList()
+            | "Check" >> beam.Map(_checked_sizes, config)
+        )
+        planned = tokenized | "Plan" >> beam.ParDo(
+            PlanBlock(recipe), AsSingleton(sizes)
+        ).with_outputs(_FINISHED, _REQUESTS)
+        answered = (
+            {"block": tokenized, "requests": planned[_REQUESTS]}
+            | "Join by block" >> beam.CoGroupByKey()
+            | "Answer" >> beam.ParDo(AnswerRequests(recipe), AsSingleton(sizes))
+        )
+        examples = (planned[_FINISHED], answered) | "Examples" >> beam.Flatten()
+        shards = (
+            examples
+            | "Count" >> beam.Map(lambda block: len(block.keys))
+            | "All examples" >> beam.CombineGlobally(sum)
+            | "Number of shards" >> beam.Map(choose_shards, config.num_shards)
+        )
+        entries = (
+            (
+                examples | "By key" >> beam.FlatMap(_by_shard, AsSingleton(shards)),
+                shards | "Every shard" >> beam.FlatMap(_empty_shards),
+            )
+            | "All parts" >> beam.Flatten()
+            | "Into shards" >> beam.GroupByKey()
+            | "Write" >> beam.ParDo(WriteShard(config, self._pieces), AsSingleton(shards))
+        )
+        return (
+            entries
+            | "All entries" >> beam.combiners.ToList()
+            | "Describe"
+            >> beam.Map(_write_description, config, self._pieces, self._files, AsSingleton(sizes))
+        )
+
+
+class TokenizeBlock(beam.DoFn):
+    """(number, TextBlock) → (number, (SentenceBlock, bytes of text, SHA-256 of the text))."""
+
+    def __init__(self, config: PretrainingDataConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._config, self._vocabulary = config, vocabulary
+
+    def setup(self) -> None:
+        """Makes the tokenizer once a worker."""
+        from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+        self._tokenizer = Tokenizer(
+            self._vocabulary, self._config.do_lower_case, self._config.strip_accents
+        )
+        self._dtype = Pieces.of(self._vocabulary).dtype
+
+    def process(self, element: tuple[int, TextBlock]) -> Iterator[tuple[int, tuple]]:
+        """Reads and tokenizes a block."""
+        number, block = element
+        with FileSystems.open(block.path) as file:
+            file.seek(block.start)
+            data = file.read(block.end - block.start)
+        lines = read_lines(block, data, drop_invalid=self._config.invalid_utf8 == "drop")
+        sentences = encode_block(lines, self._tokenizer.encode_lines, self._dtype)
+        _count("documents", len(sentences.document_sizes))
+        _count("sentences", len(sentences.sentence_lengths))
+        _count("tokens", len(sentences.ids))
+        yield number, (sentences, len(data), hashlib.sha256(data).digest())
+
+
+class PlanBlock(beam.DoFn):
+    """(number, block) → finished examples, and requests keyed by the block that is asked."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        super().__init__()
+        self._recipe = recipe
+
+    def process(self, element: tuple[int, tuple], sizes: dict[str, Any]) -> Iterator[TaggedOutput]:
+        """Plans a block."""
+        number, (block, _, _) = element
+        finished, requests = exchange.plan_block(number, block, sizes["bases"], self._recipe)
+        _count("examples_following", len(finished.keys))
+        yield TaggedOutput(_FINISHED, finished)
+        for partner, request in requests.items():
+            _count("examples_random", len(request.keys))
+            yield TaggedOutput(_REQUESTS, (partner, request))
+
+
+class AnswerRequests(beam.DoFn):
+    """(number, {"block": [block], "requests": [...]}) → examples with a random B."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        super().__init__()
+        self._recipe = recipe
+
+    def process(
+        self, element: tuple[int, dict], sizes: dict[str, Any]
+    ) -> Iterator[exchange.ExampleBlock]:
+        """Finishes the pairs that wait for this block."""
+        number, joined = element
+        requests = list(joined["requests"])
+        if requests:
+            ((block, _, _),) = joined["block"]
+            request = exchange.join_requests(requests)
+            yield exchange.answer_requests(number, block, sizes["bases"], request, self._recipe)
+
+
+class WriteShard(beam.DoFn):
+    """(shard, its example blocks) → the shard and its index on disk, and its entry."""
+
+    def __init__(self, config: PretrainingDataConfig, pieces: Pieces) -> None:
+        super().__init__()
+        self._config, self._pieces = config, pieces
+
+    def process(
+        self, element: tuple[int, Iterable[exchange.ExampleBlock]], shards: int
+    ) -> Iterator[ShardEntry]:
+        """Sorts a shard's examples by key and writes them."""
+        number, blocks = element
+        rows, tokens = exchange.join_examples(list(blocks))
+        maker = RecordMaker(self._config.recipe, self._pieces)
+        target = shard_names(self._config.output_file, shards)[number]
+        checksum = google_crc32c.Checksum()
+        sizes = [np.zeros(0, np.int64)]
+        with _create_whole(target) as file:
+            for start in range(0, len(rows), BLOCK_EXAMPLES):
+                part = slice(start, start + BLOCK_EXAMPLES)
+                data, block_sizes = maker.records(
+                    tokens, rows.spans(part), rows.keys[part], rows.is_random[part]
+                )
+                file.write(data.tobytes())
+                checksum.update(data)
+                sizes.append(block_sizes)
+        all_sizes = np.concatenate(sizes)
+        with _create_whole(f"{target}.index") as file:
+            file.write(all_sizes.astype("<u4").tobytes())
+        _count("examples_written", len(rows))
+        yield ShardEntry(
+            file=base_name(target),
+            bytes=int(all_sizes.sum()),
+            crc32c=checksum.digest().hex(),
+            counts=dict(maker.counts),
+        )
+
+
+def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
+    """The text blocks of all input files, and the files' names."""
+    blocks, files = [], []
+    for pattern in patterns.split(","):
+        found = sorted(entry.path for entry in FileSystems.match([pattern])[0].metadata_list)
+        if not found:
+            raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
+        for path in found:
+            with FileSystems.open(path) as file:
+                blocks += cut_into_blocks(path, file)
+            files.append(base_name(path))
+    return blocks, files
+
+
+def _block_size(element: tuple[int, tuple]) -> tuple[int, int, int, int, int, bytes]:
+    number, (block, text_bytes, digest) = element
+    sizes = len(block.sentence_lengths), len(block.document_sizes), len(block.ids)
+    return (number, *sizes, text_bytes, digest)
+
+
+def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[str, Any]:
+    """The corpus in a few numbers; refuses one that cannot be worked on."""
+    ordered = sorted(sizes)
+    documents = sum(size[2] for size in ordered)
+    check_partners(config, documents)
+    digest = hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest()
+    return {
+        "bases": exchange.BlockBases.of([size[:3] for size in ordered]),
+        "source": {
+            "bytes": sum(size[4] for size in ordered),
+            "sha256": digest,
+            "documents": documents,
+            "sentences": sum(size[1] for size in ordered),
+            "tokens": sum(size[3] for size in ordered),
+        },
+    }
+
+
+def _by_shard(
+    block: exchange.ExampleBlock, shards: int
+) -> Iterator[tuple[int, exchange.ExampleBlock]]:
+    edges = [first for first, _ in key_ranges(0, 1 << 64, shards)[1:]]
+    return block.split(np.array(edges, np.uint64))
+
+
+def _empty_shards(shards: int) -> Iterator[tuple[int, exchange.ExampleBlock]]:
+    """A part without examples for every shard, so that each of them is written."""
+    none = np.zeros(0, np.int64)
+    for shard in range(shards):
+        yield (
+            shard,
+            exchange.ExampleBlock(
+                none.astype(np.uint64),
+                none.astype(np.uint16),
+                none.astype(np.uint16),
+                none,
+                none,
+                none.astype(bool),
+            ),
+        )
+
+
+@contextlib.contextmanager
+def _create_whole(path: str) -> Iterator[Any]:
+    """A file that appears under its name when it is complete, on any of Beam's file systems."""
+    aside = f"{path}.{uuid.uuid4().hex}.incomplete"
+    with FileSystems.create(aside, "application/octet-stream") as file:
+        yield file
+    if FileSystems.exists(path):
+        FileSystems.delete([path])
+    FileSystems.rename([aside], [path])
+
+
+def _write_description(
+    entries: list[ShardEntry],
+    config: PretrainingDataConfig,
+    pieces: Pieces,
+    files: list[str],
+    sizes: dict[str, Any],
+) -> str:
+    """Writes what says that the set is complete; gives back its summary."""
+    ordered = sorted(entries, key=lambda entry: entry.file)
+    description = describe(config, pieces, {"files": files, **sizes["source"]}, ordered)
+    name = base_name(config.output_file)
+    folder = config.output_file[: len(config.output_file) - len(name)]
+    with _create_whole(f"{config.output_file}{SUFFIX}") as file:
+        file.write(description.to_text().encode())
+    sets = {name: description}
+    for entry in FileSystems.match([f"{folder}*{SUFFIX}"])[0].metadata_list:
+        sets[base_name(entry.path)] = _read_description(entry.path.removesuffix(SUFFIX))
+    for file_name, content in metadata_files(sets, name).items():
+        with _create_whole(f"{folder}{file_name}") as file:
+            file.write(content.encode())
+    return description.summary()
+
+
+def _read_description(output_file: str) -> Description:
+    path = f"{output_file}{SUFFIX}"
+    with FileSystems.open(path) as file:
+        return Description.from_text(file.read().decode(), path)
+
+
+def _count(name: str, number: int) -> None:
+    Metrics.counter("pretraining_data", name).inc(number)

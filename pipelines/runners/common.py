@@ -1,0 +1,99 @@
+"""What the local and the Beam runner decide alike: names, numbers of shards, descriptions."""
+
+import importlib.metadata
+import platform
+import re
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig
+from pipelines.records.description import Description, ShardEntry
+
+_EXAMPLES_PER_SHARD = 65_536
+_MOST_SHARDS = 1024
+
+
+def check_partners(config: PretrainingDataConfig, documents: int) -> None:
+    """Refuses a corpus without sentences, or of one document where B must come from another one.
+
+    Raises:
+        UserError: random next sentences cannot be drawn.
+    """
+    recipe = config.recipe
+    if documents == 0:
+        raise UserError(
+            f"{config.input_file}: has no sentence with a token; write one sentence a line and an "
+            "empty line between documents."
+        )
+    if documents == 1 and recipe.do_next_sentence and not recipe.same_document_tries:
+        raise UserError(
+            f"{config.input_file}: holds one document, so no random next sentence can be taken from "
+            "another; separate documents by empty lines, pass --do_next_sentence=false, or "
+            "--same_document_tries=10 to label sentences of the same document random."
+        )
+
+
+def choose_shards(examples: int, asked: int) -> int:
+    """The number of shards: as asked, or one for about 65 thousand examples, at most 1024.
+
+    Example:
+        >>> choose_shards(200_000, 0), choose_shards(10, 0), choose_shards(10, 3)
+        (4, 1, 3)
+    """
+    return asked or min(_MOST_SHARDS, -(-examples // _EXAMPLES_PER_SHARD)) or 1
+
+
+def shard_names(output_file: str, number: int) -> list[str]:
+    """The names of a set's shards.
+
+    Example:
+        >>> shard_names("data/train.tfrecord", 2)
+        ['data/train.tfrecord-00000-of-00002', 'data/train.tfrecord-00001-of-00002']
+    """
+    return [f"{output_file}-{shard:05d}-of-{number:05d}" for shard in range(number)]
+
+
+def base_name(path: str) -> str:
+    """The last part of a path or URL.
+
+    Example:
+        >>> base_name("gs://bucket/train.tfrecord")
+        'train.tfrecord'
+    """
+    return re.split(r"[\\/]", path)[-1]
+
+
+def describe(
+    config: PretrainingDataConfig,
+    pieces: Pieces,
+    source: dict[str, Any],
+    entries: list[ShardEntry],
+) -> Description:
+    """The description of a finished set.
+
+    Args:
+        config: the run.
+        pieces: the vocabulary.
+        source: what the text was: files, bytes, sha256, documents, sentences, tokens.
+        entries: the shards in their order.
+    """
+    return Description(
+        recipe=config.recipe,
+        pieces=pieces,
+        do_lower_case=config.do_lower_case,
+        strip_accents=config.strip_accents,
+        source=source,
+        shards=tuple(entries),
+        versions={
+            "keras_bert_impl": _version("keras_bert_impl"),
+            "numpy": _version("numpy"),
+            "python": platform.python_version(),
+        },
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
