@@ -1,0 +1,57 @@
+import json
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving import export
+from keras_bert_impl.serving.export import export_saved_model, serve_model
+from keras_bert_impl.serving.opened_model import open_model
+from tests.support.model_folders import POSITIONS, WORD_VOCABULARY
+
+
+@pytest.fixture(scope="module")
+def opened(classifier_folder):
+    return open_model(classifier_folder)
+
+
+@pytest.fixture(scope="module")
+def served(opened):
+    return serve_model(opened)
+
+
+def test_a_saved_model_carries_its_vocabulary_and_casing(opened, served, tmp_path):
+    assert export_saved_model(served, opened, tmp_path / "saved", verify=False) is None
+    assets = tmp_path / "saved" / "assets"
+    assert (assets / "vocab.txt").read_text().split() == list(WORD_VOCABULARY.pieces)
+    casing = json.loads((assets / "tokenizer_config.json").read_text())
+    assert casing == {"do_lower_case": True, "strip_accents": None}
+
+
+def test_an_older_saved_model_is_replaced(opened, served, tmp_path):
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / "saved_model.pb").write_bytes(b"old")
+    export_saved_model(served, opened, folder, verify=False)
+    assert (folder / "saved_model.pb").stat().st_size > 3
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(opened, served, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(UserError, match="exists and is no SavedModel"):
+        export_saved_model(served, opened, tmp_path, verify=False)
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_saved_model_that_gives_other_values_never_appears(opened, served, tmp_path, monkeypatch):
+    def differs(*_):
+        raise UserError("the SavedModel's answers differ.")
+
+    monkeypatch.setattr(export, "verify_saved_model", differs)
+    with pytest.raises(UserError, match=r"saved: the SavedModel's answers differ"):
+        export_saved_model(served, opened, tmp_path / "saved")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_longer_than_the_positions_are_refused_at_export(opened):
+    with pytest.raises(UserError, match=f"--max_seq_length=64 is more than the {POSITIONS} pos"):
+        serve_model(opened, max_seq_length=64)

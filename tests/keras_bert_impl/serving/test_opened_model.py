@@ -1,0 +1,89 @@
+import json
+import shutil
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.serving.opened_model import open_model
+from tests.support.model_folders import (
+    WORD_VOCABULARY,
+    write_classifier,
+    write_encoder,
+    write_pretrainer,
+)
+
+
+def change_config(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_the_heads_say_what_a_directory_is(tmp_path):
+    assert isinstance(open_model(write_pretrainer(tmp_path / "a")).model, BertPretrainer)
+    assert isinstance(open_model(write_classifier(tmp_path / "b", "xyz")).model, BertClassifier)
+    assert isinstance(open_model(write_encoder(tmp_path / "c")).model, BertEncoder)
+
+
+def test_a_classifier_brings_its_labels_vocabulary_and_casing(tmp_path):
+    opened = open_model(write_classifier(tmp_path / "m", ["no", "yes", "perhaps"]))
+    assert opened.labels == ("no", "yes", "perhaps")
+    assert opened.vocabulary == WORD_VOCABULARY
+    assert (opened.do_lower_case, opened.strip_accents) == (True, None)
+    assert opened.untrained == frozenset()
+
+
+def test_an_output_of_untrained_weights_is_left_out(tmp_path):
+    opened = open_model(write_pretrainer(tmp_path / "m"))
+    outputs = {"sequence_output": 1, "pooled_output": 2, "next_sentence_logits": 3}
+    assert opened.trained(outputs) == outputs
+    without_pooler = open_model(without(write_encoder(tmp_path / "e"), "pooler"))
+    assert without_pooler.untrained == {"pooler"}
+    assert without_pooler.trained(outputs) == {"sequence_output": 1}
+
+
+def without(folder, part):
+    """The same directory with a file of weights that lacks a part."""
+    from safetensors.numpy import load_file, save_file
+
+    path = folder / "model.safetensors"
+    kept = {name: array for name, array in load_file(path).items() if part not in name}
+    save_file(kept, path)
+    return folder
+
+
+def test_a_missing_directory_is_named(tmp_path):
+    with pytest.raises(UserError, match="no such model directory"):
+        open_model(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "tokenizer_config.json"])
+def test_a_missing_file_is_named(tmp_path, name):
+    folder = write_encoder(tmp_path / "m")
+    (folder / name).unlink()
+    with pytest.raises(UserError, match=name):
+        open_model(folder)
+
+
+def test_a_vocabulary_that_is_too_large_is_refused(tmp_path):
+    folder = write_encoder(tmp_path / "m")
+    with (folder / "vocab.txt").open("a") as file:
+        file.write("extra\n")
+    with pytest.raises(UserError, match=r"vocab\.txt: has 18 pieces, but the model only knows 17"):
+        open_model(folder)
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    folder = write_encoder(tmp_path / "m")
+    change_config(folder, hidden_size=32)
+    with pytest.raises(UserError, match="has the shape"):
+        open_model(folder)
+
+
+def test_a_head_of_another_kind_is_named(tmp_path):
+    folder = shutil.copytree(write_classifier(tmp_path / "m", "ab"), tmp_path / "copy")
+    change_config(folder, architectures=["BertForTokenClassification"])
+    with pytest.raises(UserError, match="is a BertForTokenClassification"):
+        open_model(folder)

@@ -1,0 +1,48 @@
+"""Tiny model directories of every kind, made in code."""
+
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.tiny_bert import scatter_weights
+
+WORDS = ["the", "dog", "cat", "runs", "sleeps", "a", "list", "value", ".", ",", "##s", "é"]
+WORD_VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *WORDS])
+POSITIONS = 12
+
+
+def tiny_config(**changes):
+    return BertConfig(
+        vocab_size=len(WORD_VOCABULARY),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=POSITIONS,
+    ).replace(**changes)
+
+
+def write_pretrainer(folder, **changes):
+    """A model with both pre-training heads."""
+    return _write(folder, BertPretrainer(tiny_config(**changes)))
+
+
+def write_encoder(folder, **changes):
+    """A model without heads."""
+    return _write(folder, BertEncoder(tiny_config(**changes)))
+
+
+def write_classifier(folder, labels, **changes):
+    """A classifier with named labels; one label is a regression."""
+    names = {
+        "id2label": {str(number): label for number, label in enumerate(labels)},
+        "label2id": {label: number for number, label in enumerate(labels)},
+    }
+    return _write(folder, BertClassifier(tiny_config(extra=names, **changes), len(labels)))
+
+
+def _write(folder, model):
+    write_model_directory(folder, scatter_weights(model), WORD_VOCABULARY, do_lower_case=True)
+    return folder
