@@ -25,7 +25,8 @@ _UNREADABLE = (
     AssertionError,
     OSError,
     ValueError,
-    KeyError,
+    LookupError,
+    RuntimeError,
 )
 
 

@@ -18,7 +18,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.stop_signal import on_sigterm
-from keras_bert_impl.training.strategy import Devices, make_devices
+from keras_bert_impl.training.strategy import Devices, present_devices
 from keras_bert_impl.training.watch import Expectations, Watch
 
 
@@ -58,13 +58,13 @@ def train(
     """Trains a model from the newest checkpoint of the run, or from its present weights.
 
     Args:
-        model: a Keras model, built in `devices.strategy.scope()`.
+        model: a Keras model, built in the scope of the strategy of `devices`.
         objective: what to minimise.
         batches: the data, a function of the step.
         config: how.
         run_directory: where checkpoints and figures go.
         evaluate: measures the model on held-out data, every `eval_steps` steps.
-        devices: where to compute; by default what `config` names.
+        devices: where to compute, from `make_devices`; by default the present strategy's.
         settings: further settings that a resumed run must have the same (the model, the data).
         take_over: fills the state of a run that has no checkpoint yet from elsewhere, and gives
             the steps done there.
@@ -79,7 +79,7 @@ def train(
         UserError: the loss is no number, the checkpoint was made with other settings, or a
             checkpoint cannot be written.
     """
-    devices = devices or make_devices(config)
+    devices = devices or present_devices(config)
     state = TrainingState(model, config, devices)
     settings = {**config.mathematics(), **(settings or {})}
     checkpoints = Checkpoints(

@@ -44,6 +44,14 @@ class Devices:
         return f"{type(self.strategy).__name__}, {replicas} of {workers}, XLA {xla}"
 
 
+def present_devices(config: TrainingConfig) -> Devices:
+    """The devices of the strategy in whose scope this is called; without one, the default device.
+
+    It serves a model that was built without `make_devices`.
+    """
+    return Devices(tf.distribute.get_strategy(), use_xla=bool(config.use_xla))
+
+
 def make_devices(config: TrainingConfig) -> Devices:
     """Makes the strategy that `config` names; call it before TensorFlow touches any device.
 

@@ -1,0 +1,157 @@
+import json
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
+from keras_bert_impl.training.evaluation import evaluate, predict
+from keras_bert_impl.training.loop import train
+from keras_bert_impl.training.metric_files import read_json_lines
+from keras_bert_impl.training.run_directory import RunDirectory
+from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
+
+
+def run(folder, evaluated=False, reports=None, **changes):
+    model, features = toy_model(), toy_features()
+    config = toy_config(**changes)
+    measure = (
+        (lambda: evaluate(model, ToyObjective(), ArrayEvaluation(features, 32)))
+        if evaluated
+        else None
+    )
+    result = train(
+        model,
+        ToyObjective(),
+        ArrayBatches(features, config.batch_size, seed=1),
+        config,
+        RunDirectory.open(folder),
+        evaluate=measure,
+        report=(reports if reports is not None else []).append,
+    )
+    return result, [*model.get_weights(), *moments(result)]
+
+
+def moments(result):
+    optimizer = result.state.optimizer
+    return [np.array(v) for v in [*optimizer.first_moments, *optimizer.second_moments]]
+
+
+def figures(folder):
+    """The logged lines without what depends on the clock."""
+    lines = read_json_lines(folder / "metrics.jsonl")
+    return [{k: v for k, v in line.items() if "per_second" not in k} for line in lines]
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_a_run_in_instalments_ends_with_the_bits_of_one_in_one_go(tmp_path):
+    _, whole = run(tmp_path / "whole")
+    first, _ = run(tmp_path / "parts", stop_after_step=9)
+    second, parts = run(tmp_path / "parts")
+    assert (first.step, first.finished) == (9, False)
+    assert (second.resumed_from, second.finished) == (9, True)
+    assert same(whole, parts)
+    assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
+
+
+def test_the_metrics_file_has_one_line_a_logged_step_with_the_promised_names(tmp_path):
+    run(tmp_path, log_steps=10)
+    lines = read_json_lines(tmp_path / "metrics.jsonl")
+    assert [line["step"] for line in lines] == [10, 20]
+    assert {"loss", "learning_rate", "gradient_norm", "examples_per_second"} <= set(lines[0])
+
+
+def test_steps_inside_one_compiled_call_are_the_same_steps(tmp_path):
+    _, single = run(tmp_path / "single")
+    _, looped = run(tmp_path / "looped", iterations_per_loop=4)
+    assert all(np.allclose(a, b, rtol=0, atol=1e-6) for a, b in zip(single, looped, strict=True))
+    steps = [line["step"] for line in figures(tmp_path / "looped")]
+    assert steps == list(range(1, 21))
+
+
+def test_only_the_newest_checkpoints_are_kept(tmp_path):
+    run(tmp_path, save_checkpoints_steps=3, keep_checkpoint_max=2)
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert names == ["step-00000018", "step-00000020"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "description"])
+def test_a_corrupt_newest_checkpoint_is_reported_and_the_one_before_is_used(tmp_path, damage):
+    _, whole = run(tmp_path / "whole")
+    run(tmp_path / "run", stop_after_step=16)
+    newest = tmp_path / "run" / "checkpoints" / "step-00000016"
+    data = newest / "state.data-00000-of-00001"
+    content = bytearray(data.read_bytes())
+    if damage == "cut":
+        data.write_bytes(content[: len(content) // 2])
+    elif damage == "changed":
+        content[10] ^= 255
+        data.write_bytes(content)
+    else:
+        (newest / "checkpoint.json").write_text("{")
+    reports = []
+    result, weights = run(tmp_path / "run", reports=reports)
+    assert result.resumed_from == 14
+    assert "step-00000016: this checkpoint cannot be read" in reports[0]
+    assert same(whole, weights)
+
+
+def test_flags_that_change_the_mathematics_are_named_and_refused(tmp_path):
+    run(tmp_path, stop_after_step=5)
+    with pytest.raises(UserError, match=r"--clip_norm was 1\.0 and is 0\.5, --seed was 12345"):
+        run(tmp_path, clip_norm=0.5, seed=7)
+    result, _ = run(tmp_path, clip_norm=0.5, allow_changed_flags=True)
+    assert (result.resumed_from, result.finished) == (5, True)
+
+
+def test_flags_that_only_change_how_it_is_computed_may_change(tmp_path):
+    run(tmp_path, stop_after_step=5)
+    result, _ = run(tmp_path, accumulation_steps=3, log_steps=5, keep_checkpoint_max=1)
+    assert (result.resumed_from, result.finished) == (5, True)
+
+
+def test_a_loss_that_is_no_number_stops_with_step_records_and_remedy(tmp_path):
+    with pytest.raises(UserError, match=r"Step \d+: the .*examples \d+ to \d+.*--learning_rate"):
+        run(tmp_path, learning_rate=1e30, clip_norm=1e30)
+
+
+def test_held_out_evaluations_are_logged_and_the_best_weights_kept(tmp_path):
+    run(tmp_path, evaluated=True, eval_steps=5)
+    lines = read_json_lines(tmp_path / "evaluations.jsonl")
+    assert [line["step"] for line in lines] == [5, 10, 15, 20]
+    best = json.loads((tmp_path / "best_checkpoint" / "checkpoint.json").read_text())
+    assert best["step"] == min(lines, key=lambda line: line["loss"])["step"]
+
+
+def test_evaluation_counts_every_example_once_however_it_is_batched():
+    model, features = toy_model(), toy_features(10)
+    sizes = [
+        evaluate(model, ToyObjective(), ArrayEvaluation(features, size)) for size in (1, 4, 10)
+    ]
+    assert sizes[1] == pytest.approx(sizes[0])
+    assert sizes[2] == pytest.approx(sizes[0])
+
+
+def test_predictions_are_given_for_real_rows_only_and_in_order():
+    model, features = toy_model(), toy_features(7)
+    outputs = predict(model, ArrayEvaluation(features, 4), ("x",))
+    expected = model({"x": features["x"]})["logits"]
+    np.testing.assert_allclose(outputs["logits"], expected, rtol=1e-6)
+
+
+def test_a_profile_is_written_where_tensorboard_looks(tmp_path):
+    run(tmp_path, profile_steps=(3, 4))
+    assert list((tmp_path / "events" / "plugins" / "profile").rglob("*.xplane.pb"))
+
+
+def test_the_events_can_be_read_and_hold_the_losses(tmp_path):
+    import tensorflow as tf
+
+    run(tmp_path)
+    (file,) = (tmp_path / "events").glob("events.out.tfevents.*")
+    events = [tf.compat.v1.Event.FromString(r.numpy()) for r in tf.data.TFRecordDataset(str(file))]
+    tags = {value.tag for event in events for value in event.summary.value}
+    assert {"train/loss", "train/learning_rate", "train/gradient_norm"} <= tags
