@@ -38,7 +38,7 @@ class PretrainingRecords:
         self._description = _common_description(shards)
         recipe = self._description.recipe if self._description else None
         self._masking = recipe.masking if recipe else "static"
-        stored = self._stored_predictions(shards[0])
+        stored = self._stored_predictions()
         self._features = pair_features(expected.max_seq_length, stored)
         self._check_bare(shards)
         if self._description and self._masking == "dynamic":
@@ -93,7 +93,7 @@ class PretrainingRecords:
             result[feature.name] = numbers.astype(kind, copy=False)
         return result
 
-    def _stored_predictions(self, shard: Shard) -> int | None:
+    def _stored_predictions(self) -> int | None:
         """Predictions in the records, by the description or by looking at the first one."""
         if self._description:
             return self._description.recipe.stored_predictions
@@ -119,6 +119,27 @@ class PretrainingRecords:
                     f"--max_predictions_per_seq={self._expected.max_predictions_per_seq}; pass "
                     f"--max_predictions_per_seq={predictions}."
                 )
+
+
+def stored_shape(
+    shards: Sequence[Shard], vocabulary_sha256: str | None = None
+) -> tuple[Expected, bool]:
+    """What shards hold, for who has no model to compare with.
+
+    Args:
+        shards: at least one; the first decides.
+        vocabulary_sha256: kept in the result, to be compared with the shards'.
+
+    Returns:
+        Their length and predictions, and whether they hold pairs.
+    """
+    if (description := shards[0].description) is not None:
+        recipe = description.recipe
+        length, predictions = recipe.max_seq_length, recipe.max_predictions_per_seq
+        return Expected(length, predictions, vocabulary_sha256), recipe.do_next_sentence
+    sizes = feature_sizes(RecordReader([shards[0].path]).read(np.array([0]))[0])
+    predictions = sizes.get("masked_lm_ids", 0)
+    return Expected(sizes.get("input_ids", 0), predictions, vocabulary_sha256), True
 
 
 def parse_examples(contents: list[bytes], features: Sequence[Feature]) -> dict[str, np.ndarray]:

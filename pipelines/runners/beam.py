@@ -174,7 +174,7 @@ class PlanBlock(beam.DoFn):
         super().__init__()
         self._recipe = recipe
 
-    def process(self, element: tuple[int, tuple], sizes: dict[str, Any]) -> Iterator[TaggedOutput]:
+    def process(self, element: tuple[int, tuple], sizes: dict[str, Any]) -> Iterator[Any]:
         """Plans a block."""
         number, (block, _, _) = element
         finished, requests = exchange.plan_block(number, block, sizes["bases"], self._recipe)

@@ -1,0 +1,122 @@
+"""What a set of examples looks like in figures: lengths, masks, replacements, labels."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.pretraining_data.recipe import Pieces
+
+KINDS = ("mask", "kept", "random")
+_DECILES = 10
+
+
+class PairStatistics:
+    """Adds up figures over batches of features.
+
+    "Kept" means that the piece at a masked position equals the true one, so a random draw that hits
+    it counts as kept.
+
+    Args:
+        length: `max_seq_length`.
+        predictions: `max_predictions_per_seq`.
+        pieces: the vocabulary.
+        pairs: False for examples without B.
+
+    Attributes:
+        examples: how many were added.
+        random_next: how many of them are labelled random.
+        lengths, lengths_a, lengths_b: int64 [length + 1], how many examples have so many tokens;
+            `lengths` counts [CLS] and [SEP], the others do not.
+        masks: int64 [predictions + 1], how many examples have so many masked positions.
+        kinds: masked positions by what stands there.
+        deciles: int64 [10], masked positions by their place in the example.
+        shares_of_a: int64 [10], examples by A's share of the tokens.
+        whole_labels: masked pieces that begin a word.
+        masked_ids: int64 [vocabulary], how often each piece was masked.
+    """
+
+    def __init__(self, length: int, predictions: int, pieces: Pieces, pairs: bool = True) -> None:
+        self._length, self._pieces, self._framing = length, pieces, 3 if pairs else 2
+        self.examples = self.random_next = self.whole_labels = 0
+        self.lengths = np.zeros(length + 1, np.int64)
+        self.lengths_a = np.zeros(length + 1, np.int64)
+        self.lengths_b = np.zeros(length + 1, np.int64)
+        self.masks = np.zeros(predictions + 1, np.int64)
+        self.kinds: Counter[str] = Counter()
+        self.deciles = np.zeros(_DECILES, np.int64)
+        self.shares_of_a = np.zeros(_DECILES, np.int64)
+        self.masked_ids = np.zeros(pieces.size, np.int64)
+
+    def add(self, features: Mapping[str, NDArray]) -> None:
+        """Adds a batch.
+
+        Args:
+            features: the reference's names, arrays [examples, size].
+        """
+        total = features["input_mask"].sum(axis=1, dtype=np.int64)
+        len_b = np.maximum(features["segment_ids"].sum(axis=1, dtype=np.int64) - 1, 0)
+        len_a = total - len_b - self._framing
+        self.examples += len(total)
+        self.random_next += int(features["next_sentence_labels"].sum())
+        for counts, values in (
+            (self.lengths, total),
+            (self.lengths_a, len_a),
+            (self.lengths_b, len_b),
+        ):
+            counts += np.bincount(values, minlength=len(counts))
+        share = _DECILES * len_a // np.maximum(len_a + len_b, 1)
+        self.shares_of_a += _counted(share)
+        self._add_masks(features, total)
+
+    def _add_masks(self, features: Mapping[str, NDArray], total: NDArray[np.int64]) -> None:
+        real = features["masked_lm_weights"] > 0
+        row, slot = np.nonzero(real)
+        position = features["masked_lm_positions"][row, slot]
+        true_id = features["masked_lm_ids"][row, slot]
+        shown = features["input_ids"][row, position]
+        self.masks += np.bincount(real.sum(axis=1), minlength=len(self.masks))
+        kept = shown == true_id
+        hidden = (shown == self._pieces.special.mask) & ~kept
+        self.kinds["kept"] += int(kept.sum())
+        self.kinds["mask"] += int(hidden.sum())
+        self.kinds["random"] += int((~kept & ~hidden).sum())
+        self.deciles += _counted(_DECILES * position // total[row])
+        self.whole_labels += int((~self._pieces.continuation[true_id]).sum())
+        self.masked_ids += np.bincount(true_id, minlength=len(self.masked_ids))
+
+    def figures(self) -> dict[str, float]:
+        """Shares and means by name."""
+        examples, masked = max(1, self.examples), max(1, sum(self.kinds.values()))
+        tokens = _weighted(self.lengths)
+        return {
+            "examples": self.examples,
+            "random_next": self.random_next / examples,
+            "full_length": self.lengths[-1] / examples,
+            "mean_length": tokens / examples,
+            "sd_length": _deviation(self.lengths),
+            "mean_length_a": _weighted(self.lengths_a) / examples,
+            "sd_length_a": _deviation(self.lengths_a),
+            "mean_length_b": _weighted(self.lengths_b) / examples,
+            "sd_length_b": _deviation(self.lengths_b),
+            "padding": 1 - tokens / (examples * self._length),
+            "masks_per_example": masked / examples,
+            "masked_share": masked / max(1, tokens),
+            "whole_labels_per_example": self.whole_labels / examples,
+            **{f"share_{kind}": self.kinds[kind] / masked for kind in KINDS},
+        }
+
+
+def _counted(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.bincount(np.minimum(values, _DECILES - 1), minlength=_DECILES)
+
+
+def _weighted(histogram: NDArray[np.int64]) -> int:
+    return int((histogram * np.arange(len(histogram))).sum())
+
+
+def _deviation(histogram: NDArray[np.int64]) -> float:
+    count = max(1, int(histogram.sum()))
+    mean = _weighted(histogram) / count
+    return float(np.sqrt((histogram * (np.arange(len(histogram)) - mean) ** 2).sum() / count))
