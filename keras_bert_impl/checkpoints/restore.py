@@ -2,8 +2,11 @@
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from keras_bert_impl.checkpoints import google_tf1
 from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
@@ -16,6 +19,10 @@ from keras_bert_impl.checkpoints.tensor_source import (
 )
 from keras_bert_impl.errors import UserError
 
+_TIED = {
+    "cls.predictions.decoder.weight": ("embeddings.word_embeddings.weight",),
+    "cls.predictions.decoder.bias": ("cls.predictions.bias",),
+}
 HEADS = ("masked_lm", "next_sentence", "classifier", "span", "tagger", "choice")
 
 
@@ -108,9 +115,11 @@ def restore(model: Any, init_checkpoint: str | os.PathLike[str]) -> RestoreRepor
     variables = {variable.path: variable for variable in model.weights}
     rows = [row for row in names_of(model) if row.ours in variables]
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
-    _check_encoder(source, rows, found)
+    check_encoder(source, rows, found)
     for path, hit in found.items():
         _check_shape(source, path, hit, tuple(variables[path].shape))
+    if any(row.part == "masked_lm" for row in rows):
+        check_tied_decoder(source)
     for path, hit in found.items():
         variables[path].assign(read_weight(source, hit).astype(variables[path].dtype))
     used = {hit.name for hit in found.values()}
@@ -134,7 +143,14 @@ def names_of(model: Any) -> list[Names]:
     return all_names(model.config.num_hidden_layers, heads)
 
 
-def _check_encoder(source: TensorSource, rows: list[Names], found: dict[str, FoundTensor]) -> None:
+def check_encoder(
+    source: TensorSource, rows: list[Names], found: Mapping[str, FoundTensor]
+) -> None:
+    """Sees that a checkpoint holds every weight of the encoder (the pooler may be missing).
+
+    Raises:
+        UserError: one is missing.
+    """
     missing = [row.ours for row in rows if row.part == "encoder" and row.ours not in found]
     if missing:
         raise UserError(
@@ -142,6 +158,25 @@ def _check_encoder(source: TensorSource, rows: list[Names], found: dict[str, Fou
             f"{missing[0]}; name the checkpoint of a BERT with as many blocks as the configuration "
             "says."
         )
+
+
+def check_tied_decoder(source: TensorSource) -> None:
+    """Sees that a decoder that is written out is the token table, as every BERT's is.
+
+    Raises:
+        UserError: it is another matrix, or its bias is another one.
+    """
+    names = set(source.names())
+    for prefix in ("", "bert."):
+        for decoder, twins in _TIED.items():
+            twin = next((prefix + t for t in twins if prefix + t in names), None)
+            if decoder not in names or twin is None:
+                continue
+            if not np.array_equal(source.read(decoder), source.read(twin)):
+                raise UserError(
+                    f"{source.location}: {decoder} differs from {twin}; a decoder that is not "
+                    "tied to the token embeddings cannot be kept here; tie it where it was trained."
+                )
 
 
 def _check_shape(

@@ -1,0 +1,219 @@
+"""A checkpoint of any format as plain arrays under our names, and back to any format.
+
+Conversions and vocabulary growth work here, on arrays of the type that the file holds: no number
+passes through a model, so that what is converted there and back is the same bit by bit.
+"""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert_impl.checkpoints import google_tf1
+from keras_bert_impl.checkpoints.model_directory import (
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+    heads_of,
+    read_config,
+    read_tokenizer_settings,
+    write_tensors_directory,
+)
+from keras_bert_impl.checkpoints.names import Names, all_names
+from keras_bert_impl.checkpoints.restore import (
+    RestoreReport,
+    check_encoder,
+    check_tied_decoder,
+    open_source,
+)
+from keras_bert_impl.checkpoints.tensor_source import TensorSource, read_weight
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_whole
+from keras_bert_impl.tokenization.vocabulary import Vocabulary, contradiction_of_casing
+
+GOOGLE_CONFIG_FILE = "bert_config.json"
+FORMATS = ("hugging_face", "google_tf1")
+# Both name these heads alike: the architecture tells which one it is.
+_LABEL_HEADS = {
+    "BertForTokenClassification": "tagger",
+    "BertForMultipleChoice": "choice",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class PortableModel:
+    """A model as plain arrays.
+
+    Attributes:
+        weights: arrays by our names, shaped as our variables are, of the type in the file.
+        config: the model's configuration.
+        vocabulary: the pieces.
+        do_lower_case: whether text is lower-cased.
+        strip_accents: whether accents are removed; None means "as `do_lower_case`".
+        report: what was read and what was left out.
+    """
+
+    weights: dict[str, np.ndarray]
+    config: BertConfig
+    vocabulary: Vocabulary
+    do_lower_case: bool
+    strip_accents: bool | None
+    report: RestoreReport
+
+
+def read_portable(
+    checkpoint: str | os.PathLike[str],
+    config_file: str | os.PathLike[str] | None = None,
+    vocab_file: str | os.PathLike[str] | None = None,
+    do_lower_case: bool | None = None,
+) -> PortableModel:
+    """Reads a checkpoint of any format.
+
+    Args:
+        checkpoint: a model directory or the prefix of a TF1 checkpoint.
+        config_file: google's bert_config.json; by default the one beside the TF1 checkpoint.
+        vocab_file: the vocabulary; by default the one that lies with the checkpoint.
+        do_lower_case: by default what the model directory says.
+
+    Raises:
+        UserError: something is missing, not whole, or does not fit together.
+    """
+    source = open_source(checkpoint)
+    folder = Path(checkpoint) if Path(checkpoint).is_dir() else Path(checkpoint).parent
+    config = _find_config(checkpoint, folder, config_file)
+    vocabulary = Vocabulary.load(_existing(vocab_file, folder / VOCABULARY_FILE, "vocab_file"))
+    lower, accents = _find_casing(folder, do_lower_case, vocabulary)
+    if len(vocabulary) > config.vocab_size:
+        raise UserError(
+            f"{vocab_file or folder / VOCABULARY_FILE}: has {len(vocabulary)} pieces, but the "
+            f"checkpoint only {config.vocab_size}; name the vocabulary that belongs to it."
+        )
+    weights, report = _read_weights(source, str(checkpoint), config)
+    return PortableModel(weights, config, vocabulary, lower, accents, report)
+
+
+def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:
+    """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside.
+
+    Args:
+        model: what to write.
+        output: a folder for "hugging_face"; a prefix such as "folder/bert_model.ckpt" for
+            "google_tf1".
+        form: one of `FORMATS`.
+    """
+    if form == "hugging_face":
+        casing = (model.do_lower_case, model.strip_accents)
+        write_tensors_directory(output, model.weights, model.config, model.vocabulary, casing)
+        return
+    folder = Path(output).parent
+    names = all_names(model.config.num_hidden_layers, heads_of(model.weights))
+    variables = {
+        row.google: model.weights[row.ours].T if row.google_turned else model.weights[row.ours]
+        for row in names
+        if row.ours in model.weights
+    }
+    google_tf1.write_google_checkpoint(output, variables)
+    model.vocabulary.write(folder / VOCABULARY_FILE)
+    with open_whole(folder / GOOGLE_CONFIG_FILE) as file:
+        file.write(json.dumps(model.config.to_google(), indent=2) + "\n")
+
+
+def format_of(output: str | os.PathLike[str]) -> str:
+    """The format that an output path means: a name ending with ".ckpt" is a TF1 prefix.
+
+    Example:
+        >>> format_of("folder/bert_model.ckpt"), format_of("folder/model")
+        ('google_tf1', 'hugging_face')
+    """
+    return "google_tf1" if ".ckpt" in Path(output).name else "hugging_face"
+
+
+def _read_weights(
+    source: TensorSource, location: str, config: BertConfig
+) -> tuple[dict[str, np.ndarray], RestoreReport]:
+    rows = all_names(config.num_hidden_layers, _possible_heads(config))
+    found = {row.ours: hit for row in rows if (hit := source.find(row))}
+    check_encoder(source, rows, found)
+    check_tied_decoder(source)
+    weights = {path: read_weight(source, hit) for path, hit in found.items()}
+    _check_shapes(location, weights, rows, config)
+    used = {hit.name for hit in found.values()}
+    left = [
+        (name, source.reason_to_ignore(name) or "no part of a BERT that is known here")
+        for name in source.names()
+        if name not in used
+    ]
+    return weights, RestoreReport(location, tuple(sorted(weights)), (), tuple(left))
+
+
+def _possible_heads(config: BertConfig) -> tuple[str, ...]:
+    architectures = config.extra.get("architectures") or [""]
+    labels = _LABEL_HEADS.get(str(architectures[0]), "classifier")
+    return ("masked_lm", "next_sentence", labels, "span")
+
+
+def _check_shapes(
+    location: str, weights: dict[str, np.ndarray], rows: list[Names], config: BertConfig
+) -> None:
+    """Holds every shape against the configuration; the number of labels is free."""
+    h, wide = config.hidden_size, config.intermediate_size
+    tables = {
+        "embeddings/token_embeddings": (config.vocab_size, h),
+        "embeddings/segment_embeddings": (config.type_vocab_size, h),
+        "embeddings/position_embeddings": (config.max_position_embeddings, h),
+        "masked_lm/output_bias": (config.vocab_size,),
+    }
+    for path in (row.ours for row in rows if row.ours in weights):
+        shape, part = weights[path].shape, path.rsplit("/", 1)
+        if path in tables:
+            wanted = tables[path]
+        elif part[1] == "kernel":
+            rows_in = wide if path.startswith("layer_") and part[0].endswith("/output") else h
+            width = wide if part[0].endswith("/intermediate") else h
+            wanted = (rows_in, shape[-1] if _has_labels(path) else width)
+        else:
+            width = wide if part[0].endswith("/intermediate") else h
+            wanted = shape[:1] if _has_labels(path) else (width,)
+        if shape != wanted:
+            raise UserError(
+                f"{location}: {path} has the shape {list(shape)}, but the configuration says "
+                f"{list(wanted)}; name the configuration that belongs to the checkpoint."
+            )
+
+
+def _has_labels(path: str) -> bool:
+    return path.split("/")[0] in ("next_sentence", "classifier", "tagger", "choice", "span")
+
+
+def _find_config(
+    checkpoint: str | os.PathLike[str], folder: Path, config_file: str | os.PathLike[str] | None
+) -> BertConfig:
+    if config_file is None and Path(checkpoint).is_dir() and (folder / CONFIG_FILE).exists():
+        return read_config(folder)
+    path = _existing(config_file, folder / GOOGLE_CONFIG_FILE, "bert_config_file")
+    return BertConfig.from_google_file(path)
+
+
+def _find_casing(
+    folder: Path, do_lower_case: bool | None, vocabulary: Vocabulary
+) -> tuple[bool, bool | None]:
+    if do_lower_case is None and (folder / TOKENIZER_FILE).exists():
+        return read_tokenizer_settings(folder)[1:]
+    if do_lower_case is None:
+        raise UserError(
+            f"{folder}: no file there says whether text is lower-cased; add --do_lower_case for an "
+            "uncased model or --nodo_lower_case for a cased one."
+        )
+    contradiction = contradiction_of_casing(vocabulary, do_lower_case)
+    if contradiction:
+        raise UserError(contradiction)
+    return do_lower_case, None
+
+
+def _existing(given: str | os.PathLike[str] | None, beside: Path, flag: str) -> Path:
+    if given is None and not beside.exists():
+        raise UserError(f"{beside}: no such file; name it with --{flag}.")
+    return Path(beside if given is None else given)

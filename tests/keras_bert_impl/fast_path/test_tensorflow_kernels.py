@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
+from keras_bert_impl.layers import kernels
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from tests.support.gradients import gradients_of_pretraining_loss
+from tests.support.tiny_bert import TINY, features, scatter_weights
+
+ADDRESS = [1, 2, 3, 4]
+
+
+def both(changes, dtype="float32"):
+    """Outputs and gradients with the plain and with the fast kernels, same draws of dropout."""
+    model = scatter_weights(BertPretrainer(TINY.replace(**changes), dtype=dtype))
+    results = []
+    for chosen in (kernels.PLAIN, TensorFlowKernels()):
+        with kernels.use(chosen):
+            outputs = {name: np.array(value) for name, value in model(features()).items()}
+            results.append((outputs, gradients_of_pretraining_loss(model, features(), ADDRESS)))
+    return results
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"hidden_act": "gelu_erf", "causal": True},
+        {"hidden_act": "relu", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+    ],
+)
+def test_fast_and_plain_kernels_agree_in_outputs_and_gradients(changes):
+    (plain, plain_gradients), (fast, fast_gradients) = both(changes)
+    for name, value in plain.items():
+        np.testing.assert_allclose(fast[name], value, atol=2e-5, err_msg=name)
+    assert fast_gradients.keys() == plain_gradients.keys()
+    for path, gradient in plain_gradients.items():
+        np.testing.assert_allclose(fast_gradients[path], gradient, atol=2e-5, err_msg=path)
+
+
+def test_in_bfloat16_both_are_equally_far_from_float32():
+    exact = both({})[0]
+    plain, fast = both({}, "mixed_bfloat16")
+    for part in (0, 1):
+        for name, value in exact[part].items():
+            error = np.abs(plain[part][name] - value).max()
+            allowed = 2 * error + 0.02 * np.abs(value).max()
+            assert np.abs(fast[part][name] - value).max() <= allowed, name
+
+
+def test_recomputed_activations_work_with_fast_kernels():
+    model = scatter_weights(BertPretrainer(TINY))
+    with kernels.use(TensorFlowKernels()):
+        kept = gradients_of_pretraining_loss(model, features(), ADDRESS)
+        model.encoder.recompute = True
+        again = gradients_of_pretraining_loss(model, features(), ADDRESS)
+    for path, gradient in kept.items():
+        np.testing.assert_allclose(again[path], gradient, atol=1e-5, err_msg=path)
+
+
+def test_use_puts_the_former_kernels_back():
+    before = kernels.current()
+    with kernels.use(TensorFlowKernels()):
+        assert kernels.current().name == "tensorflow"
+    assert kernels.current() is before

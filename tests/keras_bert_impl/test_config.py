@@ -1,0 +1,106 @@
+import json
+
+import pytest
+
+from keras_bert_impl.config import ACTIVATIONS, BertConfig, named_config
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.encoder import BertEncoder
+
+# Published counts: encoder with pooler.
+PARAMETERS = {
+    ("tiny", "uncased"): 4_385_920,
+    ("mini", "uncased"): 11_170_560,
+    ("small", "uncased"): 28_763_648,
+    ("medium", "uncased"): 41_373_184,
+    ("base", "uncased"): 109_482_240,
+    ("large", "uncased"): 335_141_888,
+    ("base", "cased"): 108_310_272,
+    ("base", "multilingual"): 177_853_440,
+}
+
+
+def count_parameters(config):
+    """How many weights an encoder with pooler has, from its sizes alone."""
+    h, wide = config.hidden_size, config.intermediate_size
+    tables = (config.vocab_size + config.max_position_embeddings + config.type_vocab_size) * h
+    block = 4 * (h * h + h) + 2 * h * wide + wide + h + 4 * h
+    return tables + 2 * h + config.num_hidden_layers * block + h * h + h
+
+
+@pytest.mark.parametrize(("size", "vocabulary"), PARAMETERS)
+def test_a_named_size_has_the_published_number_of_parameters(size, vocabulary):
+    config = named_config(size, vocabulary)
+    assert count_parameters(config) == PARAMETERS[size, vocabulary]
+    if size in (
+        "tiny",
+        "mini",
+    ):  # the built model agrees with the arithmetic; large would cost 1.3 GB
+        assert BertEncoder(config).count_params() == PARAMETERS[size, vocabulary]
+
+
+def test_gelu_means_the_tanh_form_to_google_and_the_erf_form_to_hugging_face():
+    google = BertConfig.from_google({"vocab_size": 9, "hidden_act": "gelu"})
+    hugging_face = BertConfig.from_hugging_face({"vocab_size": 9, "hidden_act": "gelu"})
+    assert (google.hidden_act, hugging_face.hidden_act) == ("gelu_tanh", "gelu_erf")
+    assert google.to_google()["hidden_act"] == "gelu"
+    assert google.to_hugging_face()["hidden_act"] == "gelu_new"
+    assert hugging_face.to_hugging_face()["hidden_act"] == "gelu"
+    assert hugging_face.to_google()["hidden_act"] == "gelu_erf"
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_both_forms_of_the_file_keep_everything(activation):
+    config = BertConfig(
+        vocab_size=77, hidden_act=activation, causal=True, layer_norm_eps=1e-5, extra={"mine": [1]}
+    )
+    for again in (
+        BertConfig.from_google(config.to_google()),
+        BertConfig.from_hugging_face(config.to_hugging_face()),
+    ):
+        assert again == config
+        assert again.extra["mine"] == [1]
+
+
+def test_a_google_file_is_read_and_written_back_as_it_was(tmp_path):
+    content = {
+        "vocab_size": 50,
+        "hidden_act": "gelu",
+        "directionality": "bidi",
+        "pooler_fc_size": 768,
+    }
+    path = tmp_path / "bert_config.json"
+    path.write_text(json.dumps(content))
+    written = BertConfig.from_google_file(path).to_google()
+    assert {name: written[name] for name in content} == content
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"hidden_size": 10, "num_attention_heads": 3}, "not a multiple"),
+        ({"vocab_size": 0}, "vocab_size is 0"),
+        ({"vocab_size": "many"}, "vocab_size is 'many'"),
+        ({"hidden_act": "swish"}, "hidden_act is 'swish'"),
+        ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0"),
+        ({"vocab_size": None}, "has no vocab_size"),
+    ],
+)
+def test_values_that_no_model_can_have_are_refused_in_one_sentence(values, words):
+    with pytest.raises(UserError, match=words) as caught:
+        BertConfig.from_google({"vocab_size": 9, **values}, "my.json")
+    assert str(caught.value).startswith("my.json: ")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", '"bert"', "\xff"])
+def test_a_file_that_is_no_json_object_is_refused(tmp_path, content):
+    path = tmp_path / "bert_config.json"
+    path.write_text(content, encoding="latin-1")
+    with pytest.raises(UserError, match="bert_config.json"):
+        BertConfig.from_google_file(path)
+
+
+def test_other_models_of_hugging_face_are_refused():
+    with pytest.raises(UserError, match="model_type is 'roberta'"):
+        BertConfig.from_hugging_face({"vocab_size": 9, "model_type": "roberta"})
+    with pytest.raises(UserError, match="relative_key"):
+        BertConfig.from_hugging_face({"vocab_size": 9, "position_embedding_type": "relative_key"})
