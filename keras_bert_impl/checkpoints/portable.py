@@ -82,6 +82,34 @@ def read_portable(
         UserError: something is missing, not whole, or does not fit together.
     """
     source = open_source(checkpoint)
+    about = find_description(checkpoint, config_file, vocab_file, do_lower_case)
+    weights, report = _read_weights(source, str(checkpoint), about.config)
+    return PortableModel(
+        weights, about.config, about.vocabulary, about.do_lower_case, about.strip_accents, report
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """What lies beside a checkpoint's weights; the fields are those of `PortableModel`."""
+
+    config: BertConfig
+    vocabulary: Vocabulary
+    do_lower_case: bool
+    strip_accents: bool | None
+
+
+def find_description(
+    checkpoint: str | os.PathLike[str],
+    config_file: str | os.PathLike[str] | None = None,
+    vocab_file: str | os.PathLike[str] | None = None,
+    do_lower_case: bool | None = None,
+) -> Description:
+    """Reads configuration, vocabulary and casing; the arguments are those of `read_portable`.
+
+    Raises:
+        UserError: one is missing, or they do not fit together.
+    """
     folder = Path(checkpoint) if Path(checkpoint).is_dir() else Path(checkpoint).parent
     config = _find_config(checkpoint, folder, config_file)
     vocabulary = Vocabulary.load(_existing(vocab_file, folder / VOCABULARY_FILE, "vocab_file"))
@@ -91,8 +119,7 @@ def read_portable(
             f"{vocab_file or folder / VOCABULARY_FILE}: has {len(vocabulary)} pieces, but the "
             f"checkpoint only {config.vocab_size}; name the vocabulary that belongs to it."
         )
-    weights, report = _read_weights(source, str(checkpoint), config)
-    return PortableModel(weights, config, vocabulary, lower, accents, report)
+    return Description(config, vocabulary, lower, accents)
 
 
 def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:

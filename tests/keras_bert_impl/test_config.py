@@ -95,7 +95,7 @@ def test_values_that_no_model_can_have_are_refused_in_one_sentence(values, words
 def test_a_file_that_is_no_json_object_is_refused(tmp_path, content):
     path = tmp_path / "bert_config.json"
     path.write_text(content, encoding="latin-1")
-    with pytest.raises(UserError, match="bert_config.json"):
+    with pytest.raises(UserError, match=r"bert_config\.json"):
         BertConfig.from_google_file(path)
 
 

@@ -1,0 +1,119 @@
+"""How alike the vectors of one word are where it is used in several senses."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder
+from pipelines.jobs.extract_features import FeatureExtractor, FeaturesConfig, LineFeatures
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SensesConfig:
+    """Which word of which text.
+
+    Attributes:
+        init_checkpoint: a model directory or the prefix of a TF1 checkpoint.
+        text: uses the word at least twice.
+        word: the word, one piece of the vocabulary.
+        last_layers: the vectors of so many last layers are added up.
+        picture: a PNG file to write, or None.
+    """
+
+    init_checkpoint: str
+    text: str
+    word: str
+    last_layers: int = 4
+    picture: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class SensesTable:
+    """The uses of a word and their cosines.
+
+    Attributes:
+        uses: each use with the words round it.
+        cosines: float64 [uses, uses].
+    """
+
+    uses: list[str]
+    cosines: np.ndarray
+
+    def text(self) -> str:
+        """The table as text: the uses, then the cosine of every two.
+
+        Example:
+            >>> table = SensesTable(["a bank", "the bank"], np.array([[1.0, 0.5], [0.5, 1.0]]))
+            >>> print(table.text())
+            use 1: a bank
+            use 2: the bank
+            cosine of uses 1 and 2: 0.500
+        """
+        lines = [f"use {number}: {use}" for number, use in enumerate(self.uses, start=1)]
+        lines += [
+            f"cosine of uses {first + 1} and {second + 1}: {self.cosines[first, second]:.3f}"
+            for first in range(len(self.uses))
+            for second in range(first + 1, len(self.uses))
+        ]
+        return "\n".join(lines)
+
+
+def compare_word_senses(config: SensesConfig) -> SensesTable:
+    """Compares a word's vectors, each the sum of the last layers, by their cosine.
+
+    Raises:
+        UserError: the text does not use the word twice as one piece, or the checkpoint is not what
+            it should be.
+    """
+    extractor = FeatureExtractor(
+        FeaturesConfig(
+            input_file="",
+            output_file="",
+            init_checkpoint=config.init_checkpoint,
+            layers=range(-config.last_layers, 0),
+        )
+    )
+    (line,) = extractor.extract([config.text])
+    places = [place for place, token in enumerate(line.tokens) if token == config.word]
+    if len(places) < 2:
+        raise UserError(
+            f"--text uses the piece '{config.word}' {len(places)} times; it must do so at least "
+            "twice (is the word one piece of the model's vocabulary, in its casing?)."
+        )
+    vectors = line.vectors.sum(axis=0)[places].astype(np.float64)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    table = SensesTable([_context(line, place) for place in places], unit @ unit.T)
+    if config.picture:
+        _draw(table, config)
+    return table
+
+
+def _context(line: LineFeatures, place: int, words: int = 4) -> str:
+    start, end = max(1, place - words), min(len(line.tokens) - 1, place + words + 1)
+    pieces = [*line.tokens[start:place], line.tokens[place].upper(), *line.tokens[place + 1 : end]]
+    return re.sub(r" ##| (?=[,.;:!?])", "", " ".join(pieces))
+
+
+def _draw(table: SensesTable, config: SensesConfig) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    path = Path(config.picture or "")
+    make_folder(path.parent)
+    count = len(table.uses)
+    figure = Figure(figsize=(3 + 1.6 * count, 1.5 + 1.1 * count), layout="constrained")
+    axes = figure.add_subplot()
+    image = axes.imshow(table.cosines, vmin=min(0.0, table.cosines.min()), vmax=1.0, cmap="viridis")
+    figure.colorbar(image, label="cosine")
+    axes.set_xticks(range(count), [f"use {number}" for number in range(1, count + 1)])
+    axes.set_yticks(range(count), table.uses)
+    for row in range(count):
+        for column in range(count):
+            cosine = table.cosines[row, column]
+            colour = "black" if cosine > 0.6 else "white"
+            axes.text(column, row, f"{cosine:.2f}", ha="center", va="center", color=colour)
+    axes.set_title(f"'{config.word}': sum of the last {config.last_layers} layers")
+    FigureCanvasAgg(figure).print_png(str(path))

@@ -1,0 +1,96 @@
+"""Gives the encoder's vectors for lines of text.
+
+One input a line; " ||| " parts two segments. The output is google's JSON lines (a line an input,
+a vector a token and layer), or NumPy's npz with `vectors`, `ids` and `offsets`. Lines of like
+length are computed together.
+
+Example:
+  keras-bert extract_features --input_file=lines.txt --output_file=lines.npz --output_format=npz
+      --init_checkpoint=bert --layers=-1 --pooling=mean
+"""
+
+import sys
+from collections.abc import Sequence
+
+from keras_bert_impl.errors import UserError
+from tools import command_line
+
+FLAGS = command_line.FlagSet(__doc__)
+_INPUT_FILE = FLAGS.string("input_file", None, "UTF-8 text, one input a line.", required=True)
+_OUTPUT_FILE = FLAGS.string("output_file", None, "The file to write.", required=True)
+_INIT_CHECKPOINT = FLAGS.string(
+    "init_checkpoint", None, "A model directory or the prefix of a TF1 checkpoint.", required=True
+)
+_LAYERS = FLAGS.words(
+    "layers", ["-1", "-2", "-3", "-4"], "Numbers of layers, comma-separated; -1 is the last."
+)
+_MAX_SEQ_LENGTH = FLAGS.integer(
+    "max_seq_length",
+    128,
+    "The most pieces of an input, [CLS] and [SEP] included; longer inputs are cut.",
+    lower_bound=3,
+)
+_BATCH_SIZE = FLAGS.integer("batch_size", 32, "Inputs computed at once.", lower_bound=1)
+_OUTPUT_FORMAT = FLAGS.choice(
+    "output_format", "json", ("json", "npz"), "google's JSON lines, or NumPy arrays."
+)
+_POOLING = FLAGS.choice(
+    "pooling",
+    "none",
+    ("none", "mean", "cls"),
+    "A vector a token, the mean over an input's tokens, or the vector of [CLS].",
+)
+_LAYER_COMBINATION = FLAGS.choice(
+    "layer_combination",
+    "concat",
+    ("concat", "sum"),
+    "How the layers become one vector, in npz and where tokens are pooled.",
+)
+_BERT_CONFIG_FILE = FLAGS.string(
+    "bert_config_file", None, "google's bert_config.json, where none lies beside the checkpoint."
+)
+_VOCAB_FILE = FLAGS.string(
+    "vocab_file", None, "The vocabulary, where none lies beside the checkpoint."
+)
+_DO_LOWER_CASE = FLAGS.switch(
+    "do_lower_case", None, "Whether text is lower-cased, where the checkpoint does not say it."
+)
+
+
+def _layers() -> list[int]:
+    try:
+        return [int(word) for word in _LAYERS.value]
+    except ValueError as error:
+        raise UserError(
+            f"--layers={','.join(_LAYERS.value)}: give whole numbers such as -1,-2."
+        ) from error
+
+
+def _run() -> None:
+    layers = _layers()
+    from pipelines.jobs.extract_features import FeaturesConfig, extract_features
+
+    config = FeaturesConfig(
+        input_file=_INPUT_FILE.value,
+        output_file=_OUTPUT_FILE.value,
+        init_checkpoint=_INIT_CHECKPOINT.value,
+        layers=layers,
+        max_seq_length=_MAX_SEQ_LENGTH.value,
+        batch_size=_BATCH_SIZE.value,
+        output_format=_OUTPUT_FORMAT.value,
+        pooling=_POOLING.value,
+        combination=_LAYER_COMBINATION.value,
+        bert_config_file=_BERT_CONFIG_FILE.value,
+        vocab_file=_VOCAB_FILE.value,
+        do_lower_case=_DO_LOWER_CASE.value,
+    )
+    print(f"{extract_features(config)} lines: {config.output_file}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
