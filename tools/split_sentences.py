@@ -1,7 +1,13 @@
 """Splits documents into sentences: one sentence a line, an empty line between documents.
 
-Example:
-  keras-bert split_sentences --input_file='wiki/*.jsonl' --output_file=sentences.txt
+Every document of the input is one of the output. Plain text has a paragraph a line and an empty
+line between documents; of JSON lines one field is the text; folders of WikiExtractor and data sets
+of TensorFlow Datasets (tfds:NAME:SPLIT) are read as they are; .gz, .xz and .bz2 are unpacked.
+
+Examples:
+  keras-bert split_sentences --input_file='wiki/*.jsonl.xz' --output_file=sentences.txt
+  keras-bert split_sentences --input_file=extracted/,more.txt --output_dir=text --num_shards=10
+  keras-bert split_sentences --input_file=tfds:wiki40b/ko:train --output_file=sentences.txt
 """
 
 import sys
@@ -13,23 +19,73 @@ FLAGS = command_line.FlagSet(__doc__)
 _INPUT_FILE = FLAGS.words(
     "input_file",
     [],
-    "The documents: paths or glob patterns, separated by commas.",
+    "The documents: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas.",
 )
-_OUTPUT_FILE = FLAGS.string("output_file", None, "Where to write the sentences.", required=True)
-_TEXT_FIELD = FLAGS.string("text_field", "text", "The field of a JSON line that holds the text.")
+_OUTPUT_FILE = FLAGS.string("output_file", None, "Where to write the sentences, in one file.")
+_OUTPUT_DIR = FLAGS.string(
+    "output_dir",
+    None,
+    "The folder for several files instead: sentences-00000-of-00010.txt and so on; documents are "
+    "dealt out to them in turn.",
+)
+_NUM_SHARDS = FLAGS.integer(
+    "num_shards", 1, "How many files to write into --output_dir.", lower_bound=1
+)
+_INPUT_FORMAT = FLAGS.choice(
+    "input_format",
+    "auto",
+    ["auto", "text", "json_lines", "wikiextractor", "tfds"],
+    "How text stands in the input; auto looks at the beginning of each file.",
+)
+_TEXT_FIELD = FLAGS.string(
+    "text_field",
+    "text",
+    "The field that holds the text in JSON lines and data sets; its lines are paragraphs.",
+)
+_ONE_DOCUMENT_PER_FILE = FLAGS.switch(
+    "one_document_per_file",
+    False,
+    "Whether each file of plain text is one document; empty lines then only part paragraphs.",
+)
+_LANGUAGE = FLAGS.string(
+    "language",
+    "auto",
+    "The language as an ISO 639 code such as en, ko or de; auto tells Korean, Japanese and Chinese "
+    "by their scripts and takes the rest for English.",
+)
+_NUM_WORKERS = FLAGS.integer(
+    "num_workers",
+    None,
+    "How many processes work; as many as there are processors if it is not given. The output does "
+    "not depend on it.",
+    lower_bound=1,
+)
+_DATA_DIR = FLAGS.string(
+    "data_dir", None, "The folder of TensorFlow Datasets; ~/tensorflow_datasets if not given."
+)
 
 
 def _run() -> None:
+    from pipelines.corpora.documents import Reading
     from pipelines.jobs.split_sentences import SplitSentencesConfig, split_sentences
 
-    documents, sentences = split_sentences(
+    counts = split_sentences(
         SplitSentencesConfig(
             input_files=_INPUT_FILE.value,
             output_file=_OUTPUT_FILE.value,
-            text_field=_TEXT_FIELD.value,
+            output_dir=_OUTPUT_DIR.value,
+            num_shards=_NUM_SHARDS.value,
+            input_format=_INPUT_FORMAT.value,
+            language=_LANGUAGE.value,
+            reading=Reading(
+                text_field=_TEXT_FIELD.value,
+                one_document_per_file=_ONE_DOCUMENT_PER_FILE.value,
+                data_dir=_DATA_DIR.value,
+            ),
+            num_workers=_NUM_WORKERS.value,
         )
     )
-    print(f"{documents} documents, {sentences} sentences")
+    print(f"{counts.documents} documents, {counts.sentences} sentences")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -40,7 +40,7 @@ class GraphTokenizer(keras.layers.Layer):
         with_spans: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(trainable=False, autocast=False, **kwargs)
+        super().__init__(**{"trainable": False, "autocast": False, **kwargs})
         self._convert_input_args = False  # strings and ragged tensors pass as they are
         self._allow_non_tensor_positional_args = True
         self.vocabulary = (

@@ -1,68 +1,115 @@
 """The job behind `learn_vocabulary`: documents in, a WordPiece vocabulary out."""
 
-from collections import Counter
+import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.tokenization import reference
-from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from pipelines.corpora.readers import expand_patterns, open_text
+from keras_bert_impl.tokenization.learner import (
+    Coverage,
+    LearnerOptions,
+    Merge,
+    coverage,
+    first_merges,
+    learn_pieces,
+)
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.corpora.documents import Reading, read_blocks
+from pipelines.corpora.parallel import in_order
+from pipelines.corpora.sources import find_sources
+from pipelines.corpora.word_counts import CountedBlock, count_block, merge_counts
 
 
 @dataclass(frozen=True)
 class LearnVocabularyConfig:
-    """What to learn from and how large the vocabulary gets."""
+    """What to learn from and what to learn.
+
+    Attributes:
+        input_files: paths, folders, glob patterns, or "tfds:NAME:SPLIT".
+        vocab_file: where to write the vocabulary.
+        options: its size and what it has.
+        do_lower_case: whether words are lower-cased.
+        strip_accents: whether accents go; None: where words are lower-cased.
+        input_format: one of `sources.FORMS`.
+        reading: how documents are found.
+        most_words: how many different words are held in memory.
+        num_workers: how many processes count; None: one for each processor.
+        show_merges: how many of the first merges are wanted.
+    """
 
     input_files: list[str]
     vocab_file: str
-    vocab_size: int
+    options: LearnerOptions
     do_lower_case: bool = True
     strip_accents: bool | None = None
-    limit_alphabet: int = 1000
-    min_frequency: int = 2
+    input_format: str = "auto"
+    reading: Reading = field(default_factory=Reading)
+    most_words: int = 5_000_000
+    num_workers: int | None = None
+    show_merges: int = 0
 
 
-def learn_vocabulary(config: LearnVocabularyConfig) -> Vocabulary:
-    """Learns a vocabulary, writes it and gives it."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+class LearnedVocabulary(NamedTuple):
+    """What was learned, and from what.
 
+    Attributes:
+        vocabulary: the vocabulary.
+        words: how many words the text has.
+        different_words: how many different ones were held.
+        dropped: how many occurrences of rare words were dropped to bound memory.
+        coverage: how the vocabulary cuts these words.
+        merges: the first merges.
+    """
+
+    vocabulary: Vocabulary
+    words: int
+    different_words: int
+    dropped: int
+    coverage: Coverage
+    merges: list[Merge]
+
+
+def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
+    """Learns a vocabulary and writes it; the same one whatever the number of workers.
+
+    Raises:
+        UserError: an input cannot be read, the size cannot be reached, or the file not written.
+    """
     make_folder(Path(config.vocab_file).parent)
-    counts: Counter[str] = Counter()
-    progress = Progress("count words", None, "lines")
-    for path in expand_patterns(config.input_files):
-        with open_text(path) as file:
-            for line in file:
-                counts.update(
-                    reference.split_words(line, config.do_lower_case, config.strip_accents)
-                )
-                progress.advance()
+    counts, dropped = merge_counts(_count(config), config.most_words)
+    progress = Progress("learn pieces", None, "pieces")
+    learned = learn_pieces(counts, config.options)
+    progress.advance(len(learned.vocabulary))
     progress.close()
-    learner = Tokenizer(models.BPE(continuing_subword_prefix="##"))
-    learner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trainer = trainers.BpeTrainer(
-        vocab_size=config.vocab_size,
-        min_frequency=config.min_frequency,
-        limit_alphabet=config.limit_alphabet,
-        special_tokens=list(SPECIAL_TOKENS),
-        continuing_subword_prefix="##",
-        show_progress=False,
+    learned.vocabulary.write(config.vocab_file)
+    return LearnedVocabulary(
+        vocabulary=learned.vocabulary,
+        words=counts.total() + dropped,
+        different_words=len(counts),
+        dropped=dropped,
+        coverage=coverage(counts, learned.vocabulary),
+        merges=first_merges(counts, learned, config.show_merges),
     )
-    learner.train_from_iterator(_repeated(counts), trainer)
-    ids = learner.get_vocab()
-    vocabulary = Vocabulary(sorted(ids, key=lambda piece: ids[piece]))
-    if len(vocabulary) != config.vocab_size:
-        raise UserError(
-            f"vocab_size={config.vocab_size} cannot be reached: the text gives {len(vocabulary)} "
-            "pieces; ask for fewer or give more text."
-        )
-    vocabulary.write(config.vocab_file)
-    return vocabulary
 
 
-def _repeated(counts: Counter[str]) -> Iterator[str]:
-    for word in sorted(counts):
-        yield f"{word} " * counts[word]
+def _count(config: LearnVocabularyConfig) -> Iterator[CountedBlock]:
+    sources = find_sources(config.input_files, config.input_format)
+    strip = config.do_lower_case if config.strip_accents is None else config.strip_accents
+    work = functools.partial(
+        count_block,
+        reading=config.reading,
+        do_lower_case=config.do_lower_case,
+        strip_accents=strip,
+    )
+    packed = None
+    if all(source.form != "tfds" for source in sources):
+        packed = sum(Path(source.name).stat().st_size for source in sources)
+    progress = Progress("count words", packed, "bytes of input")
+    blocks = (block for source in sources for block in read_blocks(source, config.reading))
+    for counted in in_order(work, blocks, config.num_workers):
+        yield counted
+        progress.advance(counted.packed_bytes)
+    progress.close()

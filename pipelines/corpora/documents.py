@@ -1,0 +1,168 @@
+"""From blocks of lines to paragraphs and the ends of documents, for each form of source."""
+
+import html
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from keras_bert_impl.errors import UserError
+from pipelines.corpora.sources import Source
+from pipelines.corpora.unpacking import LineBlock, read_line_blocks
+
+_EXAMPLES_AT_ONCE = 256
+
+
+class TextBlock(NamedTuple):
+    """Some lines of a source.
+
+    Attributes:
+        source: the source.
+        lines: the lines; of a data set they are JSON.
+        ends_source: whether it is the source's last block.
+    """
+
+    source: Source
+    lines: LineBlock
+    ends_source: bool
+
+
+class Reading(NamedTuple):
+    """How to read the sources.
+
+    Attributes:
+        text_field: the field of a JSON object or of a data set's example that holds the text.
+        one_document_per_file: whether empty lines of plain text only part paragraphs.
+        data_dir: the folder of TFDS data sets; None is TFDS's own.
+    """
+
+    text_field: str = "text"
+    one_document_per_file: bool = False
+    data_dir: str | None = None
+
+
+def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
+    """Reads a source in blocks that can be worked on apart from each other.
+
+    Raises:
+        UserError: the source cannot be read.
+    """
+    blocks = (
+        _read_data_set(source.name, reading)
+        if source.form == "tfds"
+        else read_line_blocks(source.name)
+    )
+    if source.form == "wikiextractor":
+        blocks = _with_titles(blocks)
+    waiting = next(blocks, None)
+    while waiting is not None:
+        following = next(blocks, None)
+        yield TextBlock(source, waiting, following is None)
+        waiting = following
+
+
+def paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
+    """The paragraphs of a block, and None wherever a document ends.
+
+    White space within a paragraph becomes single spaces; bytes that are no UTF-8 are dropped.
+
+    Raises:
+        UserError: a line is not of the source's form.
+    """
+    if block.source.form in ("json_lines", "tfds"):
+        found = _from_json(block, reading.text_field)
+    elif block.source.form == "wikiextractor":
+        found = _from_wikiextractor(_decoded(block.lines.text))
+    else:
+        found = _from_text(_decoded(block.lines.text), reading.one_document_per_file)
+    for paragraph in found:
+        yield None if paragraph is None else " ".join(paragraph.split())
+    if block.ends_source:
+        yield None
+
+
+def _decoded(text: bytes) -> list[str]:
+    return text.decode("utf-8", "ignore").removeprefix("\ufeff").split("\n")
+
+
+def _from_text(lines: list[str], one_document: bool) -> Iterator[str | None]:
+    for line in islice(lines, len(lines) - (not lines[-1])):
+        if line and not line.isspace():
+            yield line
+        elif not one_document:
+            yield None
+
+
+def _from_wikiextractor(lines: list[str]) -> Iterator[str | None]:
+    is_title = False
+    for line in lines:
+        if line.startswith(("<doc ", "</doc>")):
+            yield None
+            is_title = line.startswith("<doc ")
+        elif is_title:
+            is_title = False  # the first line repeats the title
+        elif line and not line.isspace():
+            yield html.unescape(line) if "&" in line else line
+
+
+def _from_json(block: TextBlock, text_field: str) -> Iterator[str | None]:
+    for number, line in enumerate(block.lines.text.split(b"\n"), block.lines.first_line):
+        if not line.strip():
+            continue
+        try:
+            text = json.loads(line.decode("utf-8", "ignore").removeprefix("\ufeff"))[text_field]
+            paragraphs = text.split("\n") if isinstance(text, str) else [str(x) for x in text]
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(
+                f"{block.source.name}: line {number} is no JSON object with text in the field "
+                f"'{text_field}'; name the field with --text_field or mend the line."
+            ) from error
+        yield from (paragraph for paragraph in paragraphs if paragraph.strip())
+        yield None
+
+
+def _with_titles(blocks: Iterator[LineBlock]) -> Iterator[LineBlock]:
+    """Moves a block's last line into the next one where it opens a document: the title follows."""
+    kept = b""
+    for block in blocks:
+        text = kept + block.text
+        start = text.rstrip(b"\n").rfind(b"\n") + 1
+        opens = text[start:].startswith(b"<doc ")
+        kept = text[start:] if opens else b""
+        yield block._replace(text=text[:start] if opens else text)
+
+
+def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:
+    import tensorflow_datasets as tfds
+
+    name, _, split = name.partition(":")
+    try:
+        examples = tfds.as_numpy(
+            tfds.load(name, split=split or "train", data_dir=reading.data_dir, download=False)
+        )
+    except (
+        ValueError,
+        AssertionError,
+        OSError,
+        tfds.core.registered.DatasetNotFoundError,
+    ) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "?"
+        raise UserError(
+            f"tfds:{name}: cannot be read ({reason}); check its name, split and --data_dir."
+        ) from error
+    first = 1
+    iterator = iter(examples)
+    while batch := list(islice(iterator, _EXAMPLES_AT_ONCE)):
+        text = b"".join(_as_json(name, example, reading.text_field) for example in batch)
+        yield LineBlock(first, text, len(text))
+        first += len(batch)
+
+
+def _as_json(name: str, example: Any, text_field: str) -> bytes:
+    if not isinstance(example, dict) or not isinstance(example.get(text_field), bytes):
+        fields = ", ".join(example) if isinstance(example, dict) else type(example).__name__
+        raise UserError(
+            f"tfds:{name}: has no text field '{text_field}'; --text_field names one of: {fields}."
+        )
+    text = example[text_field].decode("utf-8", "ignore")
+    return json.dumps({text_field: text}, ensure_ascii=False).encode() + b"\n"

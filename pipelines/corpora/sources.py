@@ -1,0 +1,84 @@
+"""Where text comes from: files, folders, patterns, data sets; and in what form it stands."""
+
+import glob
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from keras_bert_impl.errors import UserError
+from pipelines.corpora.unpacking import open_unpacked
+
+Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
+FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
+_DATA_SET = "tfds:"
+
+
+class Source(NamedTuple):
+    """One file or data set.
+
+    Attributes:
+        name: the file's path; for a data set its name and split ("wiki40b/ko:train").
+        form: how its text stands in it.
+    """
+
+    name: str
+    form: Form
+
+
+def find_sources(patterns: list[str], form: str = "auto") -> list[Source]:
+    """Finds the sources that are meant, in a fixed order, each once.
+
+    Args:
+        patterns: paths, glob patterns, folders (all files below them), or "tfds:NAME[:SPLIT]".
+        form: one of `FORMS`; "auto" looks at the beginning of each file.
+
+    Raises:
+        UserError: there is no such file, it is empty or cannot be read.
+
+    Example:
+        >>> find_sources(["tfds:wiki40b/ko:test"])
+        [Source(name='wiki40b/ko:test', form='tfds')]
+    """
+    if not patterns:
+        raise UserError("--input_file names no file; name at least one.")
+    sources: dict[Source, None] = {}
+    for pattern in patterns:
+        if form == "tfds" or pattern.startswith(_DATA_SET):
+            sources[Source(pattern.removeprefix(_DATA_SET), "tfds")] = None
+            continue
+        for path in expand_patterns([pattern]):
+            sources[Source(path, _form_of(path) if form == "auto" else form)] = None  # type: ignore[arg-type]
+    return list(sources)
+
+
+def expand_patterns(patterns: list[str]) -> list[str]:
+    """Gives the files that paths, folders and glob patterns name, in a fixed order, each once.
+
+    Raises:
+        UserError: a pattern names no file.
+    """
+    files: dict[str, None] = {}
+    for pattern in patterns:
+        is_path = Path(pattern).exists()  # a name may have "[" in it
+        found = [pattern] if is_path else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+        below = [file for name in found for file in _files_below(Path(name))]
+        if not below:
+            raise UserError(f"{pattern}: no such file; check the path.")
+        files |= dict.fromkeys(below)
+    return list(files)
+
+
+def _files_below(path: Path) -> list[str]:
+    if not path.is_dir():
+        return [str(path)]
+    below = (file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+    return sorted(str(file) for file in below)
+
+
+def _form_of(path: str) -> Form:
+    with open_unpacked(path) as file:
+        start = file.peek(512).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UserError(f"{path}: is UTF-16; convert it to UTF-8.")
+    if start.startswith(b"<doc "):
+        return "wikiextractor"
+    return "json_lines" if start.startswith(b"{") else "text"

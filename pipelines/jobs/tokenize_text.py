@@ -1,0 +1,110 @@
+"""The job behind `tokenize_text`: lines in, JSON lines with tokens out, or a certificate."""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any, Literal
+
+from keras_bert_impl.progress import Progress
+from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
+from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.corpora.sources import expand_patterns
+from pipelines.corpora.unpacking import read_lines
+
+Offsets = Literal["none", "bytes", "characters"]
+_LINES_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class TokenizeTextConfig:
+    """How to cut text.
+
+    Attributes:
+        vocab_file: the vocabulary.
+        do_lower_case: whether text is lower-cased.
+        strip_accents: whether accents go; None: where text is lower-cased.
+        special_tokens: whether a literal "[MASK]" in the text is split or kept.
+        offsets: whether and in what unit the tokens' places are written.
+    """
+
+    vocab_file: str
+    do_lower_case: bool = True
+    strip_accents: bool | None = None
+    special_tokens: SpecialTokens = "split"
+    offsets: Offsets = "none"
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that is meant."""
+        return Tokenizer(
+            Vocabulary.load(self.vocab_file),
+            self.do_lower_case,
+            self.strip_accents,
+            self.special_tokens,
+        )
+
+
+def read_all_lines(patterns: list[str]) -> Iterator[bytes]:
+    """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked."""
+    for path in expand_patterns(patterns):
+        yield from read_lines(path)
+
+
+def tokenize_text(config: TokenizeTextConfig, lines: Iterable[bytes], output: IO[str]) -> int:
+    """Writes a JSON object for each line: `tokens`, `ids` and, if asked for, `spans`.
+
+    Returns:
+        The number of lines.
+
+    Raises:
+        UserError: the vocabulary is none.
+    """
+    tokenizer = config.tokenizer()
+    batch: list[bytes] = []
+    count = 0
+    for line in lines:
+        batch.append(line)
+        if len(batch) == _LINES_AT_ONCE:
+            count += _write(tokenizer, config.offsets, batch, output)
+            batch = []
+    return count + _write(tokenizer, config.offsets, batch, output)
+
+
+def certify_tokenizer(config: TokenizeTextConfig, lines: Iterable[bytes] | None) -> dict[str, Any]:
+    """Compares with the plain reference: all code points, and lines where there are any.
+
+    Returns:
+        The certificate; `exact` says whether nothing differed.
+    """
+    tokenizer = config.tokenizer()
+    code_points = certify_lines(tokenizer, _counted("compare code points", code_point_lines()))
+    text = None if lines is None else certify_lines(tokenizer, _counted("compare lines", lines))
+    return certificate(tokenizer, code_points, text)
+
+
+def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[bytes], output: IO[str]) -> int:
+    if unit == "none":
+        ids, offsets = tokenizer.encode_lines(lines)
+        spans = None
+    else:
+        ids, offsets, starts, ends = tokenizer.encode_lines_with_spans(lines, unit)
+        spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    numbers, borders = ids.tolist(), offsets.tolist()
+    pieces = tokenizer.vocabulary.pieces
+    for first, last in itertools.pairwise(borders):
+        own = numbers[first:last]
+        record: dict[str, Any] = {"tokens": [pieces[number] for number in own], "ids": own}
+        if spans is not None:
+            record["spans"] = spans[first:last]
+        output.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return len(lines)
+
+
+def _counted(label: str, lines: Iterable[Any]) -> Iterator[Any]:
+    progress = Progress(label, None, "lines")
+    for number, line in enumerate(lines, 1):
+        yield line
+        if number % 4096 == 0:
+            progress.advance(4096)
+    progress.close()

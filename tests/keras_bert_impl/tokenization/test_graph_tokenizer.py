@@ -1,0 +1,106 @@
+import subprocess
+import sys
+
+import keras
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.tokenization import alphabet_vocabulary, expected_ids, trouble_text
+
+ALPHABET = alphabet_vocabulary()
+SMALL = Vocabulary([*SPECIAL_TOKENS, "the", "word", "##s", ".", "α", "##ς", "##σ", "é"])
+HARD = [
+    "The words.",
+    "",
+    "ΑΣ ΑΣ.Α ΣΣΣ'",
+    "é" * 150 + " é",
+    "é" * 201 + " [MASK] 각§",
+    "a\0b\ufffd\u200d!",
+    "各" * 3,
+]
+
+
+@pytest.fixture(scope="module")
+def in_graph():
+    layer = GraphTokenizer(ALPHABET)
+    return tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)])
+
+
+def test_hard_lines_in_a_graph(in_graph):
+    assert in_graph(tf.constant(HARD)).to_list() == expected_ids(HARD, ALPHABET, True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(trouble_text(), min_size=1, max_size=4))
+def test_any_text_in_a_graph(in_graph, lines):
+    assert in_graph(tf.constant(lines)).to_list() == expected_ids(lines, ALPHABET, True)
+
+
+def test_no_lines_in_a_graph(in_graph):
+    assert in_graph(tf.zeros([0], tf.string)).to_list() == []
+
+
+def test_ids_are_int32(in_graph):
+    assert in_graph(tf.constant(["a"])).dtype == tf.int32
+
+
+def test_in_a_tf_data_pipeline():
+    layer = GraphTokenizer(SMALL)
+    data = tf.data.Dataset.from_tensor_slices(["The words.", "ΑΣ the"]).batch(2).map(layer)
+    assert [rows.to_list() for rows in data] == [[[5, 6, 7, 8], [9, 10, 5]]]
+
+
+@pytest.mark.parametrize("special_tokens", ["split", "keep"])
+def test_spans_are_those_of_the_tokenizer(special_tokens):
+    layer = GraphTokenizer(ALPHABET, special_tokens=special_tokens, with_spans=True)
+    ids, starts, ends = tf.function(layer)(tf.constant(HARD))
+    block = Tokenizer(ALPHABET, special_tokens=special_tokens).encode_lines_with_spans(HARD)
+    assert ids.flat_values.numpy().tolist() == block.ids.tolist()
+    assert starts.flat_values.numpy().tolist() == block.starts.tolist()
+    assert ends.flat_values.numpy().tolist() == block.ends.tolist()
+
+
+def test_a_layer_made_from_its_configuration_is_the_same():
+    layer = GraphTokenizer(SMALL, do_lower_case=False, strip_accents=True, special_tokens="keep")
+    again = GraphTokenizer.from_config(layer.get_config())
+    lines = tf.constant(["the é[MASK] The"])
+    assert again(lines).to_list() == layer(lines).to_list() == [[5, 1, 4, 1]]
+
+
+def test_as_a_part_of_a_keras_model():
+    lines = keras.Input((), dtype="string")
+    model = keras.Model(lines, GraphTokenizer(SMALL)(lines))
+    assert model(tf.constant(["The words."])).to_list() == [[5, 6, 7, 8]]
+
+
+LOAD = """
+import sys
+import tensorflow as tf
+import tensorflow_text  # noqa: F401
+loaded = tf.saved_model.load(sys.argv[1])
+lines = tf.io.read_file(sys.argv[2])
+ids = loaded.tokenize(tf.strings.split(lines, "\\t"))
+print(ids.to_list())
+"""
+
+
+@pytest.mark.slow
+def test_a_saved_model_in_a_fresh_process_gives_the_same_ids(tmp_path):
+    module = tf.Module()
+    layer = GraphTokenizer(ALPHABET)
+    module.tokenize = tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)])
+    tf.saved_model.save(module, str(tmp_path / "model"))
+    (tmp_path / "lines").write_text("\t".join(HARD))
+    result = subprocess.run(
+        [sys.executable, "-c", LOAD, str(tmp_path / "model"), str(tmp_path / "lines")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert result.stdout.strip() == str(expected_ids(HARD, ALPHABET, True))

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.packing import pack_pair, truncated_lengths
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+VOCABULARY = Vocabulary([*SPECIAL_TOKENS, "a", "b"])
+CLS, SEP, A, B = 2, 3, 5, 6
+
+
+def plainly_truncated(length_a, length_b, room):
+    """The original's way: one token at a time, off the end of the longer segment."""
+    while length_a + length_b > room:
+        if length_a > length_b:
+            length_a -= 1
+        else:
+            length_b -= 1
+    return length_a, length_b
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 130))
+def test_truncation_is_the_originals(length_a, length_b, room):
+    assert truncated_lengths(length_a, length_b, room) == plainly_truncated(
+        length_a, length_b, room
+    )
+
+
+@pytest.mark.parametrize(
+    ("ids_a", "ids_b", "input_ids", "input_mask", "segment_ids"),
+    [
+        ([A], None, [CLS, A, SEP, 0, 0], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]),
+        ([A] * 9, None, [CLS, A, A, A, SEP], [1] * 5, [0] * 5),
+        ([A], [B], [CLS, A, SEP, B, SEP], [1] * 5, [0, 0, 0, 1, 1]),
+        ([A, A], [B, B], [CLS, A, SEP, B, SEP], [1] * 5, [0, 0, 0, 1, 1]),
+        ([], [B], [CLS, SEP, B, SEP, 0], [1, 1, 1, 1, 0], [0, 0, 1, 1, 0]),
+        ([], None, [CLS, SEP, 0, 0, 0], [1, 1, 0, 0, 0], [0] * 5),
+    ],
+)
+def test_one_or_two_segments_of_length_five(ids_a, ids_b, input_ids, input_mask, segment_ids):
+    packed = pack_pair(ids_a, ids_b, 5, VOCABULARY)
+    assert packed.input_ids.tolist() == input_ids
+    assert packed.input_mask.tolist() == input_mask
+    assert packed.segment_ids.tolist() == segment_ids
+    assert all(array.dtype == np.int32 for array in packed)
+
+
+def test_a_length_without_room_for_the_special_tokens_is_refused():
+    with pytest.raises(UserError, match="max_seq_length=2 has no room for 3 special tokens"):
+        pack_pair([A], [B], 2, VOCABULARY)
