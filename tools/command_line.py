@@ -123,6 +123,7 @@ class FlagSet:
             UserError: an unknown flag, a bad value, a missing required flag or a stray word.
         """
         try:
+            self._values.unparse_flags()  # a second call in one process starts from the defaults
             rest = self._values(["tool", *arguments], known_only=keep_unknown)[1:]
         except (flags.Error, OSError) as error:
             message = str(error).strip().splitlines()[0].removeprefix("FATAL Flags ")

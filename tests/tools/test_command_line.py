@@ -108,3 +108,10 @@ def test_a_flag_for_texts_may_be_given_several_times_and_survives_a_flagfile(tmp
     repeated = again.texts("text", "A text; may be given several times.")
     again.parse([f"--flagfile={tmp_path / 'flags.cfg'}"])
     assert repeated.value == ["one, two", "three"]
+
+
+def test_a_second_command_line_in_one_process_starts_from_the_defaults():
+    flag_set, holders = flag_set_of_all_kinds()
+    flag_set.parse(["--name=x", "--count=9"])
+    flag_set.parse(["--name=y"])
+    assert (holders["name"].value, holders["count"].value) == ("y", 3)
