@@ -6,6 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_bert_impl.layers import kernels
+
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
 Function = Callable[..., dict[str, tf.Tensor]]
 
@@ -32,7 +34,13 @@ def text_specs(*names: str) -> list[tf.TensorSpec]:
 
 def graph_function(function: Callable[..., Any], specs: list[tf.TensorSpec]) -> Any:
     """Makes a function a graph that is traced once, for inputs of any size."""
-    return tf.function(function, input_signature=specs, autograph=False)
+
+    def traced(*inputs: tf.Tensor) -> Any:
+        # A SavedModel goes to other machines: no kernels that suit this one.
+        with kernels.use(kernels.PLAIN):
+            return function(*inputs)
+
+    return tf.function(traced, input_signature=specs, autograph=False)
 
 
 class ServedModel(tf.Module):

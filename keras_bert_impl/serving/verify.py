@@ -1,5 +1,6 @@
 """Checking a SavedModel: a fresh process loads it and must give what the model gives."""
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,15 +104,15 @@ def _text(opened: OpenedModel, draws: np.random.Generator) -> bytes:
 def _difference(expected: Arrays, found: Arrays) -> float:
     """The largest difference of numbers; infinite where anything else differs."""
     if set(expected) != set(found):
-        return float("inf")
-    largest = 0.0
-    for name, array in expected.items():
-        other = found[name]
-        if array.shape != other.shape:
-            return float("inf")
-        if array.dtype.kind == "S":
-            largest = largest if np.array_equal(array, other) else float("inf")
-        elif array.size:
-            difference = np.abs(array.astype(np.float64) - other.astype(np.float64))
-            largest = max(largest, float(difference.max()))
-    return largest
+        return math.inf
+    return max(_array_difference(array, found[name]) for name, array in expected.items())
+
+
+def _array_difference(array: np.ndarray, other: np.ndarray) -> float:
+    if array.shape != other.shape:
+        return math.inf
+    if array.dtype.kind == "S":
+        return 0.0 if np.array_equal(array, other) else math.inf
+    difference = np.abs(array.astype(np.float64) - other.astype(np.float64))
+    largest = float(difference.max(initial=0.0))
+    return largest if math.isfinite(largest) else math.inf

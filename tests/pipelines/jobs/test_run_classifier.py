@@ -1,0 +1,165 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.config import TrainingConfig
+from pipelines.jobs.run_classifier import RunClassifierConfig, run_classifier
+from tests.support.glue_files import write_cola, write_sts
+from tests.support.model_folders import write_classifier, write_encoder
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    rates = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    return write_encoder(tmp_path_factory.mktemp("encoder") / "model", **rates)
+
+
+@pytest.fixture(scope="module")
+def cola(tmp_path_factory):
+    return write_cola(tmp_path_factory.mktemp("cola"))
+
+
+def configuration(data_dir, output_dir, epochs=2.0, training=(), **changes):
+    options = {"learning_rate": 1e-2, "batch_size": 8, "log_steps": 1, **dict(training)}
+    return RunClassifierConfig(
+        **{
+            "task_name": "CoLA",
+            "data_dir": Path(data_dir),
+            "output_dir": Path(output_dir),
+            "max_seq_length": 12,
+            "num_train_epochs": epochs,
+            "training": TrainingConfig(num_train_steps=1, num_warmup_steps=0, **options),
+            **changes,
+        }
+    )
+
+
+@pytest.mark.slow
+def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_path):
+    out = tmp_path / "run"
+    config = configuration(
+        cola,
+        out,
+        epochs=20.0,
+        init_checkpoint=str(encoder),
+        do_train=True,
+        do_eval=True,
+        do_predict=True,
+        flags="--task_name=CoLA\n",
+    )
+    results = run_classifier(config)
+    assert (results.training.step, results.training.finished) == (60, True)
+    assert results.evaluation["eval_accuracy"] == 1.0  # the task can be learned
+    assert results.evaluation["eval_matthews_correlation"] == 1.0
+    figures = dict(
+        line.split(" = ") for line in (out / "eval_results.txt").read_text().splitlines()
+    )
+    assert set(figures) == {
+        "eval_accuracy",
+        "eval_loss",
+        "eval_matthews_correlation",
+        "global_step",
+    }
+    probabilities = np.loadtxt(out / "test_results.tsv", delimiter="\t")
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=1e-6)
+    answers = [line.split("\t")[1] for line in (out / "CoLA.tsv").read_text().splitlines()[1:]]
+    assert answers == [str(number) for number in probabilities.argmax(axis=1)]
+    assert answers == ["0", "1", "0", "1", "0"]
+    labels = json.loads((out / "model" / "config.json").read_text())["id2label"]
+    assert labels == {"0": "unacceptable", "1": "acceptable"}
+    assert (out / "flags.cfg").read_text() == "--task_name=CoLA\n"
+
+    again = run_classifier(config)
+    assert again.training.resumed_from == 60
+    assert again.evaluation == results.evaluation
+
+    # The model directory alone scores the same, from the run's folder or from anywhere.
+    scored = run_classifier(configuration(cola, out, do_eval=True))
+    assert scored.evaluation == pytest.approx(
+        {k: v for k, v in results.evaluation.items() if k != "global_step"}
+    )
+    elsewhere = configuration(
+        cola, tmp_path / "x", init_checkpoint=str(out / "model"), do_eval=True
+    )
+    assert run_classifier(elsewhere).evaluation == pytest.approx(scored.evaluation)
+
+
+@pytest.mark.slow
+def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path):
+    steps = {"init_checkpoint": str(encoder), "do_train": True}
+    run_classifier(configuration(cola, tmp_path / "whole", **steps))
+    parts = configuration(cola, tmp_path / "parts", training={"stop_after_step": 4}, **steps)
+    first = run_classifier(parts)
+    assert (first.training.step, first.training.finished) == (4, False)
+    assert not (tmp_path / "parts" / "model").exists()
+    second = run_classifier(configuration(cola, tmp_path / "parts", **steps))
+    assert (second.training.resumed_from, second.training.step) == (4, 6)
+    weights = [
+        (tmp_path / n / "model" / "model.safetensors").read_bytes() for n in ("whole", "parts")
+    ]
+    assert weights[0] == weights[1]
+
+
+def test_a_regression_is_scored_by_correlations(encoder, tmp_path):
+    data = write_sts(tmp_path / "sts")
+    results = run_classifier(
+        configuration(
+            data,
+            tmp_path / "run",
+            epochs=20.0,
+            task_name="sts-b",
+            init_checkpoint=str(encoder),
+            do_train=True,
+            do_eval=True,
+            do_predict=True,
+        )
+    )
+    assert set(results.evaluation) == {"eval_loss", "eval_pearson", "eval_spearman", "global_step"}
+    assert results.evaluation["eval_spearman"] > 0.9
+    submission = (tmp_path / "run" / "STS-B.tsv").read_text().splitlines()
+    assert submission[0] == "index\tprediction"
+    assert all(0.0 <= float(line.split("\t")[1]) <= 5.0 for line in submission[1:])
+
+
+def test_scores_while_training_are_kept(encoder, cola, tmp_path):
+    config = configuration(
+        cola,
+        tmp_path / "run",
+        training={"eval_steps": 2},
+        init_checkpoint=str(encoder),
+        do_train=True,
+        do_eval=True,
+    )
+    run_classifier(config)
+    lines = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines][:2] == [2, 4]
+    assert "matthews_correlation" in json.loads(lines[0])
+
+
+def test_an_untrained_head_is_not_scored(encoder, cola, tmp_path):
+    config = configuration(cola, tmp_path / "run", init_checkpoint=str(encoder), do_eval=True)
+    with pytest.raises(UserError, match="holds no trained head for CoLA"):
+        run_classifier(config)
+
+
+def test_a_model_with_other_labels_is_not_scored(cola, tmp_path):
+    folder = write_classifier(tmp_path / "three", "abc")
+    config = configuration(cola, tmp_path / "run", init_checkpoint=str(folder), do_eval=True)
+    with pytest.raises(UserError, match="has the shape"):
+        run_classifier(config)
+
+
+def test_too_few_examples_for_a_step_are_refused(encoder, cola, tmp_path):
+    config = configuration(
+        cola, tmp_path / "run", epochs=0.1, init_checkpoint=str(encoder), do_train=True
+    )
+    with pytest.raises(UserError, match=r"24 examples in 0\.1 epochs of batches of 8 make no step"):
+        run_classifier(config)
+
+
+def test_nothing_to_do_is_said(cola, tmp_path):
+    with pytest.raises(UserError, match="nothing to do"):
+        run_classifier(configuration(cola, tmp_path / "run"))

@@ -1,0 +1,166 @@
+"""What a user may do wrong with run_classifier: one sentence each, exit code 1, no traceback."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.support.glue_files import write_cola
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
+from tools import run_classifier
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("originals")
+    write_encoder(folder / "model")
+    write_cola(folder / "cola")
+    (folder / "bert_config.json").write_text(json.dumps(tiny_config().to_google()))
+    WORD_VOCABULARY.write(folder / "vocab.txt")
+    return folder
+
+
+@pytest.fixture
+def inputs(originals, tmp_path):
+    """A copy of everything a run reads, to be spoilt."""
+    return shutil.copytree(originals, tmp_path / "inputs")
+
+
+def run(inputs, capsys, *flags, start="directory"):
+    """Runs the tool; gives its exit code and the sentence that it ends with."""
+    starts = {
+        "directory": [f"--init_checkpoint={inputs}/model"],
+        "flags": [
+            f"--bert_config_file={inputs}/bert_config.json",
+            f"--vocab_file={inputs}/vocab.txt",
+        ],
+        "nothing": [],
+    }
+    code = run_classifier.main(
+        [
+            "--task_name=cola",
+            f"--data_dir={inputs}/cola",
+            f"--output_dir={inputs}/run",
+            "--max_seq_length=12",
+            "--do_train",
+            *starts[start],
+            *flags,
+        ]
+    )
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    assert error.count("Error: ") <= 1
+    return code, error.strip().splitlines()[-1] if error.strip() else ""
+
+
+def spoil(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+LINE = "src\t1\t\tthe dog\n"
+WITHOUT_MASK = "\n".join(piece for piece in WORD_VOCABULARY.pieces if piece != "[MASK]")
+TWICE = "\n".join([*WORD_VOCABULARY.pieces[:-1], "dog"])
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sentence"),
+    [
+        ("cola/train.tsv", "", "cola/train.tsv: is empty"),
+        (
+            "cola/train.tsv",
+            LINE + "src\t1\tthe dog\n",
+            "cola/train.tsv: line 2 has 3 tab-separated",
+        ),
+        (
+            "cola/train.tsv",
+            LINE + "src\tyes\t\tthe dog\n",
+            "line 2: unknown label 'yes'; it must be",
+        ),
+        (
+            "cola/train.tsv",
+            LINE.encode() + b"src\t1\t\t\xff\n",
+            "cola/train.tsv: line 2 is not UTF-8",
+        ),
+        ("vocab.txt", WITHOUT_MASK, "vocab.txt: has no [MASK] piece"),
+        ("vocab.txt", TWICE, "vocab.txt: 'dog' stands on lines 7 and 17"),
+        ("vocab.txt", "", "vocab.txt: is empty"),
+        ("bert_config.json", "{", "bert_config.json: is not JSON"),
+        ("bert_config.json", '{"hidden_size": 16}', "bert_config.json: has no vocab_size"),
+    ],
+)
+def test_a_bad_file_is_named(inputs, capsys, file, content, sentence):
+    spoil(inputs / file, content)
+    code, error = run(inputs, capsys, start="flags")
+    assert code == 1
+    assert sentence in error
+    assert not (inputs / "run" / "model").exists()
+
+
+@pytest.mark.parametrize("file", ["cola/train.tsv", "vocab.txt", "bert_config.json"])
+def test_a_missing_file_is_named(inputs, capsys, file):
+    (inputs / file).unlink()
+    code, error = run(inputs, capsys, start="flags")
+    assert (code, f"{inputs}/{file}: no such file; check the path." in error) == (1, True)
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_a_missing_set_is_noticed_before_training(inputs, capsys, split):
+    (inputs / "cola" / f"{split}.tsv").unlink()
+    code, error = run(inputs, capsys, "--do_eval", "--do_predict")
+    assert (code, f"{split}.tsv: no such file" in error) == (1, True)
+    assert not (inputs / "run" / "checkpoints").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--task_name=boolq"], "--task_name=boolq: there is no such task; choose CoLA, SST-2"),
+        (["--max_seq_length=64"], "--max_seq_length=64 is more than the 12 positions of the model"),
+        (["--max_seq_length=4"], "max_seq_length"),
+        (["--nodo_train"], "nothing to do; give --do_train, --do_eval or --do_predict."),
+        (["--do_lower_case=false"], "--do_lower_case=false contradicts"),
+        (["--train_batch_size=0"], "train_batch_size"),
+        (["--learning_rate=0"], "--learning_rate=0.0 must be more than 0"),
+        (["--num_train_epochs=0"], "make no step; lower --train_batch_size"),
+        (
+            ["--init_checkpoint=/no/bert_model.ckpt", "--vocab_file=v"],
+            "--bert_config_file is missing",
+        ),
+        (["--nodo_train", "--do_eval"], "holds no trained head for CoLA"),
+    ],
+)
+def test_a_bad_flag_is_named(inputs, capsys, flags, sentence):
+    code, error = run(inputs, capsys, *flags)
+    assert code == 1
+    assert sentence in error
+
+
+def test_a_checkpoint_that_is_not_there_is_named(inputs, capsys):
+    code, error = run(inputs, capsys, "--init_checkpoint=/no/bert_model.ckpt", start="flags")
+    assert (code, error.startswith("Error: /no/bert_model.ckpt")) == (1, True)
+
+
+def test_no_start_at_all_says_what_is_missing(inputs, capsys):
+    code, error = run(inputs, capsys, start="nothing")
+    assert (code, "--bert_config_file is missing" in error) == (1, True)
+
+
+def test_a_checkpoint_of_another_shape_is_refused(inputs, capsys):
+    larger = tiny_config(hidden_size=32).to_google()
+    spoil(inputs / "bert_config.json", json.dumps(larger))
+    code, error = run(inputs, capsys, f"--bert_config_file={inputs}/bert_config.json")
+    assert code == 1
+    assert "has the shape" in error
+
+
+def test_an_output_folder_that_cannot_be_written_is_named(inputs, capsys):
+    spoil(inputs / "file", "")
+    code, error = run(inputs, capsys, f"--output_dir={inputs}/file/run")
+    assert (code, f"{inputs}/file/run: this folder cannot be written to" in error) == (1, True)
+
+
+def test_a_changed_task_does_not_continue_an_old_run(inputs, capsys):
+    assert run(inputs, capsys, "--train_batch_size=8")[0] == 0
+    code, error = run(inputs, capsys, "--train_batch_size=8", "--max_seq_length=10")
+    assert code == 1
+    assert "max_seq_length was 12 and is 10" in error
