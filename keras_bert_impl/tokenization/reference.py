@@ -35,7 +35,8 @@ _CHINESE = (
 
 def is_chinese(character: str) -> bool:
     """Whether a character stands in one of the CJK ideograph blocks that BERT knows."""
-    return any(first <= ord(character) <= last for first, last in _CHINESE)
+    number = ord(character)
+    return number >= _CHINESE[0][0] and any(first <= number <= last for first, last in _CHINESE)
 
 
 def is_dropped(character: str) -> bool:

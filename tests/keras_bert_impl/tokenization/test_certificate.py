@@ -1,0 +1,56 @@
+import itertools
+
+from keras_bert_impl.tokenization import certificate as certificate_module
+from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
+from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+VOCABULARY = Vocabulary([*SPECIAL_TOKENS, "the", "word", "##s"])
+
+
+class WrongAboutWords(Tokenizer):
+    def encode_lines(self, lines):
+        ids, offsets = super().encode_lines(lines)
+        ids[ids == 6] = 1
+        return TokenBlock(ids, offsets)
+
+
+def test_an_exact_tokenizer_has_no_differences():
+    lines = ["The words.", b"the \xff", "", "ΑΣ"] * 700
+    assert certify_lines(Tokenizer(VOCABULARY), lines).differing == 0
+
+
+def test_differences_are_counted_and_the_first_ones_shown():
+    lines = ["the", *["the words"] * 12]
+    result = certify_lines(WrongAboutWords(VOCABULARY), lines)
+    assert (result.compared, result.differing, len(result.first_differences)) == (13, 12, 10)
+    assert result.first_differences[0] == {
+        "line": "the words",
+        "ids": [5, 1, 7],
+        "reference_ids": [5, 6, 7],
+    }
+
+
+def test_characters_of_another_unicode_version_are_left_out(monkeypatch):
+    monkeypatch.setattr(certificate_module, "drifted_code_points", lambda: [ord("q")])
+    result = certify_lines(Tokenizer(VOCABULARY), ["the", "q", "the q"])
+    assert (result.compared, result.left_out) == (1, 2)
+
+
+def test_all_code_points_are_tried():
+    lines = list(itertools.islice(code_point_lines(), 0xD7FF, 0xD801))
+    assert lines == ["a\ud7ffb c", "a\ue000b c"]
+    assert sum(1 for _ in code_point_lines()) == 1_112_064
+
+
+def test_a_certificate_says_what_was_compared_with_what():
+    tokenizer = WrongAboutWords(VOCABULARY)
+    said = certificate(tokenizer, certify_lines(tokenizer, ["the"]), None)
+    assert said["exact"] is True
+    assert said["lines"] is None
+    assert said["code_points"]["compared"] == 1
+    assert said["vocabulary_sha256"] == VOCABULARY.sha256
+    assert said["unicode_version"] == "14.0.0"
+    assert set(said["versions"]) == {"python", "tensorflow", "tensorflow-text"}
+    said = certificate(tokenizer, None, certify_lines(tokenizer, ["words"]))
+    assert said["exact"] is False

@@ -1,0 +1,115 @@
+"""The promise: not one difference from the reference, over all of Unicode and over real text."""
+
+import itertools
+import json
+import lzma
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.tokenization import reference
+from keras_bert_impl.tokenization.certificate import RememberingReference, certify_lines
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from tests.support.tokenization import alphabet_vocabulary, by_line, stable_code_points
+
+CASING = {"uncased": True, "cased": False, "multilingual-cased": False}
+
+
+@pytest.fixture(scope="module")
+def code_points():
+    return [f"a{chr(number)}b c" for number in stable_code_points()]
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["lower case", "as it is"])
+def words_of_code_points(request, code_points):
+    """The casing, and each code point's words; cutting them is left to each vocabulary."""
+    return request.param, [reference.split_words(line, request.param) for line in code_points]
+
+
+def differing(tokenizer, lines, words):
+    """The lines whose ids are not those of the reference's pieces of their words."""
+    vocabulary = tokenizer.vocabulary
+    known = {}
+    expected = []
+    for line in words:
+        for word in line:
+            if word not in known:
+                pieces = reference.split_pieces(word, vocabulary)
+                known[word] = [vocabulary.id_of(piece) for piece in pieces]
+        expected.append([number for word in line for number in known[word]])
+    block = tokenizer.encode_lines(lines)
+    flat = np.fromiter(itertools.chain.from_iterable(expected), np.int32)
+    offsets = np.cumsum([0, *map(len, expected)])
+    if np.array_equal(block.ids, flat) and np.array_equal(block.offsets, offsets):
+        return []
+    found = by_line(block)
+    return [
+        line for line, ours, theirs in zip(lines, found, expected, strict=True) if ours != theirs
+    ]
+
+
+@pytest.mark.slow
+def test_every_code_point_with_a_vocabulary_of_all_alphabets(code_points, words_of_code_points):
+    do_lower_case, words = words_of_code_points
+    tokenizer = Tokenizer(alphabet_vocabulary(), do_lower_case)
+    assert differing(tokenizer, code_points, words) == []
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_every_code_point_with_the_published_vocabularies(
+    data_folder, code_points, words_of_code_points
+):
+    do_lower_case, words = words_of_code_points
+    for name in (name for name, lower in CASING.items() if lower == do_lower_case):
+        vocabulary = Vocabulary.load(data_folder / "vocab" / f"bert-base-{name}-vocab.txt")
+        assert differing(Tokenizer(vocabulary, do_lower_case), code_points, words) == [], name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(True, False), (False, True)])
+def test_code_points_where_lower_case_and_accents_are_chosen_apart(code_points, options):
+    lines = [
+        line for line in code_points if ord(line[1]) < 0x3400 or 0xA000 <= ord(line[1]) < 0xAC80
+    ]
+    words = [reference.split_words(line, *options) for line in lines]
+    assert differing(Tokenizer(alphabet_vocabulary(), *options), lines, words) == []
+
+
+@pytest.mark.slow
+def test_every_code_point_beside_a_capital_sigma(code_points):
+    """What a character does to the form of a sigma on either side of it."""
+    tokenizer = Tokenizer(alphabet_vocabulary())
+    kept = code_points[:0x3100] + code_points[0x3100:0x20000:23]
+    for pattern in ("A{}Σ", "AΣ{}A"):
+        lines = [pattern.format(line[1]) for line in kept]
+        words = [reference.split_words(line) for line in lines]
+        assert differing(tokenizer, lines, words) == []
+
+
+def paragraphs(path, count):
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        documents = (json.loads(line)["text"] for line in file)
+        lines = (line for text in documents for line in text.split("\n") if line)
+        yield from itertools.islice(lines, count)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("name", CASING)
+@pytest.mark.parametrize("corpus", ["enwiki-2015", "kowiki-2020-sample"])
+def test_real_text(data_folder, name, corpus):
+    """A sample; `tokenize_text --certify` does all of a corpus."""
+    vocabulary = Vocabulary.load(data_folder / "vocab" / f"bert-base-{name}-vocab.txt")
+    lines = paragraphs(data_folder / "corpora" / f"{corpus}.jsonl.xz", 4000)
+    result = certify_lines(Tokenizer(vocabulary, CASING[name]), lines)
+    assert (result.compared, result.first_differences) == (4000, [])
+
+
+def test_remembering_changes_nothing_in_the_reference():
+    vocabulary = alphabet_vocabulary()
+    remembering = RememberingReference(vocabulary, True, True)
+    line = "ΑΣ\u00a0ΑΣ a b  東Σ \u2028a \x00 ΑΣ."
+    expected = [vocabulary.id_of(piece) for piece in reference.tokenize(line, vocabulary)]
+    assert remembering.encode(line) == remembering.encode(line) == expected
