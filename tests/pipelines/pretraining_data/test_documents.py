@@ -1,0 +1,85 @@
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.tokenizer import TokenBlock
+from pipelines.pretraining_data.documents import (
+    TextBlock,
+    cut_into_blocks,
+    encode_block,
+    find_cut,
+    iterate_documents,
+    read_lines,
+)
+
+TEXTS = st.lists(st.sampled_from(["A b.", "C d e.", "", " \t", "\r", "F."]), max_size=30)
+
+
+def _whole(data: bytes) -> TextBlock:
+    return TextBlock("x.txt", 0, len(data))
+
+
+@given(TEXTS, st.integers(1, 40))
+def test_blocks_hold_all_documents_whole(lines, block_bytes):
+    data = "\n".join(lines).encode()
+    blocks = cut_into_blocks("x.txt", io.BytesIO(data), block_bytes)
+    assert b"".join(data[block.start : block.end] for block in blocks) == data
+    apart = [
+        document
+        for block in blocks
+        for document in iterate_documents(read_lines(block, data[block.start : block.end]))
+    ]
+    assert apart == list(iterate_documents(read_lines(_whole(data), data)))
+
+
+def test_an_empty_line_that_straddles_two_reads_is_found():
+    data = b"a" * ((1 << 16) - 1) + b"\n\nb\n"
+    assert find_cut(io.BytesIO(data), 5) == (1 << 16) + 1
+
+
+def test_windows_line_ends_and_a_byte_order_mark():
+    data = b"\xef\xbb\xbfOne.\r\nTwo.\r\n\r\nThree.\r\n"
+    assert list(iterate_documents(read_lines(_whole(data), data))) == [["One.", "Two."], ["Three."]]
+
+
+def test_empty_documents_are_left_out():
+    assert list(iterate_documents(["", "", "One.", "", "", "Two.", ""])) == [["One."], ["Two."]]
+
+
+def test_ill_formed_utf8_is_refused_with_its_line():
+    data = b"Fine.\nAlso fine.\nNot \xff fine.\n"
+    with pytest.raises(UserError, match=r"x.txt: line 3 is not UTF-8"):
+        read_lines(_whole(data), data)
+
+
+def test_ill_formed_utf8_in_a_later_block_is_named_by_its_byte():
+    with pytest.raises(UserError, match=r"x.txt: byte 1004 is not UTF-8"):
+        read_lines(TextBlock("x.txt", 1000, 1006), b"Not \xff\n")
+
+
+def test_ill_formed_utf8_can_be_dropped():
+    assert read_lines(TextBlock("x.txt", 0, 6), b"N\xffo\xc3\n", drop_invalid=True) == ["No", ""]
+
+
+def _letters(lines: list[str]) -> TokenBlock:
+    """A tokenizer for tests: one token a letter."""
+    letters = ["".join(filter(str.isalpha, line)) for line in lines]
+    offsets = np.cumsum([0, *map(len, letters)])
+    return TokenBlock(np.array([ord(c) for c in "".join(letters)], np.int32), offsets)
+
+
+def test_sentences_without_a_token_and_documents_without_a_sentence_are_left_out():
+    block = encode_block(["ab", "!", "c", "", "?", "", "d"], _letters, np.uint16)
+    assert block.ids.tolist() == [97, 98, 99, 100]
+    assert block.ids.dtype == np.uint16
+    assert block.sentence_lengths.tolist() == [2, 1, 1]
+    assert block.document_sizes.tolist() == [2, 1]
+
+
+def test_a_block_without_text_is_empty():
+    block = encode_block(["", ""], _letters, np.uint16)
+    assert (len(block.ids), len(block.sentence_lengths), len(block.document_sizes)) == (0, 0, 0)

@@ -1,0 +1,168 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.pretraining_data.draws import example_keys, seed_word
+from pipelines.pretraining_data.examples import Rows
+from pipelines.pretraining_data.masking import (
+    MaskingRules,
+    choose_positions,
+    mask_rows,
+    predictions_wanted,
+)
+
+CLS, SEP, MASK, WORD, MORE = 1, 2, 3, 10, 60
+CONTINUATION = np.arange(100) >= 50
+RULES = MaskingRules(20, 0.15, MASK, CONTINUATION, np.arange(5, 100, dtype=np.uint16))
+WHOLE = dataclasses.replace(RULES, whole_words=True)
+
+
+def _keys(number: int) -> np.ndarray:
+    return example_keys(np.arange(number, dtype=np.uint64), seed_word(3))
+
+
+def _rows(a: list[int], b: list[int], length: int = 32, copies: int = 1) -> Rows:
+    ids = [CLS, *a, SEP, *b, SEP]
+    row = np.array(ids + [0] * (length - len(ids)), np.uint16)
+    many = np.ones(copies, np.int64)
+    return Rows(np.tile(row, (copies, 1)), many * len(a), many * len(b))
+
+
+@pytest.mark.parametrize(
+    ("length", "wanted"),
+    [(5, 1), (9, 1), (10, 2), (16, 2), (17, 3), (23, 3), (30, 4), (128, 19), (133, 20), (512, 20)],
+)
+def test_fifteen_percent_counting_cls_and_sep(length, wanted):
+    """Rounds to even as Python does: 30 · 0.15 = 4.5 gives 4."""
+    assert predictions_wanted(np.array([length]), RULES).tolist() == [wanted]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.integers(5, 99), min_size=1, max_size=14),
+    st.lists(st.integers(5, 99), min_size=1, max_size=14),
+    st.integers(1, 8),
+    st.sampled_from([0.05, 0.15, 0.5, 1.0]),
+    st.sampled_from([(False, 1), (True, 1), (True, 3), (False, 2)]),
+)
+def test_masking_keeps_its_promises(a, b, most, share, kind):
+    rules = dataclasses.replace(
+        RULES,
+        max_predictions=most,
+        probability=share,
+        whole_words=kind[0],
+        max_ngram=kind[1],
+        replacements=np.array([42], np.uint16),
+    )
+    rows = _rows(a, b)
+    before = rows.ids.copy()
+    masked = mask_rows(rows, _keys(1), rules)
+    count, positions = int(masked.counts[0]), masked.positions[0]
+    chosen = positions[:count]
+    assert count <= min(most, max(1, round((len(a) + len(b) + 3) * share)))
+    assert (np.diff(chosen) > 0).all()
+    assert (before[0, chosen] == masked.ids[0, :count]).all()
+    assert not np.isin(before[0, chosen], [CLS, SEP]).any()
+    assert (chosen < len(a) + len(b) + 2).all()
+    assert not positions[count:].any()
+    untouched = np.delete(np.arange(32), chosen)
+    assert (rows.ids[0, untouched] == before[0, untouched]).all()
+    for place in chosen:
+        assert rows.ids[0, place] in (MASK, before[0, place], 42)
+
+
+def test_per_piece_the_number_is_reached_exactly():
+    chosen = choose_positions(_rows([WORD] * 12, [MORE] * 12, copies=50), _keys(50), RULES)
+    assert (chosen.sum(axis=1) == 4).all()
+
+
+def test_every_place_is_as_likely():
+    rows = _rows([WORD, MORE, MORE, WORD], [MORE, WORD, WORD], copies=20_000)
+    counts = choose_positions(rows, _keys(20_000), RULES).sum(axis=0)
+    places = counts[[1, 2, 3, 4, 6, 7, 8]]
+    assert counts.sum() == places.sum()
+    assert abs(places / places.sum() - 1 / 7).max() < 0.01
+
+
+def test_pieces_of_a_word_are_masked_together():
+    rows = _rows([WORD, MORE, WORD, WORD, MORE, MORE], [WORD, MORE] * 7, copies=300)
+    chosen = choose_positions(rows, _keys(300), WHOLE)
+    words = [(1, 2), (3,), (4, 5, 6), *((place, place + 1) for place in range(8, 22, 2))]
+    for word in words:
+        together = chosen[:, list(word)]
+        assert (together.all(axis=1) == together.any(axis=1)).all()
+
+
+def test_a_word_that_would_overflow_is_skipped_for_a_shorter_one():
+    """One prediction, one word of three pieces and one of a single piece: always the latter."""
+    rules = dataclasses.replace(WHOLE, max_predictions=1)
+    rows = _rows([WORD, MORE, MORE], [WORD], copies=200)
+    assert choose_positions(rows, _keys(200), rules)[:, 5].all()
+
+
+def test_a_text_of_one_long_word_may_stay_unmasked():
+    rules = dataclasses.replace(WHOLE, max_predictions=2)
+    masked = mask_rows(_rows([WORD, MORE, MORE], [MORE, MORE, MORE]), _keys(1), rules)
+    assert masked.counts.tolist() == [0]
+
+
+def test_a_leading_continuation_begins_a_word_of_its_own_in_b():
+    rules = dataclasses.replace(WHOLE, max_predictions=1, probability=0.01)
+    chosen = choose_positions(_rows([WORD], [MORE], copies=400), _keys(400), rules)
+    assert abs(chosen[:, 1].mean() - 0.5) < 0.1
+    assert abs(chosen[:, 3].mean() - 0.5) < 0.1
+
+
+def test_ngrams_are_runs_of_words_shorter_ones_more_often():
+    rules = dataclasses.replace(RULES, max_ngram=3, max_predictions=3, probability=0.06)
+    rows = _rows([WORD] * 50, [WORD] * 20, length=80, copies=4000)
+    chosen = choose_positions(rows, _keys(4000), rules)
+    assert (chosen.sum(axis=1) <= 4).all()
+    runs = np.diff(
+        np.flatnonzero(
+            np.diff(np.pad(chosen[chosen.sum(axis=1) == 3], ((0, 0), (1, 1))).astype(int).ravel())
+        )[:]
+    ).reshape(-1)[::2]
+    share = np.bincount(runs, minlength=4)[1:4] / len(runs)
+    assert share[0] > share[1] > 0.05
+    assert share[2] > 0.05
+
+
+def test_ngrams_do_not_run_from_a_into_b():
+    rules = dataclasses.replace(RULES, max_ngram=3, max_predictions=2, probability=0.01)
+    chosen = choose_positions(_rows([WORD], [WORD, WORD], copies=500), _keys(500), rules)
+    assert not (chosen[:, 1] & chosen[:, 3]).any()
+
+
+@pytest.mark.parametrize("shares", [(0.8, 0.1), (1.0, 0.0), (0.0, 0.0), (0.2, 0.7)])
+def test_shares_of_mask_same_and_random(shares):
+    rules = dataclasses.replace(
+        RULES, mask_share=shares[0], same_share=shares[1], replacements=np.array([42], np.uint16)
+    )
+    rows = _rows([WORD] * 12, [WORD] * 12, copies=5000)
+    mask_rows(rows, _keys(5000), rules)
+    total = 5000 * 4
+    assert abs((rows.ids == MASK).sum() / total - shares[0]) < 0.015
+    assert abs((rows.ids == 42).sum() / total - (1 - sum(shares))) < 0.015
+
+
+def test_random_pieces_are_drawn_from_the_given_ones():
+    rules = dataclasses.replace(
+        RULES, mask_share=0.0, same_share=0.0, replacements=np.array([20, 21, 22], np.uint16)
+    )
+    rows = _rows([WORD] * 12, [WORD] * 12, copies=2000)
+    mask_rows(rows, _keys(2000), rules)
+    counts = np.bincount(rows.ids.ravel(), minlength=30)[20:23]
+    assert counts.sum() == 8000
+    assert abs(counts - 8000 / 3).max() < 200
+
+
+def test_without_pairs_only_the_frame_is_spared():
+    row = np.array([[CLS, WORD, WORD, SEP, 0]], np.uint16)
+    rows = Rows(np.repeat(row, 100, axis=0), np.full(100, 2), np.zeros(100, np.int64), pairs=False)
+    chosen = choose_positions(rows, _keys(100), RULES)
+    assert (chosen.sum(axis=1) == 1).all()
+    assert set(np.nonzero(chosen)[1].tolist()) == {1, 2}

@@ -1,0 +1,82 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.pretraining_data.recipe import Pieces, Recipe, fingerprint, parse_shares
+
+PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s", "[unused1]"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_seq_length": 4},
+        {"max_predictions_per_seq": 0},
+        {"max_predictions_per_seq": 128},
+        {"dupe_factor": 0},
+        {"short_seq_prob": 1.1},
+        {"masked_lm_prob": 0.0},
+        {"masking": "sometimes"},
+        {"max_ngram": 4},
+        {"mask_probabilities": (0.8, 0.1, 0.2)},
+        {"mask_probabilities": (1.2, -0.1, -0.1)},
+        {"random_replacements": "rare"},
+        {"same_document_tries": -1},
+    ],
+    ids=str,
+)
+def test_wrong_values_are_named_with_their_flag(wrong):
+    (flag,) = wrong
+    with pytest.raises(UserError, match=f"--{flag} must"):
+        Recipe(**wrong)
+
+
+def test_a_recipe_survives_json():
+    recipe = Recipe(max_seq_length=64, mask_probabilities=(0.0, 0.2, 0.8), masking="dynamic")
+    assert Recipe.from_json(recipe.to_json()) == recipe
+
+
+def test_every_rule_changes_the_fingerprint():
+    plain = Recipe()
+    changed = [
+        {"max_seq_length": 64}, {"max_predictions_per_seq": 19}, {"dupe_factor": 9},
+        {"short_seq_prob": 0.2}, {"masked_lm_prob": 0.2}, {"do_whole_word_mask": True},
+        {"random_seed": 1}, {"masking": "dynamic"}, {"max_ngram": 2},
+        {"mask_probabilities": (0.7, 0.2, 0.1)}, {"do_next_sentence": False},
+        {"random_replacements": "any"}, {"same_document_tries": 10},
+    ]  # fmt: skip
+    assert len(changed) == len(dataclasses.fields(Recipe))
+    names = {fingerprint(dataclasses.replace(plain, **change).to_json()) for change in changed}
+    assert len(names | {fingerprint(plain.to_json())}) == len(changed) + 1
+
+
+def test_random_pieces_are_ordinary_ones_unless_asked_otherwise():
+    pieces = Pieces.of(Vocabulary(PIECES))
+    assert pieces.replacements("ordinary").tolist() == [6, 7]
+    assert pieces.replacements("any").tolist() == list(range(9))
+    assert pieces.continuation.tolist() == [False] * 7 + [True, False]
+
+
+def test_pieces_survive_json():
+    pieces = Pieces.of(Vocabulary(PIECES))
+    again = Pieces.from_json(pieces.to_json())
+    assert (again.size, again.special, again.sha256) == (9, pieces.special, pieces.sha256)
+    assert (again.continuation == pieces.continuation).all()
+    assert (again.ordinary == pieces.ordinary).all()
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"), [(100, np.uint16), (65_536, np.uint16), (65_537, np.uint32)]
+)
+def test_ids_are_stored_as_small_as_possible(size, dtype):
+    pieces = dataclasses.replace(Pieces.of(Vocabulary(PIECES)), size=size)
+    assert pieces.dtype is dtype
+
+
+@pytest.mark.parametrize("words", [["0.8", "0.1"], ["a", "b", "c"], []])
+def test_shares_that_are_not_three_numbers_are_refused(words):
+    with pytest.raises(UserError, match="--mask_probabilities"):
+        parse_shares(words)
