@@ -35,7 +35,7 @@ class GoogleSource:
         import tensorflow as tf  # late: importing it takes seconds
 
         self.location = str(prefix)
-        self._errors = (tf.errors.OpError, ValueError, RuntimeError)
+        self._errors = (tf.errors.OpError, ValueError, RuntimeError, LookupError)
         try:
             self._reader = tf.train.load_checkpoint(self.location)
             self._shapes = {

@@ -1,0 +1,221 @@
+import json
+import shutil
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.google_tf1 import write_google_checkpoint
+from keras_bert_impl.checkpoints.hugging_face import INDEX_FILE, WEIGHTS_FILE
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.names import all_names
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.safetensors_file import (
+    read_header,
+    read_tensor,
+    write_safetensors,
+)
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, golden_config, scatter_weights
+
+
+@pytest.fixture
+def pretrained(tmp_path):
+    """A pre-trained model and its directory."""
+    model = scatter_weights(BertPretrainer(TINY))
+    write_model_directory(tmp_path / "model", model, VOCABULARY, do_lower_case=True)
+    return model, tmp_path / "model"
+
+
+def tensors_of(folder):
+    path = folder / WEIGHTS_FILE
+    return {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+
+
+def assert_same_weights(first, second):
+    for one, other in zip(first.weights, second.weights, strict=True):
+        assert one.path == other.path
+        assert np.array_equal(one, other), one.path
+
+
+def restored(folder):
+    model = scatter_weights(BertPretrainer(TINY), seed=5)
+    return model, restore(model, folder)
+
+
+def rewrite(folder, change):
+    tensors = tensors_of(folder)
+    write_safetensors(folder / WEIGHTS_FILE, change(tensors))
+
+
+def test_a_model_directory_is_restored_bit_by_bit(pretrained):
+    model, folder = pretrained
+    again, report = restored(folder)
+    assert_same_weights(model, again)
+    assert (len(report.loaded), report.new, report.ignored) == (46, (), ())
+
+
+def test_the_original_s_checkpoint_is_restored_whole():
+    model = BertPretrainer(golden_config())
+    report = restore(model, GOLDEN / "pretrain" / "init" / "bert_model.ckpt")
+    assert (len(report.loaded), report.new, report.ignored) == (46, (), ())
+
+
+def old_name(name):
+    return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+        "LayerNorm.bias", "LayerNorm.beta"
+    )
+
+
+SPELLINGS = {
+    "without prefix": lambda t: {n.removeprefix("bert."): a for n, a in t.items()},
+    "gamma and beta": lambda t: {old_name(n): a for n, a in t.items()},
+    "tied decoder written out": lambda t: {
+        **t,
+        "cls.predictions.decoder.weight": t["bert.embeddings.word_embeddings.weight"],
+        "cls.predictions.decoder.bias": t["cls.predictions.bias"],
+    },
+    "with position ids": lambda t: {**t, "bert.embeddings.position_ids": np.arange(32)[None]},
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_of_hugging_face_is_understood(pretrained, spelling):
+    model, folder = pretrained
+    rewrite(folder, SPELLINGS[spelling])
+    again, report = restored(folder)
+    assert_same_weights(model, again)
+    assert "not part of this model" not in dict(report.ignored).values()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
+def test_other_types_are_read(pretrained, dtype):
+    model, folder = pretrained
+    rewrite(folder, lambda t: {name: array.astype(dtype) for name, array in t.items()})
+    again, _ = restored(folder)
+    for one, other in zip(model.weights, again.weights, strict=True):
+        assert np.array_equal(np.array(one).astype(dtype).astype(np.float32), other)
+
+
+def test_shards_are_read_as_one(pretrained):
+    model, folder = pretrained
+    tensors, names = tensors_of(folder), ("model-1.safetensors", "model-2.safetensors")
+    (folder / WEIGHTS_FILE).unlink()
+    weight_map = {}
+    for place, name in enumerate(names):
+        part = dict(list(tensors.items())[place::2])
+        write_safetensors(folder / name, part)
+        weight_map |= dict.fromkeys(part, name)
+    (folder / INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    again, _ = restored(folder)
+    assert_same_weights(model, again)
+
+    (folder / names[1]).unlink()
+    with pytest.raises(UserError, match=r"model-2\.safetensors: no such file"):
+        restored(folder)
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ("{}", "no weight_map"),
+        ('{"weight_map": {"a": "../../etc/passwd"}}', "no file of this folder"),
+        ('{"weight_map": {"a": "/x/model.safetensors"}}', "no file of this folder"),
+    ],
+)
+def test_an_index_that_points_elsewhere_is_refused(tmp_path, index, words):
+    (tmp_path / INDEX_FILE).write_text(index)
+    with pytest.raises(UserError, match=words):
+        restored(tmp_path)
+
+
+def test_a_pickle_is_never_opened(tmp_path):
+    (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
+    with pytest.raises(UserError, match="a pickle, which can run any code and is never opened"):
+        restored(tmp_path)
+
+
+def test_heads_that_are_missing_are_new_and_others_are_listed(pretrained):
+    _, folder = pretrained
+    classifier = BertClassifier(TINY, num_labels=3)
+    report = restore(classifier, folder)
+    assert report.new == ("classifier/dense/bias", "classifier/dense/kernel")
+    assert [name for name, _ in report.ignored] == sorted(
+        row.hugging_face for row in all_names(2, ("masked_lm", "next_sentence"))[39:]
+    )
+    table = report.table()
+    assert "newly initialised  2  classifier/dense/bias, classifier/dense/kernel" in table
+    assert len(table.splitlines()) == 4
+
+
+def test_a_missing_encoder_weight_is_an_error(pretrained):
+    _, folder = pretrained
+    rewrite(
+        folder,
+        lambda t: {n: a for n, a in t.items() if n != "bert.encoder.layer.1.output.dense.bias"},
+    )
+    with pytest.raises(UserError, match=r"lacks 1 of the encoder's weights.*layer_1/output/bias"):
+        restored(folder)
+
+
+def test_a_missing_pooler_is_new(pretrained):
+    _, folder = pretrained
+    rewrite(folder, lambda t: {n: a for n, a in t.items() if "pooler" not in n})
+    _, report = restored(folder)
+    assert report.new == ("pooler/dense/bias", "pooler/dense/kernel")
+
+
+def test_another_shape_is_an_error_that_names_both_shapes(pretrained):
+    _, folder = pretrained
+    with pytest.raises(UserError, match=r"has the shape \[30, 16\].*needs \[31, 16\]"):
+        restore(BertEncoder(TINY.replace(vocab_size=31)), folder)
+
+
+def test_a_decoder_that_is_not_tied_is_refused(pretrained):
+    _, folder = pretrained
+    table = "bert.embeddings.word_embeddings.weight"
+    rewrite(folder, lambda t: {**t, "cls.predictions.decoder.weight": t[table] + 1})
+    with pytest.raises(UserError, match="not tied"):
+        restored(folder)
+
+
+def test_optimizer_slots_of_a_tf1_checkpoint_are_left_out_by_name(tmp_path):
+    model = scatter_weights(BertEncoder(TINY))
+    variables = {"global_step": np.array(7, np.int64)}
+    for row, weight in zip(all_names(2), [None] * 39, strict=True):
+        del weight
+        array = np.array(next(v for v in model.weights if v.path == row.ours))
+        variables |= {row.google: array}
+        variables |= {f"{row.google}/{slot}": array * 0 for slot in ("adam_m", "adam_v")}
+    write_google_checkpoint(tmp_path / "model.ckpt-7", variables)
+    again = scatter_weights(BertEncoder(TINY), seed=5)
+    report = restore(again, tmp_path / "model.ckpt-7")
+    assert_same_weights(model, again)
+    reasons = [reason for _, reason in report.ignored]
+    assert (reasons.count("optimizer slot"), reasons.count("training state")) == (78, 1)
+    assert "optimizer slot (78): bert/embeddings/LayerNorm/beta/adam_m" in report.table()
+
+
+@pytest.mark.parametrize("damage", ["missing data", "cut data", "index of zeros"])
+def test_a_damaged_tf1_checkpoint_gives_one_sentence(tmp_path, damage):
+    for path in (GOLDEN / "pretrain" / "init").glob("bert_model.ckpt.*"):
+        shutil.copy(path, tmp_path)
+    data = tmp_path / "bert_model.ckpt.data-00000-of-00001"
+    if damage == "missing data":
+        data.unlink()
+    elif damage == "cut data":
+        data.write_bytes(data.read_bytes()[:1000])
+    else:
+        (tmp_path / "bert_model.ckpt.index").write_bytes(bytes(1886))
+    with pytest.raises(UserError, match=r"bert_model\.ckpt: "):
+        restore(BertPretrainer(golden_config()), tmp_path / "bert_model.ckpt")
+
+
+def test_what_is_no_checkpoint_is_said(tmp_path):
+    with pytest.raises(UserError, match="neither a model directory nor the prefix"):
+        restored(tmp_path / "nothing")
+    with pytest.raises(UserError, match=r"holds neither model\.safetensors"):
+        restored(tmp_path)

@@ -1,0 +1,30 @@
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+ROOMS = [
+    "tests/keras_bert_impl/layers",
+    "tests/keras_bert_impl/models",
+    "keras_bert_impl/layers",
+    "keras_bert_impl/models",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+def test_layers_and_models_pass_their_tests_on_jax_as_well():
+    # Keras takes its backend when it is imported: another backend needs another process.
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ROOMS],
+        cwd=ROOT,
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout[-3000:]
+    assert "passed" in result.stdout
