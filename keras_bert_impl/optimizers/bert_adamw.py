@@ -1,5 +1,6 @@
 """Adam with decoupled weight decay, as BERT was trained with."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,8 +87,9 @@ class BertAdamW(keras.optimizers.Optimizer):
         if not self.bias_correction:
             return m / (ops.sqrt(v) + self.epsilon)
         count = ops.cast(self.iterations + 1, gradient.dtype)
-        corrected_m = m / (1.0 - ops.power(ops.cast(self.beta_1, gradient.dtype), count))
-        corrected_v = v / (1.0 - ops.power(ops.cast(self.beta_2, gradient.dtype), count))
+        # -expm1(t log b) is 1 - b^t without losing the digits of a b near 1.
+        corrected_m = m / -ops.expm1(count * math.log(self.beta_1))
+        corrected_v = v / -ops.expm1(count * math.log(self.beta_2))
         return corrected_m / (ops.sqrt(corrected_v) + self.epsilon)
 
     def get_config(self) -> dict[str, Any]:

@@ -68,6 +68,16 @@ class Checkpoints:
         self._copy: dict[str, list[Any]] = {}
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
+        if writes and folder.is_dir():
+            for child in folder.glob(".*.incomplete"):  # what a kill left half-written
+                shutil.rmtree(child, ignore_errors=True)
+
+    def __enter__(self) -> "Checkpoints":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None:
+            self._thread.join()
 
     def steps(self) -> list[int]:
         """The steps of all complete checkpoints, the newest first."""

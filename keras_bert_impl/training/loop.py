@@ -97,6 +97,7 @@ def train(
         Watch(run_directory, config, start, devices.is_chief, expectations, report) as watch,
         on_sigterm() as stop,
         contextlib.closing(profiler),
+        checkpoints,
     ):
         for chunk in inputs:
             profiler.before(done)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl.fast_path.compiled_update import update_step_of
 from keras_bert_impl.layers.random_address import random_address
 from keras_bert_impl.training.batches import Batch
 from keras_bert_impl.training.config import TrainingConfig
@@ -177,10 +178,11 @@ class TrainingStep:
 
     def _apply(self, strategy: Any, gradients: Sequence[Any], numbers: Any) -> Any:
         self._optimizer.iterations.assign(tf.cast(numbers["step"], tf.int32))
+        update_step = update_step_of(self._optimizer)
         for place, gradient in zip(self._reached, gradients, strict=True):
             strategy.extended.update(
                 self._variables[place],
-                lambda variable, value, rate: self._optimizer.update_step(value, variable, rate),
+                lambda variable, value, rate: update_step(value, variable, rate),
                 args=(gradient, numbers["learning_rate"]),
                 group=False,
             )

@@ -18,6 +18,7 @@ from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import evaluate
 from keras_bert_impl.training.learning_curve import draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult, train
+from keras_bert_impl.training.lost_worker import restart_when_a_worker_is_lost
 from keras_bert_impl.training.phases import PhasedBatches, phased_rate
 from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.pretraining_objective import PretrainingObjective
@@ -140,12 +141,12 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     if config.do_train and run.model.is_dir() and (run.eval_results.exists() or not config.do_eval):
         return PretrainingResults(already_finished=True)
     job = _Job(config, run)
-    training = None
-    if config.do_train and not run.model.is_dir():
-        training = job.train()
-        if not training.finished:
+    with restart_when_a_worker_is_lost(job.devices, _LOGGER.warning):
+        training = job.train() if config.do_train and not run.model.is_dir() else None
+        if training and not training.finished:
             return PretrainingResults(training)
-    return PretrainingResults(training, evaluation=job.evaluate(training) if config.do_eval else {})
+        evaluation = job.evaluate(training) if config.do_eval else {}
+    return PretrainingResults(training, evaluation=evaluation)
 
 
 class _Job:
@@ -165,8 +166,8 @@ class _Job:
             config.input_file,
         )
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
-        self._devices: Devices = make_devices(config.training)
-        _LOGGER.info("%s", self._devices.describe())
+        self.devices: Devices = make_devices(config.training)
+        _LOGGER.info("%s", self.devices.describe())
         self._phases = open_phases(
             config.phases(), self._text, config.training.seed, config.shuffle
         )
@@ -180,11 +181,11 @@ class _Job:
     def rehearse(self) -> list[dict[str, float]]:
         """Takes one step of each phase and leaves nothing behind."""
         training = self._config.training
-        return rehearse(self._model, self._objective, self._phases, training, self._devices)
+        return rehearse(self._model, self._objective, self._phases, training, self.devices)
 
     def train(self) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
-        if self._devices.is_chief:
+        if self.devices.is_chief:
             self._run.write_flags(self._config.flags)
         training = self._config.training
         schedule = learning_rate_schedule(
@@ -197,14 +198,14 @@ class _Job:
             training,
             self._run,
             evaluate=self._measure,
-            devices=self._devices,
+            devices=self.devices,
             settings=self._settings(),
             take_over=self._take_over if self._config.continue_tf1_run else None,
             rate=phased_rate(self._phases, schedule),
             expectations=self._expectations(),
             report=_LOGGER.warning,
         )
-        if self._devices.is_chief:
+        if self.devices.is_chief:
             self._write_results(result)
         return result
 
@@ -247,7 +248,7 @@ class _Job:
         """Measures the newest weights of the run and writes `eval_results.txt`."""
         step = training.step if training else self._restore_weights()
         figures = {"global_step": step, **self._measure()}
-        if self._devices.is_chief:
+        if self.devices.is_chief:
             self._run.write_eval_results(figures)
         return figures
 
@@ -262,11 +263,11 @@ class _Job:
         return read_tf1_state(str(self._config.init_checkpoint), state)
 
     def _measure(self) -> dict[str, float]:
-        return evaluate(self._model, self._objective, self._held_out, self._devices.strategy)
+        return evaluate(self._model, self._objective, self._held_out, self.devices.strategy)
 
     def _build_model(self) -> Any:
         keras.utils.set_random_seed(self._config.training.seed)
-        with self._devices.strategy.scope():
+        with self.devices.strategy.scope():
             model = BertPretrainer(
                 self._model_config, dtype=dtype_policy(self._config.training.precision)
             )

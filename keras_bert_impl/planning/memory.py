@@ -1,0 +1,69 @@
+"""How much memory training takes, by part."""
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.planning.model_size import count_parameters
+from keras_bert_impl.training.config import TrainingConfig
+
+_FLOAT = 4
+# What a process holds before there is a model: TensorFlow itself, compiled programs, threads.
+_RUNTIME = {True: 0.75e9, False: 0.6e9}
+# Numbers kept per place of a sequence and layer, in units of hidden size, of intermediate size and
+# of heads x length (attention probabilities); fitted to measured runs (tools/benchmarks/memory.py).
+_KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 12.0, 2.0, 3.0
+_KEPT_LOGITS = 3.0
+
+
+def training_memory(
+    config: BertConfig,
+    training: TrainingConfig,
+    length: int,
+    predictions: int,
+    on_cpu: bool,
+    replicas: int = 1,
+) -> dict[str, float]:
+    """Estimates one device's memory while it trains, in bytes by part.
+
+    Args:
+        config: the model.
+        training: batch, micro-batches, precision, recomputation.
+        length: pieces of an example.
+        predictions: masked places of an example.
+        on_cpu: whether the copy that checkpoints are written from shares the memory.
+        replicas: over how many devices a batch is split.
+
+    Example:
+        >>> from keras_bert_impl.config import named_config
+        >>> config = TrainingConfig(
+        ...     learning_rate=1e-4, num_train_steps=10, num_warmup_steps=2, batch_size=8
+        ... )
+        >>> parts = training_memory(named_config("base", 30522), config, 128, 20, on_cpu=True)
+        >>> round(parts["weights"] / 1e6), round(parts["adam_moments"] / 1e6)
+        (440, 881)
+    """
+    numbers = count_parameters(config)
+    rows = -(-training.batch_size // (replicas * training.accumulation_steps))
+    parts = {
+        "runtime": _RUNTIME[on_cpu],
+        "weights": _FLOAT * numbers,
+        "adam_moments": 2 * _FLOAT * numbers,
+        "gradients": _FLOAT * numbers * (2 if training.accumulation_steps > 1 else 1),
+        "activations": rows * activation_bytes(config, training, length),
+        "logits": rows * predictions * config.vocab_size * _FLOAT * _KEPT_LOGITS,
+    }
+    if on_cpu:
+        parts["checkpoint_copy"] = 3 * _FLOAT * numbers
+    return {name: float(size) for name, size in parts.items()}
+
+
+def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) -> float:
+    """Estimates what one example keeps for the backward pass, in bytes."""
+    size = _FLOAT if training.precision == "float32" else 3.0  # some is float32 in any precision
+    layer = length * (
+        _KEPT_HIDDEN * config.hidden_size
+        + _KEPT_WIDE * config.intermediate_size
+        + _KEPT_SCORES * config.num_attention_heads * length
+    )
+    if training.recompute:
+        inputs = config.num_hidden_layers * length * config.hidden_size
+        return size * (inputs + layer)
+    return size * config.num_hidden_layers * layer
