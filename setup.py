@@ -32,7 +32,15 @@ setup(
     ],
     extras_require={
         "beam": BEAM,
-        "dev": [*BEAM, "build>=1.2", "hypothesis>=6.100", "mypy>=1.15", "pytest>=8", "ruff>=0.12"],
+        "dev": [
+            *BEAM,
+            "build>=1.2",
+            "hypothesis>=6.100",
+            "jax>=0.6",
+            "mypy>=1.15",
+            "pytest>=8",
+            "ruff>=0.12",
+        ],
         "bench": ["keras-hub>=0.25", "psutil>=6", "torch>=2.6", "transformers>=5"],
         "weights": WEIGHTS,
     },
