@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 FLAGS = command_line.FlagSet(__doc__)
 _MODEL = FLAGS.string("model", None, "A SavedModel or a model directory.", required=True)
-_TEXT = FLAGS.texts("text", "A text with [MASK] in it; may hold several lines")
+_TEXT = FLAGS.texts(
+    "text", "A text with [MASK] in it, or several lines of them; give the flag again for more."
+)
 _INPUT_FILE = FLAGS.string("input_file", None, "A file with one text a line, UTF-8.")
 _TOP_K = FLAGS.integer("top_k", 5, "How many pieces to show for each [MASK].", lower_bound=1)
 _FORMAT = FLAGS.choice(
