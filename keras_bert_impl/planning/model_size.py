@@ -31,7 +31,7 @@ def count_parameters(config: BertConfig) -> int:
     Example:
         >>> from keras_bert_impl.config import named_config
         >>> count_parameters(named_config("tiny", 30522))
-        4433084
+        4433468
     """
     return sum(parameters_by_part(config).values())
 
@@ -49,7 +49,7 @@ def training_flops(config: BertConfig, length: int, predictions: int) -> int:
     Example:
         >>> from keras_bert_impl.config import named_config
         >>> round(training_flops(named_config("base", 30522), 128, 20) / 1e9, 1)
-        70.4
+        69.9
     """
     hidden, wide = config.hidden_size, config.intermediate_size
     layer = 2 * length * (4 * hidden * hidden + 2 * hidden * wide) + 4 * length * length * hidden

@@ -1,0 +1,110 @@
+"""One mathematics: a batch gives the same step however it is cut over replicas and time."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.support.pretraining_run import ROOT, two_workers
+
+pytestmark = pytest.mark.slow
+
+# The bound for float32: sums in another order, over four steps of a model with large weights.
+WEIGHTS_WITHIN, METRICS_WITHIN = 2e-6, 2e-5
+
+
+def started(strategy, ways, environment=None):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.support.cut_batches", strategy, *ways],
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def results_of(process):
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error[-3000:]
+    return json.loads(out) if out else {}
+
+
+@pytest.fixture(scope="module")
+def one():
+    ways = [
+        "32,1,no,0,float32",
+        "32,4,no,0,float32",
+        "32,5,no,0,float32",
+        "30,1,no,0,float32",
+        "32,1,xla,0,float32",
+        "32,1,no,0.2,float32",
+        "32,1,no,0,bfloat16",
+        "32,1,no,0,float16",
+    ]
+    return results_of(started("one_device", ways))
+
+
+@pytest.fixture(scope="module")
+def two():
+    ways = [
+        "32,1,no,0,float32",
+        "32,2,no,0,float32",
+        "30,4,no,0,float32",
+        "32,1,xla,0,float32",
+        "32,1,no,0.2,float32",
+    ]
+    return results_of(started("mirrored", ways))
+
+
+def assert_same(one, other):
+    for ours, theirs in zip(one["metrics"], other["metrics"], strict=True):
+        assert ours == pytest.approx(theirs, rel=METRICS_WITHIN, abs=1e-6)
+    np.testing.assert_allclose(one["weights"], other["weights"], rtol=0, atol=WEIGHTS_WITHIN)
+
+
+def distance(one, other):
+    return float(np.abs(np.subtract(one["weights"], other["weights"])).max())
+
+
+@pytest.mark.parametrize("way", ["32,4,no,0,float32", "32,5,no,0,float32", "32,1,xla,0,float32"])
+def test_micro_batches_even_ragged_ones_and_xla_give_the_big_batchs_step(one, way):
+    assert_same(one[way], one["32,1,no,0,float32"])
+
+
+@pytest.mark.parametrize("way", ["32,1,no,0,float32", "32,2,no,0,float32", "32,1,xla,0,float32"])
+def test_two_replicas_with_and_without_micro_batches_give_the_same_step(one, two, way):
+    assert_same(two[way], one["32,1,no,0,float32"])
+
+
+def test_a_batch_that_does_not_divide_gives_the_same_step(one, two):
+    assert_same(two["30,4,no,0,float32"], one["30,1,no,0,float32"])
+
+
+def test_two_workers_give_the_same_step(one):
+    way = "32,1,no,0,float32"
+    processes = [started("multi_worker_mirrored", [way], env) for env in two_workers()]
+    chief, _ = [results_of(process) for process in processes]
+    assert_same(chief[way], one[way])
+
+
+def test_dropout_differs_per_replica(one, two):
+    way = "32,1,no,0.2,float32"
+    assert distance(one[way], two[way]) > 1e-4
+
+
+def test_bfloat16_stays_near_float32(one):
+    losses = [
+        [m["loss"] for m in one[f"32,1,no,0,{p}"]["metrics"]] for p in ("float32", "bfloat16")
+    ]
+    np.testing.assert_allclose(losses[1], losses[0], rtol=2e-2)
+
+
+def test_float16_scales_its_loss_and_stays_near_float32(one):
+    plain, scaled = one["32,1,no,0,float32"], one["32,1,no,0,float16"]
+    assert [m["loss_scale"] for m in scaled["metrics"]] == [32768.0] * 4
+    losses = [[m["loss"] for m in run["metrics"]] for run in (plain, scaled)]
+    np.testing.assert_allclose(losses[1], losses[0], rtol=2e-2)

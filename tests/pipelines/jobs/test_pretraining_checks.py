@@ -1,0 +1,69 @@
+import math
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from pipelines.jobs.pretraining_checks import (
+    check_batch,
+    check_disk,
+    check_length,
+    frequency_loss,
+)
+
+CONFIG = BertConfig(vocab_size=50, max_position_embeddings=16)
+
+
+def batch(**changes):
+    features = {
+        "input_ids": np.full([2, 8], 3),
+        "segment_ids": np.zeros([2, 8], int),
+        "masked_lm_positions": np.zeros([2, 2], int),
+        "masked_lm_ids": np.full([2, 2], 4),
+        "next_sentence_labels": np.zeros([2, 1], int),
+    }
+    return {**features, **changes}
+
+
+def test_a_sound_batch_passes():
+    check_batch(batch(), CONFIG, "a.tfrecord")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("input_ids", 50),
+        ("masked_lm_ids", 99),
+        ("segment_ids", 2),
+        ("masked_lm_positions", 8),
+        ("next_sentence_labels", 2),
+        ("input_ids", -1),
+    ],
+)
+def test_what_the_models_tables_do_not_have_is_refused_with_record_and_feature(name, value):
+    wrong = batch()[name].copy()
+    wrong[1, 0] = value
+    with pytest.raises(UserError, match=f"a.tfrecord: record 1 of the first batch has {name}"):
+        check_batch(batch(**{name: wrong}), CONFIG, "a.tfrecord")
+
+
+def test_a_length_over_the_positions_is_refused():
+    check_length(CONFIG, 16)
+    with pytest.raises(UserError, match="--max_seq_length=17 is more than the 16 positions"):
+        check_length(CONFIG, 17)
+
+
+def test_a_full_disk_is_noticed_before_the_run(tmp_path):
+    check_disk(tmp_path, CONFIG, keep=1)
+    with pytest.raises(UserError, match=r"1000001 checkpoints.*--keep_checkpoint_max"):
+        check_disk(tmp_path, CONFIG, keep=1_000_000 + 1)
+
+
+def test_guessing_among_four_equal_pieces_costs_log_four():
+    draws = np.random.default_rng(0)
+    batches = [
+        {"masked_lm_ids": draws.integers(0, 4, [8, 10]), "masked_lm_weights": np.ones([8, 10])}
+        for _ in range(40)
+    ]
+    assert frequency_loss(batches, vocab_size=4) == pytest.approx(math.log(4), rel=0.01)
