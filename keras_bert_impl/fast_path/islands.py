@@ -50,6 +50,7 @@ def island(function: Callable[..., Any]) -> Callable[..., Any]:
 
             return forward(tensors, constants), gradient
 
-        return passage(*inputs)
+        # Read variables here: inside, TensorFlow would take them for hidden inputs.
+        return passage(*[tf.convert_to_tensor(part) for part in inputs])
 
     return compute

@@ -24,7 +24,7 @@ class TensorFlowKernels(PlainKernels):
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """See `PlainKernels.dense`."""
-        products = tf.matmul(_rows(inputs), kernel)
+        products = tf.matmul(_rows(inputs), tf.convert_to_tensor(kernel))
         outputs = _ACTIVATED[activation]((products, bias), ())
         return _like(outputs, inputs)
 
@@ -34,8 +34,8 @@ class TensorFlowKernels(PlainKernels):
         """See `PlainKernels.dense_add_norm`."""
         kernel, bias = dense
         gamma, beta, epsilon = norm
-        products = tf.matmul(_rows(inputs), kernel)
-        tensors = (products, bias, _rows(residual), _tensor(gamma), _tensor(beta))
+        products = tf.matmul(_rows(inputs), tf.convert_to_tensor(kernel))
+        tensors = (products, bias, _rows(residual), gamma, beta)
         outputs = _add_norm(epsilon, draw)(tensors, (draw.keys,))
         return _like(outputs, residual)
 
@@ -45,7 +45,7 @@ class TensorFlowKernels(PlainKernels):
         """See `PlainKernels.self_attention`."""
         kernel, bias = dense
         batch, length, width = tf.shape(hidden)[0], tf.shape(hidden)[1], hidden.shape[2]
-        products = tf.matmul(_rows(hidden), kernel)
+        products = tf.matmul(_rows(hidden), tf.convert_to_tensor(kernel))
         products = tf.reshape(products, [batch, length, 3 * width])
         query, key, value = _split_heads(heads)((products, bias), ())
         scores = tf.matmul(query, key, transpose_b=True)  # [batch, heads, from, to]
@@ -65,10 +65,6 @@ def _like(rows: Any, tensor: Any) -> Any:
     shaped = tf.reshape(rows, tf.concat([outer, [rows.shape[-1]]], axis=0))
     shaped.set_shape([*tensor.shape[:-1], rows.shape[-1]])
     return shaped
-
-
-def _tensor(variable: Any) -> Any:
-    return tf.convert_to_tensor(variable)
 
 
 def _activated_island(activation: str) -> Any:
