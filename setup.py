@@ -20,6 +20,7 @@ setup(
     install_requires=[
         "absl-py>=2.1",
         "google-crc32c>=1.6",
+        "importlib_resources>=6",  # tensorflow-datasets imports it without saying so
         "keras>=3.15",
         "matplotlib>=3.8",
         "numpy>=2.0",
