@@ -21,6 +21,11 @@ _INPUT_FILE = FLAGS.words(
     "The lines: paths or glob patterns, separated by commas, plain or packed (.gz, .xz, .bz2). "
     "Without it lines are read from standard input.",
 )
+_TEXT_FIELD = FLAGS.string(
+    "text_field",
+    None,
+    "If the input is JSON lines: the field whose text is cut, line by line.",
+)
 _OUTPUT_FILE = FLAGS.string(
     "output_file", None, "Where to write; standard output if it is not given."
 )
@@ -80,7 +85,8 @@ def _run() -> None:
         offsets=_OFFSETS.value,
     )
     patterns = _INPUT_FILE.value
-    lines: Iterable[bytes] | None = read_all_lines(patterns) if patterns else None
+    text_field = _TEXT_FIELD.value
+    lines: Iterable[str | bytes] | None = read_all_lines(patterns, text_field) if patterns else None
     with _output(_OUTPUT_FILE.value) as output:
         if not _CERTIFY.value:
             standard_input = (line.rstrip(b"\r\n") for line in sys.stdin.buffer)

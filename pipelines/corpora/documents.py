@@ -69,14 +69,23 @@ def paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
     Raises:
         UserError: a line is not of the source's form.
     """
+    for paragraph in raw_paragraphs_of(block, reading):
+        yield None if paragraph is None else " ".join(paragraph.split())
+
+
+def raw_paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
+    """As `paragraphs_of`, with all white space as it is.
+
+    Raises:
+        UserError: a line is not of the source's form.
+    """
     if block.source.form in ("json_lines", "tfds"):
         found = _from_json(block, reading.text_field)
     elif block.source.form == "wikiextractor":
         found = _from_wikiextractor(_decoded(block.lines.text))
     else:
         found = _from_text(_decoded(block.lines.text), reading.one_document_per_file)
-    for paragraph in found:
-        yield None if paragraph is None else " ".join(paragraph.split())
+    yield from found
     if block.ends_source:
         yield None
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_bert_impl.tokenization import reference
-from pipelines.corpora.documents import Reading, TextBlock, paragraphs_of
+from pipelines.corpora.documents import Reading, TextBlock, raw_paragraphs_of
 
 _REMEMBERED = 500_000
 
@@ -27,7 +27,7 @@ def count_block(
 ) -> CountedBlock:
     """Counts the words of a block as WordPiece sees them (in a worker process)."""
     parts: Counter[str] = Counter()
-    for paragraph in paragraphs_of(block, reading):
+    for paragraph in raw_paragraphs_of(block, reading):
         if paragraph:
             parts.update(paragraph.split(" "))
     words: Counter[str] = Counter()
@@ -47,10 +47,9 @@ def count_block(
 def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Counter[str], int]:
     """Adds up the counts of blocks, never holding many more than `most_words` words.
 
-    Where there are more after a block, the words seen once so far are dropped, then those seen
-    twice, and so on until at most half of `most_words` are left. So a word that is frequent in
-    some part of the text stays; the count of a word that stays may be too low by what was dropped
-    of it before. As blocks come in a fixed order, so do the drops.
+    Where there are more after a block, only the more frequent half of `most_words` stays (of
+    equally frequent ones the first by alphabet). The count of a word that stays may be too low by
+    what was dropped of it before. As blocks come in a fixed order, so do the drops.
 
     Args:
         blocks: the blocks' counts, in order.
@@ -75,14 +74,9 @@ def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Count
 
 
 def _drop_rare(counts: Counter[str], keep: int) -> int:
-    """Drops the rarest words, all of a count at a time; gives how many occurrences went."""
-    words_of_count = Counter(counts.values())
-    left, least = len(counts), 0
-    while left > max(keep, 1) and len(words_of_count) > 1:
-        least = min(words_of_count)
-        left -= words_of_count.pop(least)
-    rare = [word for word, count in counts.items() if count <= least]
-    return sum(counts.pop(word) for word in rare)
+    """Keeps the `keep` most frequent words; gives how many occurrences of the others went."""
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    return sum(counts.pop(word) for word in ranked[keep:])
 
 
 _MEMORY: dict[tuple[bool, bool], dict[str, tuple[str, ...]]] = {}

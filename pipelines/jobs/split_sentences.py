@@ -96,9 +96,9 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
             sentences += split.sentences
             is_open = split.is_open if split.text else is_open
             progress.advance(split.packed_bytes)
+        if not sentences:
+            raise UserError(f"{config.input_files[0]}: has no text; check --input_format.")
     progress.close()
-    if not sentences:
-        raise UserError(f"{config.input_files[0]}: has no text; check --input_format.")
     return SentenceCounts(documents, sentences)
 
 

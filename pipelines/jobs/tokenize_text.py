@@ -10,7 +10,8 @@ from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.sources import expand_patterns
+from pipelines.corpora.documents import Reading, raw_paragraphs_of, read_blocks
+from pipelines.corpora.sources import Source, expand_patterns
 from pipelines.corpora.unpacking import read_lines
 
 Offsets = Literal["none", "bytes", "characters"]
@@ -45,13 +46,26 @@ class TokenizeTextConfig:
         )
 
 
-def read_all_lines(patterns: list[str]) -> Iterator[bytes]:
-    """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked."""
+def read_all_lines(patterns: list[str], text_field: str | None = None) -> Iterator[str | bytes]:
+    """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked.
+
+    Args:
+        patterns: paths, folders or glob patterns.
+        text_field: the field of JSON lines whose lines are meant; None for plain lines.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
     for path in expand_patterns(patterns):
-        yield from read_lines(path)
+        if text_field is None:
+            yield from read_lines(path)
+            continue
+        reading = Reading(text_field)
+        for block in read_blocks(Source(path, "json_lines"), reading):
+            yield from filter(None, raw_paragraphs_of(block, reading))
 
 
-def tokenize_text(config: TokenizeTextConfig, lines: Iterable[bytes], output: IO[str]) -> int:
+def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], output: IO[str]) -> int:
     """Writes a JSON object for each line: `tokens`, `ids` and, if asked for, `spans`.
 
     Returns:
@@ -61,7 +75,7 @@ def tokenize_text(config: TokenizeTextConfig, lines: Iterable[bytes], output: IO
         UserError: the vocabulary is none.
     """
     tokenizer = config.tokenizer()
-    batch: list[bytes] = []
+    batch: list[str | bytes] = []
     count = 0
     for line in lines:
         batch.append(line)
@@ -71,7 +85,9 @@ def tokenize_text(config: TokenizeTextConfig, lines: Iterable[bytes], output: IO
     return count + _write(tokenizer, config.offsets, batch, output)
 
 
-def certify_tokenizer(config: TokenizeTextConfig, lines: Iterable[bytes] | None) -> dict[str, Any]:
+def certify_tokenizer(
+    config: TokenizeTextConfig, lines: Iterable[str | bytes] | None
+) -> dict[str, Any]:
     """Compares with the plain reference: all code points, and lines where there are any.
 
     Returns:
@@ -83,7 +99,7 @@ def certify_tokenizer(config: TokenizeTextConfig, lines: Iterable[bytes] | None)
     return certificate(tokenizer, code_points, text)
 
 
-def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[bytes], output: IO[str]) -> int:
+def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[str | bytes], output: IO[str]) -> int:
     if unit == "none":
         ids, offsets = tokenizer.encode_lines(lines)
         spans = None

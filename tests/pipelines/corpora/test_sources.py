@@ -1,0 +1,59 @@
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.corpora.sources import Source, expand_patterns, find_sources
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, content in {
+        "b.txt": "Text.\n",
+        "a.jsonl": '{"text": "x"}\n',
+        "wiki/AA/wiki_00": '<doc id="1">\nTitle\n\nText.\n</doc>\n',
+        "wiki/.hidden": "x",
+        "odd[1].txt": "Text.\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    return tmp_path
+
+
+def test_forms_are_told_by_the_beginning_of_a_file(folder):
+    names = [f"{folder}/b.txt", f"{folder}/a.jsonl", f"{folder}/wiki"]
+    assert find_sources(names) == [
+        Source(f"{folder}/b.txt", "text"),
+        Source(f"{folder}/a.jsonl", "json_lines"),
+        Source(f"{folder}/wiki/AA/wiki_00", "wikiextractor"),
+    ]
+
+
+def test_a_form_that_is_named_counts(folder):
+    assert find_sources([f"{folder}/a.jsonl"], "text") == [Source(f"{folder}/a.jsonl", "text")]
+
+
+def test_data_sets_go_by_name():
+    expected = [Source("wiki40b/ko:test", "tfds")]
+    assert find_sources(["tfds:wiki40b/ko:test"]) == expected
+    assert find_sources(["wiki40b/ko:test"], "tfds") == expected
+
+
+def test_patterns_give_files_in_order_and_each_once(folder):
+    found = expand_patterns([f"{folder}/*.txt", f"{folder}/b.txt"])
+    assert found == [f"{folder}/b.txt", f"{folder}/odd[1].txt"]
+
+
+def test_a_name_with_brackets_is_a_name_first(folder):
+    assert expand_patterns([f"{folder}/odd[1].txt"]) == [f"{folder}/odd[1].txt"]
+
+
+def test_what_is_not_there_is_named(folder):
+    with pytest.raises(UserError, match=r"none\*\.txt: no such file"):
+        expand_patterns([f"{folder}/none*.txt"])
+    with pytest.raises(UserError, match="--input_file names no file"):
+        find_sources([])
+
+
+def test_utf16_is_refused(folder):
+    (folder / "utf16.txt").write_text("Text.", encoding="utf-16")
+    with pytest.raises(UserError, match=r"utf16\.txt: is UTF-16; convert it to UTF-8"):
+        find_sources([f"{folder}/utf16.txt"])
