@@ -1,0 +1,66 @@
+"""AdamW's update of one variable as one compiled pass over memory.
+
+Written as single operations the update goes through memory a dozen times; compiled it reads and
+writes every number once. Compiled code is shared by all variables of one shape.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+
+from keras_bert_impl.layers import kernels
+from keras_bert_impl.optimizers.bert_adamw import BertAdamW
+
+
+def update_step_of(optimizer: Any) -> Callable[[Any, Any, Any], None]:
+    """The optimizer's `update_step`, compiled where the fast kernels are in use.
+
+    Args:
+        optimizer: any optimizer with `update_step(gradient, variable, learning_rate)`; only
+            `BertAdamW` without bias correction has a compiled form.
+
+    Returns:
+        A function with the arguments and the effect of `update_step`.
+    """
+    plain = kernels.current() is kernels.PLAIN
+    if plain or type(optimizer) is not BertAdamW or optimizer.bias_correction:
+        return optimizer.update_step
+
+    def update_step(gradient: Any, variable: Any, learning_rate: Any) -> None:
+        index = optimizer._get_variable_index(variable)  # as update_step finds it
+        m, v = optimizer.first_moments[index], optimizer.second_moments[index]
+        weights = (variable, m.value, v.value)
+        # Copies on several devices are not one resource: they keep the plain update.
+        if not all(type(weight) is ResourceVariable for weight in weights):
+            optimizer.update_step(gradient, variable, learning_rate)
+            return
+        _adamw(
+            *weights,
+            gradient,
+            tf.cast(learning_rate, tf.float32) * optimizer._factors[index],
+            tf.constant(optimizer.decay if optimizer._decayed[index] else 0.0, tf.float32),
+            (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon),
+        )
+
+    return update_step
+
+
+@tf.function(jit_compile=True)
+def _adamw(
+    variable: Any,
+    first_moment: Any,
+    second_moment: Any,
+    gradient: Any,
+    rate: Any,
+    decay: Any,
+    constants: tuple[float, float, float],
+) -> None:
+    beta_1, beta_2, epsilon = constants
+    m = first_moment + (gradient - first_moment) * (1.0 - beta_1)
+    v = second_moment + (tf.square(gradient) - second_moment) * (1.0 - beta_2)
+    direction = m / (tf.sqrt(v) + epsilon) + decay * variable
+    first_moment.assign(m)
+    second_moment.assign(v)
+    variable.assign_sub(rate * direction)

@@ -1,0 +1,48 @@
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.fast_path.compiled_update import update_step_of
+from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
+from keras_bert_impl.layers import kernels
+from keras_bert_impl.optimizers.bert_adamw import BertAdamW
+
+NAMES = ("kernel", "bias", "other_kernel")
+
+
+def after_steps(chosen, steps=5):
+    draw = np.random.default_rng(0)
+    variables = [
+        keras.Variable(draw.standard_normal((3, 4)).astype("float32"), name=name) for name in NAMES
+    ]
+    optimizer = BertAdamW(weight_decay=0.1)
+    optimizer.build(variables)
+    with kernels.use(chosen):
+        update_step = update_step_of(optimizer)
+
+        @tf.function
+        def step(gradients, rate):
+            for variable, gradient in zip(variables, gradients, strict=True):
+                update_step(gradient, variable.value, rate)
+
+        for number in range(steps):
+            gradients = [tf.constant(draw.standard_normal((3, 4)), tf.float32) for _ in variables]
+            step(gradients, tf.constant(0.01 * number))
+    state = variables + optimizer.first_moments + optimizer.second_moments
+    return update_step, [np.array(value) for value in state]
+
+
+def test_the_compiled_update_is_the_plain_one():
+    _, plain = after_steps(kernels.PLAIN)
+    _, fast = after_steps(TensorFlowKernels())
+    for one, other in zip(plain, fast, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-7)
+
+
+def test_other_optimizers_keep_their_own_update():
+    corrected = BertAdamW(bias_correction=True)
+    with kernels.use(TensorFlowKernels()):
+        assert update_step_of(corrected) == corrected.update_step
+    plain = BertAdamW()
+    with kernels.use(kernels.PLAIN):
+        assert update_step_of(plain) == plain.update_step
