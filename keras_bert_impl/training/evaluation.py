@@ -11,48 +11,60 @@ from keras_bert_impl.training.objective import ENCODER_INPUTS, Objective
 from keras_bert_impl.training.split import distribute, split_batch
 
 
-def evaluate(
-    model: Any, objective: Objective, source: EvaluationSource, strategy: Any = None
-) -> dict[str, float]:
-    """Measures the loss and the objective's metrics over the whole set.
+class Evaluation:
+    """Measures the loss and the objective's metrics over whole sets; compiled once.
 
-    The set is read twice: first to count what the sums are divided by, then to add them up. So the
+    A set is read twice: first to count what the sums are divided by, then to add them up. So the
     figures are exact means over the set, not means of batches' means.
 
     Args:
         model: a Keras model; with a strategy, built in its scope.
         objective: measures; see `Objective`.
-        source: the set; its padding rows count nowhere.
-        strategy: shares each batch over its replicas; one device by default.
-
-    Returns:
-        `loss` and the objective's metrics.
+        strategy: shares each batch over its replicas; the present one by default.
     """
-    strategy = strategy or tf.distribute.get_strategy()
-    counts: dict[str, Any] = {}
-    for batch in source.batches():
-        for name, count in objective.normalizers(batch).items():
-            counts[name] = counts.get(name, np.float64(0)) + count
-    normalizers = {name: tf.constant(count, tf.float32) for name, count in counts.items()}
 
-    def part(rows: Mapping[str, Any]) -> dict[str, Any]:
-        inputs = {name: rows[name] for name in objective.input_names}
-        loss, metrics = objective.loss(model(inputs, training=False), rows, normalizers)
-        return {"loss": loss, **metrics}
+    def __init__(self, model: Any, objective: Objective, strategy: Any = None) -> None:
+        self._model, self._objective = model, objective
+        self._strategy = strategy or tf.distribute.get_strategy()
+        self._measure = tf.function(self._measure_batch)
 
-    @tf.function
-    def measure(rows: Any) -> dict[str, Any]:
-        values = strategy.run(part, args=(rows,))
+    def __call__(self, source: EvaluationSource) -> dict[str, float]:
+        """Measures one set; its padding rows count nowhere.
+
+        Returns:
+            `loss` and the objective's metrics.
+        """
+        counts: dict[str, Any] = {}
+        for batch in source.batches():
+            for name, count in self._objective.normalizers(batch).items():
+                counts[name] = counts.get(name, np.float64(0)) + count
+        normalizers = {name: tf.constant(count, tf.float32) for name, count in counts.items()}
+        totals: dict[str, float] = {}
+        for batch in source.batches():
+            values = self._measure(_shared(self._strategy, batch), normalizers)
+            for name, value in values.items():
+                totals[name] = totals.get(name, 0.0) + float(value)
+        return totals
+
+    def _measure_batch(self, rows: Any, normalizers: Any) -> dict[str, Any]:
+        values = self._strategy.run(self._measure_part, args=(rows, normalizers))
         return {
-            name: strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
+            name: self._strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
             for name, value in values.items()
         }
 
-    totals: dict[str, float] = {}
-    for batch in source.batches():
-        for name, value in measure(_shared(strategy, batch)).items():
-            totals[name] = totals.get(name, 0.0) + float(value)
-    return totals
+    def _measure_part(self, rows: Any, normalizers: Any) -> dict[str, Any]:
+        inputs = {name: rows[name] for name in self._objective.input_names}
+        outputs = self._model(inputs, training=False)
+        loss, metrics = self._objective.loss(outputs, rows, normalizers)
+        return {"loss": loss, **metrics}
+
+
+def evaluate(
+    model: Any, objective: Objective, source: EvaluationSource, strategy: Any = None
+) -> dict[str, float]:
+    """Measures a model on one set; see `Evaluation`."""
+    return Evaluation(model, objective, strategy)(source)
 
 
 def predict(

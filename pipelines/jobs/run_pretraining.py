@@ -15,7 +15,7 @@ from keras_bert_impl.optimizers.schedules import learning_rate_schedule
 from keras_bert_impl.planning.model_size import training_flops
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.evaluation import evaluate
+from keras_bert_impl.training.evaluation import Evaluation
 from keras_bert_impl.training.learning_curve import draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.lost_worker import restart_when_a_worker_is_lost
@@ -177,6 +177,7 @@ class _Job:
         self._held_out = self._open_held_out()
         self._objective = PretrainingObjective(config.next_sentence)
         self._model = self._build_model()
+        self._evaluation = Evaluation(self._model, self._objective, self.devices.strategy)
 
     def rehearse(self) -> list[dict[str, float]]:
         """Takes one step of each phase and leaves nothing behind."""
@@ -263,7 +264,7 @@ class _Job:
         return read_tf1_state(str(self._config.init_checkpoint), state)
 
     def _measure(self) -> dict[str, float]:
-        return evaluate(self._model, self._objective, self._held_out, self.devices.strategy)
+        return self._evaluation(self._held_out)
 
     def _build_model(self) -> Any:
         keras.utils.set_random_seed(self._config.training.seed)
