@@ -79,7 +79,8 @@ _TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
 
 
 def _run() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(format="%(message)s", stream=sys.stderr, force=True)
+    logging.getLogger("pipelines").setLevel(logging.INFO)
     from pipelines.jobs.run_classifier import RunClassifierConfig, run_classifier
 
     results = run_classifier(

@@ -1,5 +1,6 @@
 """Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
 
+import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -95,22 +96,12 @@ def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
     if not (config.do_train or config.do_eval or config.do_predict):
         raise UserError("nothing to do; give --do_train, --do_eval or --do_predict.")
     task = find_task(config.task_name)
+    devices = make_devices(config.training)  # first of all: a tokenizer already starts TensorFlow
     run = RunDirectory.open(config.output_dir)
     start = _starting_point(config, run)
     start.check_length(config.max_seq_length)
     job = _Job(config, task, run, start)
-    # All files are read before hours of training: a mistake in a test set shows at once.
-    splits = {
-        split: task.examples(config.data_dir, split)
-        for wanted, names in (
-            (config.do_train, (task.train_split,)),
-            (config.do_eval, task.evaluation_splits),
-            (config.do_predict, task.test_splits),
-        )
-        if wanted
-        for split in names
-    }
-    devices = make_devices(config.training)
+    splits = _read_splits(config, task)
     model = job.build_model(devices)
     results = ClassifierResults()
     if config.do_train:
@@ -126,6 +117,14 @@ def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
     if config.do_predict:
         results = replace(results, prediction_files=job.predict(model, devices, splits))
     return results
+
+
+def _read_splits(config: RunClassifierConfig, task: Task) -> dict[str, list[Example]]:
+    """Reads all files before hours of training: a mistake in a test set shows at once."""
+    wanted = [task.train_split] if config.do_train else []
+    wanted += task.evaluation_splits if config.do_eval else ()
+    wanted += task.test_splits if config.do_predict else ()
+    return {split: task.examples(config.data_dir, split) for split in wanted}
 
 
 def _starting_point(config: RunClassifierConfig, run: RunDirectory) -> StartingPoint:
@@ -175,7 +174,7 @@ class _Job:
             self._run,
             evaluate=self._evaluation_while_training(model, devices, splits),
             devices=devices,
-            settings=self._settings(len(examples)),
+            settings=self._settings(features),
             report=_LOGGER.warning,
         )
         if result.finished:
@@ -258,12 +257,13 @@ class _Job:
         warmup = int(steps * config.warmup_proportion)
         return replace(config.training, num_train_steps=steps, num_warmup_steps=warmup)
 
-    def _settings(self, examples: int) -> dict[str, Any]:
+    def _settings(self, features: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """What a resumed run must have the same, beside how it is trained."""
+        checkpoint = self._start.checkpoint
         return {
             "task_name": self._task.name,
-            "train_examples": examples,
-            "init_checkpoint": self._start.checkpoint,
+            "training_data": _fingerprint(features),
+            "init_checkpoint": checkpoint and str(Path(checkpoint).resolve()),
             "max_seq_length": self._config.max_seq_length,
             "do_lower_case": self._start.do_lower_case,
             "vocabulary_sha256": self._start.vocabulary.sha256,
@@ -278,3 +278,17 @@ class _Job:
                 f"{self._start.checkpoint}: holds no trained head for {self._task.name} (its "
                 f"{new_head[0]} is missing); add --do_train or name a fine-tuned model directory."
             )
+
+
+def _fingerprint(features: Mapping[str, np.ndarray]) -> str:
+    """Tells one training set from another, for a message.
+
+    Example:
+        >>> _fingerprint({"input_ids": np.zeros([3, 2], np.int32)})
+        '3 examples, sha256 83bbce59'
+    """
+    digest = hashlib.sha256()
+    for name in sorted(features):
+        digest.update(name.encode() + np.ascontiguousarray(features[name]).tobytes())
+    rows = len(next(iter(features.values())))
+    return f"{rows} examples, sha256 {digest.hexdigest()[:8]}"
