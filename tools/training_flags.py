@@ -1,17 +1,17 @@
 """The flags of every tool that trains."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.config import (
+    KERNELS,
+    OPTIMIZERS,
+    PRECISIONS,
+    SCHEDULES,
+    STRATEGIES,
+    TrainingConfig,
+)
 from tools.command_line import FlagSet
-
-if TYPE_CHECKING:
-    from keras_bert_impl.training.config import TrainingConfig
-
-_OPTIMIZERS = ("adamw", "lamb")
-_SCHEDULES = ("linear", "constant", "cosine", "inverse_sqrt")
-_STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
-_KERNELS = ("auto", "plain", "fast")
-_PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 class TrainingFlags:
@@ -52,15 +52,12 @@ class TrainingFlags:
             "profile_steps", [], "First and last step to profile for TensorBoard, e.g. 100,110."
         )
 
-    def config(self, num_train_steps: int, num_warmup_steps: int) -> "TrainingConfig":
+    def config(self, num_train_steps: int, num_warmup_steps: int) -> TrainingConfig:
         """Reads the flags into a `TrainingConfig`.
 
         Raises:
             UserError: a value out of range.
         """
-        from keras_bert_impl.errors import UserError
-        from keras_bert_impl.training.config import TrainingConfig
-
         values = {name: holder.value for name, holder in self._flags.items()}
         if self._use_tpu.value:
             values["distribution_strategy"] = "tpu"
@@ -84,10 +81,10 @@ class TrainingFlags:
             "learning_rate", learning_rate, "The highest learning rate, reached after the warm-up."
         )
         add["optimizer"] = flag_set.choice(
-            "optimizer", "adamw", _OPTIMIZERS, "How weights are updated; lamb is for huge batches."
+            "optimizer", "adamw", OPTIMIZERS, "How weights are updated; lamb is for huge batches."
         )
         add["schedule"] = flag_set.choice(
-            "schedule", "linear", _SCHEDULES, "How the learning rate falls after the warm-up."
+            "schedule", "linear", SCHEDULES, "How the learning rate falls after the warm-up."
         )
         add["weight_decay"] = flag_set.number(
             "weight_decay", 0.01, "Decoupled weight decay of all but biases and LayerNorm."
@@ -111,7 +108,7 @@ class TrainingFlags:
         add["distribution_strategy"] = flag_set.choice(
             "distribution_strategy",
             "one_device",
-            _STRATEGIES,
+            STRATEGIES,
             "Which devices train: the first, all of this machine, those of several machines "
             "(TF_CONFIG names them), or a TPU.",
         )
@@ -125,10 +122,10 @@ class TrainingFlags:
             "use_xla", None, "Compile the step with XLA; by default on GPUs only."
         )
         add["kernels"] = flag_set.choice(
-            "kernels", "auto", _KERNELS, "How layers compute; fast is for CPUs, auto by device."
+            "kernels", "auto", KERNELS, "How layers compute; fast is for CPUs, auto by device."
         )
         add["precision"] = flag_set.choice(
-            "precision", "float32", _PRECISIONS, "What layers compute in; weights stay float32."
+            "precision", "float32", PRECISIONS, "What layers compute in; weights stay float32."
         )
         add["accumulation_steps"] = flag_set.integer(
             "accumulation_steps",
