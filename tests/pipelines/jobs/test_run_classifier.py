@@ -9,6 +9,7 @@ from keras_bert_impl.training.config import TrainingConfig
 from pipelines.jobs.run_classifier import RunClassifierConfig, run_classifier
 from tests.support.glue_files import write_cola, write_sts
 from tests.support.model_folders import write_classifier, write_encoder
+from tests.support.tiny_bert import GOLDEN
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +164,20 @@ def test_too_few_examples_for_a_step_are_refused(encoder, cola, tmp_path):
 def test_nothing_to_do_is_said(cola, tmp_path):
     with pytest.raises(UserError, match="nothing to do"):
         run_classifier(configuration(cola, tmp_path / "run"))
+
+
+def test_a_checkpoint_of_the_original_is_a_start(cola, tmp_path, caplog):
+    golden = GOLDEN / "pretrain"
+    config = configuration(
+        cola,
+        tmp_path / "run",
+        epochs=0.4,
+        init_checkpoint=str(golden / "final.ckpt"),
+        bert_config_file=str(golden / "bert_config.json"),
+        vocab_file=str(golden / "vocab.txt"),
+        do_train=True,
+    )
+    with caplog.at_level("INFO", logger="pipelines"):
+        assert run_classifier(config).training.step == 1
+    assert "newly initialised  2  classifier/dense/bias, classifier/dense/kernel" in caplog.text
+    assert json.loads((tmp_path / "run/model/config.json").read_text())["hidden_act"] == "gelu_new"
