@@ -54,7 +54,10 @@ _NUM_SHARDS = FLAGS.integer(
     lower_bound=0,
 )
 _NUM_WORKERS = FLAGS.integer(
-    "num_workers", 1, "Processes that work at the same time.", lower_bound=1
+    "num_workers",
+    1,
+    "Processes that work at the same time; 0 does all the work in the tool's own process.",
+    lower_bound=0,
 )
 _RUNNER = FLAGS.string(
     "runner",

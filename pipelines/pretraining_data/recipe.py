@@ -135,7 +135,7 @@ class PretrainingDataConfig:
         strip_accents: remove accents; None follows `do_lower_case`.
         recipe: the rules.
         num_shards: number of shards; 0 chooses by the number of examples.
-        num_workers: processes that work at the same time.
+        num_workers: processes that work at the same time; 0 works in this process.
         work_folder: where tokens and plans are kept, for other recipes too; None keeps them beside
             the shards until the run is complete.
         invalid_utf8: "refuse" or "drop" ill-formed bytes.

@@ -25,9 +25,11 @@ from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import plans, shards
 from pipelines.runners.common import base_name, check_partners, choose_shards, describe, shard_names
+from pipelines.runners.disk import check_disk
 from pipelines.runners.workers import run_tasks
 
-_TOKENIZER_MODULE = "keras_bert_impl.tokenization.tokenizer"
+# What a tokenizing process loads: once, and shared by all of them.
+_TOKENIZING = "pipelines.runners.tokenizing_process"
 
 
 def run_local(config: PretrainingDataConfig) -> Description:
@@ -42,9 +44,10 @@ def run_local(config: PretrainingDataConfig) -> Description:
     work = Path(config.work_folder or output.with_name(f".{output.name}.work"))
     make_folder(work)
     with _alone(work):
-        corpus = _corpus(config, vocabulary, work)
-        check_partners(config, corpus.documents)
+        _remove_leftovers(output, work)
         pieces = Pieces.of(vocabulary)
+        corpus = _corpus(config, vocabulary, pieces, work)
+        check_partners(config, corpus.documents)
         entries = _shards(config, corpus, pieces, work)
         description = describe(config, pieces, source_of(config, corpus), entries)
         description.write(description_path(output))
@@ -52,6 +55,17 @@ def run_local(config: PretrainingDataConfig) -> Description:
     if config.work_folder is None:
         shutil.rmtree(work)
     return description
+
+
+def _remove_leftovers(output: Path, work: Path) -> None:
+    """Removes what a killed run was just writing."""
+    for path in [*output.parent.glob(f".{output.name}*.incomplete"), *work.rglob("*.incomplete")]:
+        path.unlink()
+
+
+def _beside(config: PretrainingDataConfig) -> int:
+    """Processes for stages that need NumPy alone: a single worker is this process."""
+    return config.num_workers if config.num_workers > 1 else 0
 
 
 def _write_metadata(output: Path) -> None:
@@ -102,7 +116,9 @@ def _alone(work: Path) -> Iterator[None]:
         yield
 
 
-def _corpus(config: PretrainingDataConfig, vocabulary: Vocabulary, work: Path) -> corpora.Corpus:
+def _corpus(
+    config: PretrainingDataConfig, vocabulary: Vocabulary, pieces: Pieces, work: Path
+) -> corpora.Corpus:
     """The tokenized corpus: found, or made from the text."""
     blocks: list[TextBlock] = []
     stamps = []
@@ -111,6 +127,8 @@ def _corpus(config: PretrainingDataConfig, vocabulary: Vocabulary, work: Path) -
             blocks += cut_into_blocks(path, file)
             status = os.fstat(file.fileno())
             stamps.append([str(Path(path).resolve()), status.st_size, status.st_mtime_ns])
+    text_bytes = sum(block.end - block.start for block in blocks)
+    check_disk(config, work, text_bytes, pieces)
     settings = corpora.TokenizerSettings(
         config.vocab_file,
         config.do_lower_case,
@@ -127,13 +145,10 @@ def _corpus(config: PretrainingDataConfig, vocabulary: Vocabulary, work: Path) -
         for block, file in zip(blocks, files, strict=True)
         if not file.exists()
     ]
-    text_bytes = sum(block.end for block in blocks) - sum(block.start for block in blocks)
     todo = sum(task.block.end - task.block.start for task in tasks)
     progress = Progress("tokenize", text_bytes / 1e6, "MB")
     progress.resume_from((text_bytes - todo) / 1e6)
-    for _, size in run_tasks(
-        corpora.tokenize_block, tasks, config.num_workers, [_TOKENIZER_MODULE]
-    ):
+    for _, size in run_tasks(corpora.tokenize_block, tasks, config.num_workers, _TOKENIZING):
         progress.advance(size / 1e6)
     progress.close()
     return corpora.assemble(folder, files, text_bytes, config.input_file)
@@ -147,7 +162,7 @@ def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -
     progress = Progress("plan", len(tasks), "slabs")
     progress.resume_from(len(tasks) - len(missing))
     chosen = [tasks[number] for number in missing]
-    for number, count in run_tasks(plans.plan_slab, chosen, config.num_workers):
+    for number, count in run_tasks(plans.plan_slab, chosen, _beside(config)):
         examples[missing[number]] = count
         progress.advance()
     progress.close()
@@ -181,7 +196,7 @@ def _shards(
     progress = Progress("write", examples, "examples")
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
     chosen = [tasks[number] for number in missing]
-    for number, entry in run_tasks(shards.write_shard, chosen, config.num_workers):
+    for number, entry in run_tasks(shards.write_shard, chosen, _beside(config)):
         entries[missing[number]] = entry
         progress.advance(entry.counts.get("examples", 0))
     progress.close()

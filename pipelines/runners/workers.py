@@ -1,5 +1,6 @@
 """Tasks in processes: the same results for any number of them."""
 
+import importlib
 import multiprocessing
 import os
 import threading
@@ -21,7 +22,7 @@ def run_tasks(
     function: Callable[[Task], Result],
     tasks: Sequence[Task],
     num_workers: int,
-    preload: Sequence[str] = (),
+    preload: str | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """Runs a function on every task, in processes of their own.
 
@@ -32,8 +33,9 @@ def run_tasks(
     Args:
         function: importable by name; takes a task, gives a result that can be pickled.
         tasks: what to work on.
-        num_workers: processes at most.
-        preload: modules that all workers need; imported once and shared where the system can fork.
+        num_workers: processes at most; 0 works in this process.
+        preload: module that all workers need; several workers share one copy of what it loads
+            where the system can fork.
 
     Yields:
         (number of the task, result) in the order in which tasks finish.
@@ -45,14 +47,15 @@ def run_tasks(
         >>> sorted(run_tasks(abs, [-1, 2, -3], num_workers=2))
         [(0, 1), (1, 2), (2, 3)]
     """
-    if not tasks:
+    if num_workers == 0 or not tasks:
+        yield from ((number, function(task)) for number, task in enumerate(tasks))
         return
-    context = _context(preload)
+    context = _context(preload if num_workers > 1 else None)
     pool = ProcessPoolExecutor(
         min(num_workers, len(tasks)),
         mp_context=context,
-        initializer=_end_with_parent,
-        initargs=(os.getpid(),),
+        initializer=_start_worker,
+        initargs=(os.getpid(), preload),
     )
     waiting = iter(enumerate(tasks))
     running: dict[Future[Result], int] = {}
@@ -73,16 +76,16 @@ def run_tasks(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _context(preload: Sequence[str]) -> multiprocessing.context.BaseContext:
+def _context(preload: str | None) -> multiprocessing.context.BaseContext:
     if preload and "forkserver" in multiprocessing.get_all_start_methods():
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(list(preload))
+        context.set_forkserver_preload([preload])
         return context
     return multiprocessing.get_context("spawn")
 
 
-def _end_with_parent(starter: int) -> None:
-    """Ends this worker soon after the process that started the job has gone (kill -9, say)."""
+def _start_worker(starter: int, preload: str | None) -> None:
+    """Loads what is needed, and ends this worker soon after the process that started the job."""
 
     def watch() -> None:
         while _lives(starter):
@@ -90,6 +93,8 @@ def _end_with_parent(starter: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    if preload:
+        importlib.import_module(preload)
 
 
 def _lives(process: int) -> bool:

@@ -1,0 +1,93 @@
+"""How much disk a run needs, checked before it starts."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+from keras_bert_impl.errors import UserError
+from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, Recipe
+from pipelines.records.features import pair_features
+
+# Measured on English text; other scripts have fewer tokens a byte.
+_TEXT_BYTES_PER_TOKEN = 4.6
+_TEXT_BYTES_PER_SENTENCE = 110
+_EXAMPLES_PER_FULL_LENGTH = 1.35  # short targets and ends of documents make more and shorter ones
+_PLAN_BYTES = 29  # a row of the plan
+_ID_BYTES = 1.95  # mean varint of an id
+_NUMBER_BYTES = 150  # names and lengths in a record, and its frame
+
+
+@dataclasses.dataclass(frozen=True)
+class DiskNeed:
+    """Bytes that a run writes.
+
+    Attributes:
+        temporary: tokens and plan, at their largest.
+        shards: the result.
+    """
+
+    temporary: float
+    shards: float
+
+
+def estimate(text_bytes: int, recipe: Recipe, pieces: Pieces) -> DiskNeed:
+    """Estimates the disk use of a run from the size of its text.
+
+    Args:
+        text_bytes: size of the documents.
+        recipe: the rules.
+        pieces: the vocabulary; a large one needs 4 bytes a token.
+
+    Example:
+        >>> import numpy as np
+        >>> from pipelines.pretraining_data.examples import SpecialIds
+        >>> pieces = Pieces(30522, SpecialIds(0, 1, 2, 3), np.zeros(0), np.zeros(0), "")
+        >>> need = estimate(100_000_000, Recipe(), pieces)
+        >>> round(need.temporary / 1e8, 1), round(need.shards / 1e8)
+        (1.2, 19)
+    """
+    tokens = text_bytes / _TEXT_BYTES_PER_TOKEN
+    ids = tokens * (2 if pieces.size <= 1 << 16 else 4)
+    offsets = 8 * text_bytes / _TEXT_BYTES_PER_SENTENCE
+    examples = recipe.dupe_factor * tokens / recipe.room * _EXAMPLES_PER_FULL_LENGTH
+    # Tokens stand twice while the blocks are joined; after that, once beside the plan.
+    temporary = max(2 * (ids + offsets), ids + offsets + examples * _PLAN_BYTES)
+    return DiskNeed(temporary, examples * record_bytes(recipe))
+
+
+def record_bytes(recipe: Recipe) -> float:
+    """About how large a record is."""
+    size = 16.0
+    for feature in pair_features(recipe.max_seq_length, recipe.stored_predictions):
+        wide = feature.name in ("input_ids", "masked_lm_ids")
+        number = 4 if feature.is_float else _ID_BYTES if wide else 1
+        size += len(feature.name) + 16 + feature.size * number
+    return size
+
+
+def check_disk(config: PretrainingDataConfig, work: Path, text_bytes: int, pieces: Pieces) -> None:
+    """Refuses a run that will not fit; what an interrupted run has written counts as there.
+
+    Raises:
+        UserError: the shards or the temporary files will not fit.
+    """
+    need = estimate(text_bytes, config.recipe, pieces)
+    output = Path(config.output_file)
+    written = sum(path.stat().st_size for path in output.parent.glob(f"{output.name}-*"))
+    kept = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
+    shards, temporary = max(0.0, need.shards - written), max(0.0, need.temporary - kept)
+    free_output = shutil.disk_usage(output.parent).free
+    free_work = shutil.disk_usage(work).free
+    if output.parent.stat().st_dev == work.stat().st_dev:
+        shards, temporary = shards + temporary, 0.0
+    for folder, bytes_needed, free in (
+        (output.parent, shards, free_output),
+        (work, temporary, free_work),
+    ):
+        if bytes_needed > free:
+            raise UserError(
+                f"{folder}: needs about {bytes_needed / 1e9:.1f} GB but has "
+                f"{free / 1e9:.1f} GB free ({need.temporary / text_bytes:.1f} times the input for "
+                f"temporary files, {need.shards / text_bytes:.0f} times for shards); free some "
+                "space, name another --output_file or --work_folder, or lower --dupe_factor."
+            )

@@ -1,0 +1,154 @@
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
+from tests.support.pretraining_corpus import RECIPE, make_shards
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "pretrain" / "train.tfrecord"
+SHAPE = (RECIPE.max_seq_length, RECIPE.max_predictions_per_seq)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> str:
+    return make_shards(tmp_path_factory.mktemp("static")).output_file
+
+
+@pytest.fixture(scope="module")
+def dynamic(tmp_path_factory) -> str:
+    recipe = dataclasses.replace(RECIPE, masking="dynamic", do_whole_word_mask=True)
+    return make_shards(tmp_path_factory.mktemp("dynamic"), recipe=recipe).output_file
+
+
+def _same(first, second) -> bool:
+    return first.keys() == second.keys() and all((first[k] == second[k]).all() for k in first)
+
+
+def test_batches_have_the_reference_features(made):
+    batch = PretrainingBatches([made], 4, *SHAPE, seed=1).batch_at(0)
+    assert {name: (array.shape, array.dtype.name) for name, array in batch.items()} == {
+        "input_ids": ((4, 32), "int32"),
+        "input_mask": ((4, 32), "int32"),
+        "segment_ids": ((4, 32), "int32"),
+        "masked_lm_positions": ((4, 4), "int32"),
+        "masked_lm_ids": ((4, 4), "int32"),
+        "masked_lm_weights": ((4, 4), "float32"),
+        "next_sentence_labels": ((4, 1), "int32"),
+    }
+
+
+def test_any_step_can_be_entered(made):
+    stream = PretrainingBatches([made], 4, *SHAPE, seed=1).batches_from(0)
+    passed = [next(stream) for _ in range(100)]
+    again = PretrainingBatches([made], 4, *SHAPE, seed=1)
+    for step in (0, 7, 99):
+        assert _same(next(again.batches_from(step)), passed[step])
+
+
+def test_an_epoch_holds_every_example_once(made):
+    batches = PretrainingBatches([made], 1, *SHAPE, seed=1)
+    count = batches.num_examples
+    seen = {tuple(batches.batch_at(step)["input_ids"][0].tolist()) for step in range(count)}
+    evaluation = PretrainingEvaluation([made], 1, *SHAPE)
+    assert seen == {tuple(batch["input_ids"][0].tolist()) for batch in evaluation.batches()}
+
+
+def test_workers_read_disjoint_parts_of_the_same_batch(made):
+    whole = PretrainingBatches([made], 6, *SHAPE, seed=1).batch_at(5)
+    for workers in (2, 3):
+        parts = [
+            PretrainingBatches([made], 6, *SHAPE, 1, worker=w, num_workers=workers).batch_at(5)
+            for w in range(workers)
+        ]
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in whole}
+        assert _same(joined, whole)
+
+
+def test_the_original_s_shards_are_read_without_a_description(tmp_path):
+    batches = PretrainingBatches([str(GOLDEN)], 8, 64, 10, seed=0, shuffle=False)
+    assert batches.num_examples == 480
+    assert batches.batch_at(0)["input_ids"][:, 0].tolist() == [2] * 8
+
+
+def test_more_predictions_than_stored_are_padded(made):
+    batch = PretrainingBatches([made], 4, 32, 9, seed=1).batch_at(0)
+    assert batch["masked_lm_weights"].shape == (4, 9)
+    assert not batch["masked_lm_weights"][:, 4:].any()
+
+
+@pytest.mark.parametrize(
+    ("length", "predictions", "message"),
+    [(32, 10, "have length 64, not 32"), (64, 5, "up to 10 predictions")],
+)
+def test_bare_shards_of_another_shape_are_refused(length, predictions, message):
+    with pytest.raises(UserError, match=message):
+        PretrainingBatches([str(GOLDEN)], 8, length, predictions, seed=0)
+
+
+def test_dynamic_masking_differs_by_epoch_and_not_by_time(dynamic):
+    batches = PretrainingBatches([dynamic], 8, *SHAPE, seed=1, shuffle=False)
+    epoch = batches.num_examples
+    places = PretrainingBatches([dynamic], epoch, *SHAPE, seed=1, shuffle=False)
+    first, second = places.batch_at(0), places.batch_at(1)
+    assert _same(first, places.batch_at(0))
+    assert (first["masked_lm_positions"] != second["masked_lm_positions"]).any()
+
+    def restored(batch) -> np.ndarray:
+        ids = batch["input_ids"].copy()
+        row, slot = np.nonzero(batch["masked_lm_weights"])
+        ids[row, batch["masked_lm_positions"][row, slot]] = batch["masked_lm_ids"][row, slot]
+        return ids
+
+    assert (restored(first) == restored(second)).all()
+    assert first["masked_lm_weights"].sum() > 0
+
+
+def test_dynamic_masking_follows_the_rules_of_static_masking(dynamic, made):
+    moving = PretrainingEvaluation([dynamic], 64, *SHAPE)
+    masked = sum(batch["masked_lm_weights"].sum() for batch in moving.batches())
+    tokens = sum(batch["input_mask"].sum() for batch in moving.batches())
+    assert 0.08 < masked / tokens < 0.16
+
+
+def test_shards_that_nobody_masks_have_no_predictions(tmp_path):
+    recipe = dataclasses.replace(RECIPE, masking="none")
+    config = make_shards(tmp_path, recipe=recipe)
+    batch = PretrainingBatches([config.output_file], 4, *SHAPE, seed=1).batch_at(0)
+    assert not batch["masked_lm_weights"].any()
+    assert not (batch["input_ids"] == 4).any()
+
+
+def test_sets_stored_in_different_ways_are_not_mixed(made, dynamic):
+    with pytest.raises(UserError, match="stored in another way"):
+        PretrainingBatches([made, dynamic], 4, *SHAPE, seed=1)
+
+
+def test_evaluation_is_one_pass_with_a_padded_last_batch(made):
+    evaluation = PretrainingEvaluation([made], 50, *SHAPE)
+    batches = list(evaluation.batches())
+    assert len(batches) == evaluation.num_batches
+    assert {len(batch["input_ids"]) for batch in batches} == {50}
+    real = np.concatenate([batch[EXAMPLE_WEIGHTS] for batch in batches])
+    assert real.sum() == evaluation.num_examples
+    assert (np.diff(real) <= 0).all()
+
+
+def test_evaluation_may_stop_early(made):
+    evaluation = PretrainingEvaluation([made], 50, *SHAPE, max_batches=1)
+    assert (evaluation.num_batches, evaluation.num_examples) == (1, 50)
+
+
+def test_an_error_in_the_reading_thread_reaches_the_caller(tmp_path):
+    config = make_shards(tmp_path)
+    batches = PretrainingBatches([config.output_file], 64, *SHAPE, seed=1)
+    path = Path(f"{config.output_file}-00001-of-00003")
+    data = bytearray(path.read_bytes())
+    data[200:220] = bytes(20)
+    path.write_bytes(data)
+    with pytest.raises(UserError, match="was altered since it was written"):
+        for _, _ in zip(range(20), batches.batches_from(0), strict=False):
+            pass

@@ -1,0 +1,119 @@
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.records.check import Expected, check_shards, find_shards
+from tests.support.pretraining_corpus import RECIPE, make_shards
+
+FITTING = Expected(RECIPE.max_seq_length, RECIPE.max_predictions_per_seq)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    make_shards(folder)
+    return folder
+
+
+@pytest.fixture
+def shards(made, tmp_path) -> Path:
+    """A copy that a test may damage."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "out"
+
+
+def _check(folder: Path, expected: Expected = FITTING, name: str = "train.tfrecord") -> None:
+    check_shards(find_shards([str(folder / name)]), expected)
+
+
+@pytest.mark.parametrize("name", ["train.tfrecord", "train.tfrecord-*", "*", ""])
+def test_a_set_is_found_by_its_name_a_glob_or_its_folder(shards, name):
+    found = find_shards([str(shards / name)])
+    assert [shard.path.name[-8:] for shard in found] == ["of-00003"] * 3
+    assert all(shard.description is not None for shard in found)
+
+
+def test_one_file_of_a_set_may_be_named_alone(shards):
+    (shard,) = find_shards([str(shards / "train.tfrecord-00001-of-00003")])
+    assert shard.entry is not None
+
+
+def test_patterns_that_overlap_give_each_shard_once(shards):
+    both = [str(shards / "train.tfrecord-00001-of-00003"), str(shards / "train.tfrecord")]
+    assert len(find_shards(both)) == 3
+
+
+@pytest.mark.parametrize("name", ["other.tfrecord", "*.nothing"])
+def test_a_name_that_matches_nothing_is_refused(shards, name):
+    with pytest.raises(UserError, match="matches no file"):
+        find_shards([str(shards / name)])
+
+
+def test_a_folder_without_shards_is_refused(tmp_path):
+    with pytest.raises(UserError, match="holds no pre-training shards"):
+        find_shards([str(tmp_path)])
+
+
+def test_right_shards_pass(shards):
+    sha256 = Vocabulary.load(shards.parent / "vocab.txt").sha256
+    _check(shards, Expected(32, 4, sha256, do_lower_case=True))
+    _check(shards, dataclasses.replace(FITTING, max_predictions_per_seq=9))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_seq_length": 64}, "have length 32, not 64; pass --max_seq_length=32"),
+        ({"max_predictions_per_seq": 3}, "up to 4 predictions .* pass --max_predictions_per_seq=4"),
+        ({"vocabulary_sha256": "0" * 64}, "another vocabulary"),
+        ({"do_lower_case": False}, "made with --do_lower_case=true"),
+    ],
+    ids=str,
+)
+def test_shards_for_another_model_are_refused(shards, change, message):
+    with pytest.raises(UserError, match=message):
+        _check(shards, dataclasses.replace(FITTING, **change))
+
+
+@pytest.mark.parametrize("name", ["train.tfrecord", "train.tfrecord-*"])
+def test_a_missing_shard_is_named(shards, name):
+    (shards / "train.tfrecord-00001-of-00003").unlink()
+    with pytest.raises(UserError, match=r"train.tfrecord-00001-of-00003: this shard is missing"):
+        _check(shards, name=name)
+
+
+def test_a_truncated_shard_is_named(shards):
+    path = shards / "train.tfrecord-00002-of-00003"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UserError, match=r"train.tfrecord-00002-of-00003: this shard is truncated"):
+        _check(shards)
+
+
+def test_an_altered_shard_is_named(shards):
+    path = shards / "train.tfrecord-00002-of-00003"
+    data = bytearray(path.read_bytes())
+    data[500] ^= 4
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=r"train.tfrecord-00002-of-00003: this shard was altered"):
+        _check(shards)
+
+
+@pytest.mark.parametrize("damage", ["{", "{}", '{"format": 99}'])
+def test_a_broken_description_is_named(shards, damage):
+    (shards / "train.tfrecord.recipe.json").write_text(damage)
+    with pytest.raises(UserError, match=r"train.tfrecord.recipe.json: "):
+        _check(shards)
+
+
+def test_the_description_tells_how_the_set_was_made(shards):
+    told = json.loads((shards / "train.tfrecord.recipe.json").read_text())
+    assert told["recipe"] == RECIPE.to_json()
+    assert told["source"]["files"] == ["corpus.txt"]
+    assert told["source"]["documents"] == 40
+    assert told["counts"]["examples"] == sum(s["counts"]["examples"] for s in told["shards"])
+    assert all(len(shard["crc32c"]) == 8 for shard in told["shards"])

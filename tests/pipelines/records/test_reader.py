@@ -1,0 +1,80 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from pipelines.records.index import index_path, load_sizes
+from pipelines.records.reader import RecordReader
+
+RECORDS = [b"one", b"", b"three" * 50, b"four"]
+
+
+def _write(path: Path, records: list[bytes]) -> str:
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in records:
+            writer.write(record)
+    return str(path)
+
+
+def test_any_record_by_its_number(tmp_path):
+    shards = [_write(tmp_path / "a", RECORDS[:1]), _write(tmp_path / "b", RECORDS[1:])]
+    reader = RecordReader(shards)
+    assert len(reader) == 4
+    assert reader.read(np.array([3, 0, 2, 1, 0])) == [
+        b"four", b"one", b"three" * 50, b"", b"one",
+    ]  # fmt: skip
+
+
+def test_an_empty_shard_is_passed_over(tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    reader = RecordReader([str(tmp_path / "empty"), _write(tmp_path / "a", RECORDS)])
+    assert reader.read(np.array([0])) == [b"one"]
+    assert [reader.first_record(shard) for shard in (0, 1)] == [None, 0]
+
+
+def test_shards_without_a_record_are_refused(tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    with pytest.raises(UserError, match="empty: holds no records"):
+        RecordReader([str(tmp_path / "empty")])
+
+
+def test_the_index_costs_four_bytes_a_record(tmp_path):
+    assert RecordReader([_write(tmp_path / "a", RECORDS * 100)]).index_bytes() == 1600
+
+
+@pytest.mark.parametrize("cut", [1, 5, 13])
+def test_a_truncated_shard_is_named(tmp_path, cut):
+    path = Path(_write(tmp_path / "a", RECORDS))
+    path.write_bytes(path.read_bytes()[:-cut])
+    with pytest.raises(UserError, match=r"a: is truncated or no TFRecord file \(record [23]"):
+        RecordReader([str(path)])
+
+
+def test_text_is_no_tfrecord_file(tmp_path):
+    (tmp_path / "a.txt").write_text("This is not a TFRecord file at all.\n" * 10)
+    with pytest.raises(UserError, match=r"a.txt: is truncated or no TFRecord file"):
+        RecordReader([str(tmp_path / "a.txt")])
+
+
+def test_a_missing_shard_is_named(tmp_path):
+    with pytest.raises(UserError, match="gone: cannot be read"):
+        RecordReader([str(tmp_path / "gone")])
+
+
+def test_an_altered_record_is_named_when_it_is_read(tmp_path):
+    path = Path(_write(tmp_path / "a", RECORDS))
+    data = bytearray(path.read_bytes())
+    data[60] ^= 1
+    path.write_bytes(data)
+    reader = RecordReader([str(path)])
+    assert reader.read(np.array([0])) == [b"one"]
+    with pytest.raises(UserError, match="a: record 2 was altered"):
+        reader.read(np.array([0, 2]))
+
+
+def test_an_index_that_does_not_fit_its_shard_is_not_believed(tmp_path):
+    path = Path(_write(tmp_path / "a", RECORDS))
+    index_path(path).write_bytes(np.array([99], "<u4").tobytes())
+    assert load_sizes(path).tolist() == [19, 16, 266, 20]

@@ -1,0 +1,72 @@
+"""The Beam runner makes the local runner's bytes, on every Beam runner within reach.
+
+The DirectRunner is always tried. Where a job service is named, it is tried too:
+`KERAS_BERT_FLINK_ENDPOINT=localhost:8099` (Beam's Flink job server) and
+`KERAS_BERT_PRISM_ENDPOINT=localhost:8073` (Prism).
+"""
+
+import os
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.jobs.create_pretraining_data import create_pretraining_data
+from tests.support.pretraining_corpus import contents, make_config, make_shards
+
+beam_runner = pytest.importorskip("pipelines.runners.beam", reason="needs the extra `beam`")
+
+pytestmark = pytest.mark.slow
+_PORTABLE = ("--environment_type=LOOPBACK", "--parallelism=2")
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("expected")
+    make_shards(folder, num_shards=0)
+    return contents(folder / "out")
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    true_cut = beam_runner.cut_into_blocks
+    monkeypatch.setattr(beam_runner, "cut_into_blocks", lambda p, f: true_cut(p, f, 700))
+
+
+def _shards(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: data for name, data in files.items() if not name.endswith(".json")}
+
+
+def test_direct_runner_makes_the_same_bytes(tmp_path, expected, small_blocks):
+    config = make_config(tmp_path, runner="DirectRunner", num_shards=0)
+    create_pretraining_data(config)
+    assert _shards(contents(tmp_path / "out")) == _shards(expected)
+
+
+def test_the_description_is_the_same_too(tmp_path, expected):
+    create_pretraining_data(make_config(tmp_path, runner="DirectRunner", num_shards=0))
+    assert contents(tmp_path / "out") == expected
+
+
+@pytest.mark.parametrize("service", ["FLINK", "PRISM"])
+def test_a_job_service_makes_the_same_bytes(tmp_path, expected, small_blocks, service):
+    endpoint = os.environ.get(f"KERAS_BERT_{service}_ENDPOINT")
+    if not endpoint:
+        pytest.skip(f"no job service named in KERAS_BERT_{service}_ENDPOINT")
+    arguments = (f"--job_endpoint={endpoint}", *_PORTABLE)
+    config = make_config(tmp_path, runner="PortableRunner", num_shards=0, beam_arguments=arguments)
+    create_pretraining_data(config)
+    assert _shards(contents(tmp_path / "out")) == _shards(expected)
+
+
+def test_a_mistake_that_a_worker_finds_is_one_sentence(tmp_path):
+    (tmp_path / "corpus.txt").write_text("the fox.\na hen.\n")
+    config = make_config(tmp_path, runner="DirectRunner")
+    with pytest.raises(UserError, match="holds one document, so no random next sentence"):
+        create_pretraining_data(config)
+    assert not (tmp_path / "out" / "train.tfrecord.recipe.json").exists()
+
+
+def test_a_missing_input_is_named(tmp_path):
+    config = make_config(tmp_path, runner="DirectRunner", input_file=f"{tmp_path}/gone*")
+    with pytest.raises(UserError, match="matches no file"):
+        create_pretraining_data(config)

@@ -1,0 +1,265 @@
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.jobs.create_pretraining_data import create_pretraining_data
+from pipelines.records.description import Description
+from pipelines.runners import disk, local
+from tests.support.pretraining_corpus import (
+    RECIPE,
+    contents,
+    make_config,
+    make_shards,
+    write_corpus,
+)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory) -> dict[str, bytes]:
+    """What one process makes of the tiny corpus without interruption."""
+    folder = tmp_path_factory.mktemp("expected")
+    make_shards(folder)
+    return contents(folder / "out")
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Many blocks and slabs, so that there is something to share and to interrupt."""
+    monkeypatch.setattr(
+        local, "cut_into_blocks", lambda path, file: _cut(path, file, block_bytes=300)
+    )
+    monkeypatch.setattr("pipelines.runners.plans._SENTENCES_AT_ONCE", 90)
+
+
+_cut = local.cut_into_blocks
+
+
+def test_the_set_is_whole_and_nothing_else_is_left(expected):
+    assert sorted(expected) == [
+        "dataset_info.json",
+        "features.json",
+        *(f"train.tfrecord-0000{number}-of-00003{end}" for number in range(3)
+          for end in ("", ".index")),
+        "train.tfrecord.recipe.json",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 7])
+def test_the_number_of_workers_changes_no_byte(tmp_path, expected, small_blocks, workers):
+    make_shards(tmp_path, num_workers=workers)
+    made = contents(tmp_path / "out")
+    described = "train.tfrecord.recipe.json"
+    assert _without_text_digest(made.pop(described)) == _without_text_digest(expected[described])
+    assert made == {name: data for name, data in expected.items() if name != described}
+
+
+def _without_text_digest(description: bytes) -> dict:
+    """The digest of the text is put together from those of its blocks."""
+    values = json.loads(description)
+    del values["source"]["sha256"]
+    return values
+
+
+def test_another_seed_makes_other_shards(tmp_path, expected):
+    make_shards(tmp_path, recipe=dataclasses.replace(RECIPE, random_seed=6))
+    name = "train.tfrecord-00000-of-00003"
+    assert contents(tmp_path / "out")[name] != expected[name]
+
+
+def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch, expected):
+    """With shard 1 gone and the tokens kept, exactly that shard is made again."""
+    config = make_shards(tmp_path, work_folder=str(tmp_path / "work"))
+    (tmp_path / "out" / "train.tfrecord-00001-of-00003").unlink()
+    done = []
+    true_run = local.run_tasks
+
+    def run_tasks(function, tasks, *args):
+        done.extend((function.__name__, Path(task.target).name) for task in tasks)
+        return true_run(function, tasks, *args)
+
+    monkeypatch.setattr(local, "run_tasks", run_tasks)
+    create_pretraining_data(config)
+    assert done == [("write_shard", "train.tfrecord-00001-of-00003")]
+    assert contents(tmp_path / "out") == expected
+
+
+def test_an_altered_shard_is_made_again(tmp_path, expected):
+    config = make_shards(tmp_path, work_folder=str(tmp_path / "work"))
+    path = tmp_path / "out" / "train.tfrecord-00002-of-00003"
+    path.write_bytes(path.read_bytes()[:-9] + b"alteration"[:9])
+    create_pretraining_data(config)
+    assert contents(tmp_path / "out") == expected
+
+
+def test_another_recipe_of_the_same_text_costs_no_tokenizing(tmp_path, monkeypatch):
+    work = str(tmp_path / "work")
+    make_shards(tmp_path, work_folder=work)
+    monkeypatch.setattr("pipelines.runners.corpus.tokenize_block", None)
+    longer = dataclasses.replace(RECIPE, max_seq_length=64)
+    make_shards(tmp_path, work_folder=work, recipe=longer, output="out/long.tfrecord")
+    assert Description.read(tmp_path / "out" / "long.tfrecord.recipe.json").recipe == longer
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+from pipelines.runners import local, plans, shards
+from pipelines.runners import corpus
+import time
+cut = local.cut_into_blocks
+local.cut_into_blocks = lambda path, file: cut(path, file, block_bytes=300)
+plans._SENTENCES_AT_ONCE = 90
+for module, name in ((corpus, "tokenize_block"), (plans, "plan_slab"), (shards, "write_shard")):
+    def slow(task, true=getattr(module, name)):
+        time.sleep(float(sys.argv[2]))
+        return true(task)
+    slow.__name__ = name
+    setattr(module, name, slow)
+from tests.support.pretraining_corpus import make_shards
+make_shards(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, expected, small_blocks):
+    make_config(tmp_path)
+    for seconds in (4.0, 5.0):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _KILLED, str(tmp_path), "0.4"],
+            stderr=subprocess.DEVNULL,
+            cwd=Path(__file__).parents[3],
+        )
+        time.sleep(seconds)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "out" / "train.tfrecord.recipe.json").exists()
+    make_shards(tmp_path)
+    made = contents(tmp_path / "out")
+    shards = [name for name in expected if "-of-" in name]
+    assert {name: made[name] for name in shards} == {name: expected[name] for name in shards}
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_a_second_run_at_the_same_time_is_refused(tmp_path):
+    config = make_config(tmp_path)
+    work = tmp_path / "out" / ".train.tfrecord.work"
+    work.mkdir(parents=True)
+    with local._alone(work), pytest.raises(UserError, match="another run is at work"):
+        create_pretraining_data(config)
+
+
+def _refused(config, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        create_pretraining_data(config)
+    output = Path(config.output_file)
+    assert not output.with_name(f"{output.name}.recipe.json").exists()
+
+
+def test_a_missing_file_is_named(tmp_path):
+    _refused(make_config(tmp_path, input_file=f"{tmp_path}/gone.txt"), "gone.txt: no such file")
+    _refused(make_config(tmp_path, input_file=f"{tmp_path}/gone*"), r"'.*gone\*' matches no file")
+
+
+def test_an_empty_file_is_named(tmp_path):
+    (tmp_path / "corpus.txt").write_bytes(b"")
+    _refused(make_config(tmp_path), r"corpus.txt: is empty \(0 bytes\)")
+
+
+@pytest.mark.parametrize("text", ["\n\n \n", "\u200b\n\n\x00\n"])
+def test_a_corpus_without_a_token_is_refused(tmp_path, text):
+    (tmp_path / "corpus.txt").write_text(text)
+    _refused(make_config(tmp_path), "corpus.txt: has no sentence with a token")
+
+
+def test_one_document_has_no_partner(tmp_path):
+    (tmp_path / "corpus.txt").write_text("the fox.\na hen.\nthe fox ran.\n")
+    _refused(make_config(tmp_path), "holds one document")
+
+
+@pytest.mark.parametrize("change", [{"do_next_sentence": False}, {"same_document_tries": 10}])
+def test_one_document_is_enough_where_no_other_is_asked_for(tmp_path, change):
+    (tmp_path / "corpus.txt").write_text("the fox.\na hen.\nthe fox ran.\n")
+    make_shards(tmp_path, recipe=dataclasses.replace(RECIPE, **change))
+
+
+def test_ill_formed_utf8_is_refused_or_dropped(tmp_path):
+    path = write_corpus(tmp_path)
+    text = path.read_bytes()
+    path.write_bytes(text[:500] + b"\xff\xfe" + text[500:])
+    _refused(make_config(tmp_path), r"corpus.txt: line \d+ is not UTF-8")
+    make_shards(tmp_path, invalid_utf8="drop")
+
+
+def test_windows_line_ends_change_nothing(tmp_path, expected):
+    path = write_corpus(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    make_shards(tmp_path)
+    name = "train.tfrecord-00000-of-00003"
+    assert contents(tmp_path / "out")[name] == expected[name]
+
+
+def test_empty_documents_change_nothing(tmp_path, expected):
+    path = write_corpus(tmp_path)
+    path.write_text("\n\n" + path.read_text().replace("\n\n", "\n \n\n\t\n\n"))
+    make_shards(tmp_path)
+    name = "train.tfrecord-00000-of-00003"
+    assert contents(tmp_path / "out")[name] == expected[name]
+
+
+def test_the_end_of_a_file_ends_its_document(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("the fox ran.\na hen saw the fox.")
+    config = make_shards(tmp_path, input_file=f"{tmp_path}/a.txt,{tmp_path}/b.txt")
+    described = Description.read(Path(f"{config.output_file}.recipe.json"))
+    assert (described.source["documents"], described.source["sentences"]) == (2, 4)
+
+
+@pytest.mark.slow
+def test_a_line_of_ten_megabytes_and_a_document_of_millions_of_tokens(tmp_path):
+    path = write_corpus(tmp_path)
+    giant = "the fox ran.\n" * 200_000  # 800,000 tokens in one document
+    path.write_text(path.read_text() + "\n" + "a hen " * 1_700_000 + "\n\n" + giant)
+    recipe = dataclasses.replace(RECIPE, dupe_factor=1)
+    config = make_shards(tmp_path, recipe=recipe)
+    evaluation = PretrainingEvaluation([config.output_file], 1000, 32, 4)
+    longest = max(int(batch["input_mask"].sum(axis=1).max()) for batch in evaluation.batches())
+    assert evaluation.num_examples > 30_000
+    assert longest == 32
+
+
+def test_a_disk_that_is_too_small_is_noticed_before_the_work(tmp_path, monkeypatch):
+    usage = lambda path: type("Usage", (), {"free": 1000})()  # noqa: E731
+    monkeypatch.setattr(disk.shutil, "disk_usage", usage)
+    monkeypatch.setattr(local, "run_tasks", None)
+    _refused(make_config(tmp_path), r"out: needs about .* GB but has .* GB free")
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    _refused(make_config(tmp_path, output="file/train.tfrecord"), "file: .*cannot be written")
+
+
+def test_a_vocabulary_of_another_kind_is_refused(tmp_path):
+    make_config(tmp_path)
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n")
+    _refused(make_config(tmp_path), r"has no \[MASK\] piece")
+
+
+def test_the_disk_estimate_is_close(tmp_path):
+    config = make_shards(tmp_path, recipe=dataclasses.replace(RECIPE, dupe_factor=20))
+    shards = sum(len(d) for n, d in contents(tmp_path / "out").items() if n[-9:-5] == "-of-")
+    described = Description.read(Path(f"{config.output_file}.recipe.json"))
+    record = shards / described.totals()["examples"]
+    assert 0.7 < disk.record_bytes(config.recipe) / record < 1.4
+    assert described.pieces.sha256 == Vocabulary.load(config.vocab_file).sha256
