@@ -45,6 +45,12 @@ class FillMask:
 
     Args:
         signature: `fill_mask_text` of a served model: texts to a dict of tensors.
+
+    Example:
+        >>> answer = {"pieces": tf.constant([[["word"]]]), "probabilities": tf.constant([[[0.5]]]),
+        ...           "mask_counts": tf.constant([1]), "pieces_left_out": tf.constant([0])}
+        >>> FillMask(lambda texts: answer).fill(["a [MASK]"], top_k=1)[0].masks
+        [[Candidate(piece='word', probability=0.5)]]
     """
 
     def __init__(self, signature: Signature) -> None:

@@ -37,6 +37,14 @@ class MaskedTextPacker:
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)], where [MASK] is one.
         vocabulary: knows the ids of the special pieces.
         max_length: the most pieces of a row.
+
+    Example:
+        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+        >>> tokenizer = lambda texts: tf.ragged.constant([[5, 5, 5, 4, 6]])
+        >>> packer = MaskedTextPacker(tokenizer, Vocabulary(pieces), max_length=5)
+        >>> packed = packer(tf.constant(["a a a [MASK] b"]))
+        >>> packed.input_ids.numpy().tolist(), packed.masked_lm_positions.numpy().tolist()
+        ([[2, 5, 4, 6, 3]], [[2]])
     """
 
     def __init__(self, tokenizer: GraphTokenize, vocabulary: Vocabulary, max_length: int) -> None:

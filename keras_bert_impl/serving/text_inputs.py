@@ -19,6 +19,12 @@ class TextPacker:
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
         vocabulary: knows the ids of the special pieces.
         max_length: the most pieces of a row; what is longer is cut.
+
+    Example:
+        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+        >>> packer = TextPacker(lambda texts: tf.ragged.constant([[5, 6]]), Vocabulary(pieces), 9)
+        >>> [array.numpy().tolist() for array in packer(tf.constant(["a b"]))]
+        [[[2, 5, 6, 3]], [[1, 1, 1, 1]], [[0, 0, 0, 0]]]
     """
 
     def __init__(self, tokenizer: GraphTokenize, vocabulary: Vocabulary, max_length: int) -> None:

@@ -48,7 +48,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class GlueTask:
-    """One task of GLUE; see `pipelines.tasks.task.Task` for what its methods promise.
+    r"""One task of GLUE; see `pipelines.tasks.task.Task` for what its methods promise.
 
     Attributes:
         name: GLUE's name, e.g. "CoLA".
@@ -59,6 +59,17 @@ class GlueTask:
         test_splits: the splits that are answered.
         submissions: GLUE's file name of each test split.
         train_split: the split to train on.
+
+    Example:
+        >>> import tempfile
+        >>> from pipelines.metrics.classification import accuracy
+        >>> head = ClassificationHead({"0": "no", "1": "yes"})
+        >>> task = GlueTask("Toy", Layout("text", None, "label"), head, {"accuracy": accuracy})
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "dev.tsv").write_text("text\tlabel\nIt rains.\t1\n")
+        >>> examples = task.examples(folder, "dev")
+        >>> task.score(examples, {"logits": np.array([[0.1, 0.9]])})
+        {'accuracy': 1.0}
     """
 
     name: str

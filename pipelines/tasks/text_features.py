@@ -28,6 +28,14 @@ def text_features(
 
     Returns:
         `input_ids`, `input_mask` and `segment_ids`: int32 [examples, max_seq_length].
+
+    Example:
+        >>> from keras_bert_impl.tokenization.tokenizer import Tokenizer
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
+        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "wet"]
+        >>> example = Example("0", "Rain", "wet")
+        >>> text_features([example], Tokenizer(Vocabulary(pieces)), 7)["input_ids"].tolist()
+        [[2, 5, 3, 6, 3, 0, 0]]
     """
     from keras_bert_impl.tokenization.packing import pack_pair
 

@@ -30,7 +30,7 @@ def test_the_configuration_learns_the_labels_names():
     config = LABELS.configure(BertConfig(vocab_size=10, extra={"id2label": {"0": "old"}}))
     assert config.extra["id2label"] == {"0": "unacceptable", "1": "acceptable"}
     assert config.extra["label2id"] == {"unacceptable": 0, "acceptable": 1}
-    assert config.to_hugging_face()["problem_type"] == "single_label_classification"
+    assert config.to_hugging_face()["id2label"] == {"0": "unacceptable", "1": "acceptable"}
 
 
 def test_numbers_are_read_as_they_stand():
@@ -49,5 +49,6 @@ def test_answers_stay_in_the_range_of_the_labels():
     assert NUMBERS.decode(logits) == ["5.000", "0.000", "2.346"]
 
 
-def test_a_regression_model_says_so_in_its_configuration():
-    assert NUMBERS.configure(BertConfig(vocab_size=10)).extra["problem_type"] == "regression"
+def test_a_regression_has_one_label_by_which_transformers_knows_it():
+    config = NUMBERS.configure(BertConfig(vocab_size=10))
+    assert config.to_hugging_face()["id2label"] == {"0": "score"}
