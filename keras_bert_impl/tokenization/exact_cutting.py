@@ -59,17 +59,18 @@ class ExactCutting:
         )
 
     def now(self, lines: Any, wordpiece_model: Any) -> Pieces:
-        """Cuts lines in eager mode; the results are tensors as well."""
+        """Cuts lines in eager mode; `ids` is a NumPy array of int32, the rest are tensors."""
         pieces = kernels.cut_pieces(lines, wordpiece_model)
-        ids = _view(pieces.ids)
+        ids = _as_int32(pieces.ids)
         if self._settle is not None and ids.size and ids.max() >= self._models.sigma_id:
             lines, pieces = self.settle_sigmas(lines, pieces, wordpiece_model)
-            ids = _view(pieces.ids)
+            ids = _as_int32(pieces.ids)
         unknown = np.flatnonzero(ids == self._unk_id)  # a word over the limit is one of these
         lengths = _view(pieces.ends)[unknown] - _view(pieces.starts)[unknown]
         if (lengths > MAX_CHARACTERS_PER_WORD).any():
             pieces = self.cut_long_words(lines, pieces, wordpiece_model)
-        return pieces
+            ids = _as_int32(pieces.ids)
+        return pieces._replace(ids=ids)
 
     def settle_sigmas(self, lines: Any, pieces: Pieces, wordpiece_model: Any) -> tuple[Any, Pieces]:
         """Writes every capital sigma in its form and cuts the lines that have one again."""
@@ -144,6 +145,10 @@ def _row_of(places: Any, row_splits: Any) -> Any:
 
 def _view(tensor: Any) -> np.ndarray:
     return np.asarray(memoryview(tensor))  # `numpy()` would copy
+
+
+def _as_int32(tensor: Any) -> np.ndarray:
+    return _view(tensor).astype(np.int32)
 
 
 def _if(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:

@@ -40,6 +40,9 @@ class LineCutter:
             wordpiece: the model of the kernel that cuts, uint8 [bytes].
             with_spans: whether `starts` and `ends` are bytes of the lines; else they have no
                 meaning and cost nothing.
+
+        Returns:
+            The pieces; in eager mode `ids` may be a NumPy array of int32.
         """
         if self._keep:
             return self._cut_around_special_tokens(lines, normalizer, wordpiece, with_spans)
@@ -71,6 +74,7 @@ class LineCutter:
         )  # [parts], 0 for text
         text = tf.where(special_id > 0, "", parts.values)
         pieces = self._cut_text(text, normalizer, wordpiece, with_spans)
+        pieces = pieces._replace(ids=tf.cast(pieces.ids, tf.int64))
 
         rows = tf.where(special_id > 0)[:, 0]
         count = tf.size(rows, tf.int64)

@@ -104,7 +104,7 @@ class Tokenizer:
         ids, counts = [], []
         for batch in _batches(lines):
             pieces = self._cut(batch, with_spans=False)
-            ids.append(_view(pieces.ids).astype(np.int32))
+            ids.append(_as_int32(pieces.ids))
             counts.append(np.diff(_view(pieces.row_splits)))
         return TokenBlock(_joined(ids, np.int32), _offsets(counts))
 
@@ -128,7 +128,7 @@ class Tokenizer:
             if unit == "characters":
                 batch = [as_text(x) if isinstance(x, bytes) else x for x in batch]
             pieces = self._cut(batch, with_spans=True)
-            ids.append(_view(pieces.ids).astype(np.int32))
+            ids.append(_as_int32(pieces.ids))
             counts.append(np.diff(_view(pieces.row_splits)))
             spans = [_view(pieces.starts).copy(), _view(pieces.ends).copy()]
             if unit == "characters":
@@ -144,7 +144,7 @@ class Tokenizer:
 
     def encode(self, line: str | bytes) -> list[int]:
         """Cuts one line into ids."""
-        return _view(self._cut([line], with_spans=False).ids).tolist()
+        return _as_int32(self._cut([line], with_spans=False).ids).tolist()
 
     def tokenize(self, line: str | bytes) -> list[str]:
         """Cuts one line into pieces."""
@@ -192,7 +192,13 @@ def _view(tensor: Any) -> np.ndarray:
     return np.asarray(memoryview(tensor))
 
 
+def _as_int32(ids: Any) -> np.ndarray:
+    return ids if isinstance(ids, np.ndarray) else _view(ids).astype(np.int32)
+
+
 def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
+    if len(parts) == 1:
+        return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, dtype)
 
 
