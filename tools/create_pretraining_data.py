@@ -1,10 +1,10 @@
-"""Turns documents into shards of masked sentence pairs for run_pretraining.
+r"""Turns documents into shards of masked sentence pairs for run_pretraining.
 
-The input is text with one sentence a line and an empty line between documents (split_sentences makes
-it). The same input, flags and seed give the same bytes for any number of workers, after any
+The input is text with one sentence a line and an empty line between documents (split_sentences
+makes it). The same input, flags and seed give the same bytes for any number of workers, after any
 interruption, and from any runner; the same command again continues an interrupted run.
 
-  keras-bert create_pretraining_data --input_file=corpus/*.txt --vocab_file=vocab.txt \\
+  keras-bert create_pretraining_data --input_file=corpus/*.txt --vocab_file=vocab.txt \
       --output_file=data/train.tfrecord --max_seq_length=128 --num_workers=8
 
 Options of Beam pass through when --runner names one of its runners.
@@ -69,8 +69,8 @@ _MASKING = FLAGS.choice(
     "masking",
     "static",
     ("static", "dynamic", "none"),
-    "static masks once and for all; dynamic stores unmasked pairs that run_pretraining masks anew in "
-    "each epoch; none stores unmasked pairs that nobody masks.",
+    "static masks once and for all; dynamic stores unmasked pairs that run_pretraining masks anew "
+    "in each epoch; none stores unmasked pairs that nobody masks.",
 )
 _MAX_NGRAM = FLAGS.integer(
     "max_ngram",
@@ -92,8 +92,8 @@ _REPLACEMENTS = FLAGS.choice(
     "random_replacements",
     "ordinary",
     ("ordinary", "any"),
-    "What a random piece is drawn from: ordinary leaves out [PAD], [unused...] and the other special "
-    "pieces; any is the whole vocabulary, as in the original.",
+    "What a random piece is drawn from: ordinary leaves out [PAD], [unused...] and the other "
+    "special pieces; any is the whole vocabulary, as in the original.",
 )
 _SAME_TRIES = FLAGS.integer(
     "same_document_tries",
@@ -110,9 +110,9 @@ _INVALID_UTF8 = FLAGS.choice(
 _WORK_FOLDER = FLAGS.string(
     "work_folder",
     None,
-    "Where tokens and plans are kept. Named, they stay there, so that another length, seed or masking "
-    "of the same text costs no tokenizing; otherwise they stand beside the shards until the run is "
-    "complete.",
+    "Where tokens and plans are kept. Named, they stay there, so that another length, seed or "
+    "masking of the same text costs no tokenizing; otherwise they stand beside the shards "
+    "until the run is complete.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Shows what is in pre-training shards: examples in words, figures, and a page with plots.
+r"""Shows what is in pre-training shards: examples in words, figures, and a page with plots.
 
   keras-bert inspect_pretraining_data --input_file=data/train.tfrecord --vocab_file=vocab.txt \
       --html=data/train.html

@@ -21,8 +21,8 @@ class PretrainingBatches:
 
     Batches hold the reference's features, int32 except for the weights (float32): `input_ids`,
     `input_mask`, `segment_ids` [batch, length], `masked_lm_positions`, `masked_lm_ids`,
-    `masked_lm_weights` [batch, predictions], `next_sentence_labels` [batch, 1]. Unmasked shards of a
-    dynamic recipe are masked here, anew in each epoch.
+    `masked_lm_weights` [batch, predictions], `next_sentence_labels` [batch, 1]. Unmasked shards of
+    a dynamic recipe are masked here, anew in each epoch.
 
     Args:
         input_files: shards: files, globs, folders or the common name of a set.
@@ -99,8 +99,8 @@ class PretrainingBatches:
 class PretrainingEvaluation:
     """One pass over shards in the order of their files, with `example_weights` [batch].
 
-    The last batch is padded with copies of the first record, of weight 0. Dynamic masking is that of
-    epoch 0, so every pass sees the same batches.
+    The last batch is padded with copies of the first record, of weight 0. Dynamic masking is that
+    of epoch 0, so every pass sees the same batches.
 
     Args:
         input_files, batch_size, max_seq_length, max_predictions_per_seq, vocabulary_sha256,

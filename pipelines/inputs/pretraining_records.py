@@ -1,6 +1,6 @@
 """Pre-training records by number, as arrays: read, parsed in batches, masked where still to do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,8 @@ class PretrainingRecords:
         recipe = self._description.recipe if self._description else None
         self._masking = recipe.masking if recipe else "static"
         stored = self._stored_predictions()
-        self._features = pair_features(expected.max_seq_length, stored)
         self._check_bare(shards)
+        self._parse = example_parser(pair_features(expected.max_seq_length, stored))
         if self._description and self._masking == "dynamic":
             self._rules = self._description.recipe.masking_rules(self._description.pieces)
 
@@ -63,9 +63,6 @@ class PretrainingRecords:
         elif self._masking == "none":
             features |= _no_predictions(len(records))
         return self._padded(features)
-
-    def _parse(self, contents: list[bytes]) -> dict[str, np.ndarray]:
-        return parse_examples(contents, self._features)
 
     def _mask(
         self, features: Mapping[str, np.ndarray], epochs: Numbers, records: Numbers
@@ -142,15 +139,16 @@ def stored_shape(
     return Expected(sizes.get("input_ids", 0), predictions, vocabulary_sha256), True
 
 
-def parse_examples(contents: list[bytes], features: Sequence[Feature]) -> dict[str, np.ndarray]:
-    """Parses serialised examples of fixed shape, a batch at a time.
+def example_parser(
+    features: Sequence[Feature],
+) -> Callable[[list[bytes]], dict[str, np.ndarray]]:
+    """Makes a function that parses serialised examples of fixed shape, a batch at a time.
 
     Args:
-        contents: one `tf.train.Example` each.
-        features: what they hold.
+        features: what the examples hold.
 
     Returns:
-        Arrays [examples, size], int64 or float32.
+        A function from serialised `tf.train.Example`s to arrays [examples, size], int32 or float32.
     """
     import tensorflow as tf
 
@@ -160,9 +158,17 @@ def parse_examples(contents: list[bytes], features: Sequence[Feature]) -> dict[s
         )
         for feature in features
     }
-    with tf.device("/cpu:0"):
-        parsed = tf.io.parse_example(contents, spec)
-    return {name: tensor.numpy() for name, tensor in parsed.items()}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def parse(contents: tf.Tensor) -> dict[str, tf.Tensor]:
+        with tf.device("/cpu:0"):
+            parsed = tf.io.parse_example(contents, spec)
+            return {
+                name: tensor if tensor.dtype == tf.float32 else tf.cast(tensor, tf.int32)
+                for name, tensor in parsed.items()
+            }
+
+    return lambda contents: {name: each.numpy() for name, each in parse(contents).items()}
 
 
 def feature_sizes(content: bytes) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """Looks into pre-training shards: examples in words, figures, and a page with plots."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -165,7 +166,7 @@ def _histogram(counts: NDArray[np.int64], bins: int = 8) -> str:
     edges = np.linspace(0, len(counts) - 1, bins + 1).astype(int)
     ranges = [
         (int(first) + 1, int(last), int(counts[first + 1 : last + 1].sum()))
-        for first, last in zip(edges[:-1], edges[1:], strict=True)
+        for first, last in itertools.pairwise(edges)
     ]
     most = max(1, *(count for _, _, count in ranges))
     return "\n".join(

@@ -2,8 +2,8 @@
 
 A document's chunks depend only on the lengths of its own sentences and on its own draws: where a
 chunk ends, where A ends, whether B comes from elsewhere and how many tokens it may then take, and
-which sentences are put back. So all documents of a slab, in all copies, are planned in lockstep: one
-step takes the next chunk of every document that still has sentences.
+which sentences are put back. So all documents of a slab, in all copies, are planned in lockstep:
+one step takes the next chunk of every document that still has sentences.
 """
 
 import dataclasses
@@ -23,8 +23,8 @@ class Slab:
     Attributes:
         sentence_offsets: int64 [sentences + 1], tokens before each sentence, from the slab's first
             token on; starts with 0.
-        document_bounds: int64 [documents + 1], sentences before each document, from the slab's first
-            sentence on; starts with 0.
+        document_bounds: int64 [documents + 1], sentences before each document, from the slab's
+            first sentence on; starts with 0.
         first_sentence: number of the slab's first sentence in the corpus.
         first_document: number of its first document.
         first_token: number of its first token.

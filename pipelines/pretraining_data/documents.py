@@ -1,7 +1,7 @@
 """Documents in text files: one sentence a line, an empty line between documents.
 
-A file is cut into blocks of whole documents; the cuts depend on the file alone, so every runner makes
-the same blocks. The end of a file also ends its last document.
+A file is cut into blocks of whole documents; the cuts depend on the file alone, so every runner
+makes the same blocks. The end of a file also ends its last document.
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ class SentenceBlock:
 
 
 def find_cut(file: IO[bytes], position: int) -> int | None:
-    """The first place at or after `position` where a document begins, after an empty line.
+    r"""The first place at or after `position` where a document begins, after an empty line.
 
     Args:
         file: opened for reading bytes.
@@ -60,7 +60,7 @@ def find_cut(file: IO[bytes], position: int) -> int | None:
 
     Example:
         >>> import io
-        >>> find_cut(io.BytesIO(b"One.\\nTwo.\\n\\nThree.\\n"), 3)
+        >>> find_cut(io.BytesIO(b"One.\nTwo.\n\nThree.\n"), 3)
         11
     """
     start = max(0, position - 1)
@@ -77,7 +77,7 @@ def find_cut(file: IO[bytes], position: int) -> int | None:
 
 
 def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> list[TextBlock]:
-    """Cuts a file into blocks of whole documents of about `block_bytes`.
+    r"""Cuts a file into blocks of whole documents of about `block_bytes`.
 
     Args:
         path: the file's name, kept in the blocks.
@@ -86,7 +86,7 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
 
     Example:
         >>> import io
-        >>> blocks = cut_into_blocks("x.txt", io.BytesIO(b"One.\\n\\nTwo.\\n\\nThree.\\n"), 2)
+        >>> blocks = cut_into_blocks("x.txt", io.BytesIO(b"One.\n\nTwo.\n\nThree.\n"), 2)
         >>> [(block.start, block.end) for block in blocks]
         [(0, 6), (6, 12), (12, 19)]
     """
@@ -99,7 +99,7 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
 
 
 def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> list[str]:
-    """The lines of a block, as text.
+    r"""The lines of a block, as text.
 
     Args:
         block: names the place in errors.
@@ -110,7 +110,7 @@ def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> 
         UserError: the bytes are not UTF-8 (names the file and the byte).
 
     Example:
-        >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\\r\\n\\nNö.".encode())
+        >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\r\n\nNö.".encode())
         ['Ja.', '', 'Nö.']
     """
     if block.start == 0:

@@ -1,8 +1,8 @@
 """Random draws that are pure functions of an address, never of the order of work.
 
-Every example has a key: a one-to-one image of (seed, copy, first sentence of its chunk). A draw is a
-hash of (key, purpose, index). So the number of workers, the order of work, a restart and the runner
-cannot change a single bit, and any example can be made again alone.
+Every example has a key: a one-to-one image of (seed, copy, first sentence of its chunk). A draw is
+a hash of (key, purpose, index). So the number of workers, the order of work, a restart and the
+runner cannot change a single bit, and any example can be made again alone.
 
 The hash is the finaliser of SplitMix64, which is one-to-one on 64-bit words: two examples of one
 run never share a key.

@@ -1,8 +1,8 @@
 """Masked positions and what stands there: the 15 % rule, pieces, whole words or n-grams, 80/10/10.
 
 One mechanism serves all three: the candidates are *units* (a piece, a word, a run of up to three
-words), put in random order by sorting random numbers, and taken one after the other while they still
-fit; a unit that would overflow the number of predictions is skipped.
+words), put in random order by sorting random numbers, and taken one after the other while they
+still fit; a unit that would overflow the number of predictions is skipped.
 """
 
 import dataclasses
@@ -186,7 +186,7 @@ def _first_units(
 
 
 def _fitting_units(order: NDArray[np.uint32], sizes: Numbers, wanted: Numbers) -> NDArray[np.bool_]:
-    """Takes units in order, skipping those that would overflow: bool [examples, length], by unit."""
+    """Takes units in order but those that would overflow: bool [examples, length], by unit."""
     taken = np.zeros(order.shape, bool)
     left = wanted.copy()
     rows = np.arange(len(order))

@@ -89,7 +89,8 @@ def truncate(chunks: Chunks, start_b: Numbers, len_b: Numbers, room: int) -> Pla
 
     Args:
         chunks: give the keys and A.
-        start_b, len_b: int64 [chunks], what `place_partners` found.
+        start_b: int64 [chunks], where B begins.
+        len_b: int64 [chunks], tokens of B, not yet truncated.
         room: tokens for A and B together.
     """
     kept_a, kept_b = truncated_lengths(chunks.len_a, len_b, room)

@@ -55,15 +55,16 @@ def partner_spans(
         keys: uint64 [requests].
         target_b: int64 [requests], tokens to reach (at least one sentence is taken).
         sentence_offsets: int64 [sentences + 1], tokens before each sentence.
-        document_start, document_end: int64 [requests], sentences of the asked document.
+        document_start: int64 [requests], first sentence of the asked document.
+        document_end: int64 [requests], the sentence after its last.
 
     Returns:
         int64 [requests] first token and int64 [requests] number of tokens.
 
     Example:
-        >>> offsets = np.array([0, 5, 9, 14])
+        >>> offsets, key = np.array([0, 5, 9, 14]), np.array([1], np.uint64)
         >>> zero, three = np.array([0]), np.array([3])
-        >>> start, length = partner_spans(np.array([1], np.uint64), np.array([99]), offsets, zero, three)
+        >>> start, length = partner_spans(key, np.array([99]), offsets, zero, three)
         >>> (start + length).tolist()
         [14]
     """

@@ -56,28 +56,28 @@ class Recipe:
     same_document_tries: int = 0
 
     def __post_init__(self) -> None:
+        for sentence, holds in self._checks().items():
+            if not holds:
+                raise UserError(f"{sentence}; change the flag.")
+
+    def _checks(self) -> dict[str, bool]:
+        """What must hold, by the sentence that says so."""
         shares = self.mask_probabilities
-        checks = {
+        good_shares = len(shares) == 3 and abs(sum(shares) - 1) < 1e-6 and min(shares) >= 0
+        good_predictions = 1 <= self.max_predictions_per_seq < self.max_seq_length
+        known = self.random_replacements in REPLACEMENTS
+        return {
             "--max_seq_length must be 5 to 65535": 5 <= self.max_seq_length < 65536,
-            "--max_predictions_per_seq must be at least 1 and below --max_seq_length": 1
-            <= self.max_predictions_per_seq
-            < self.max_seq_length,
+            "--max_predictions_per_seq must be 1 to --max_seq_length - 1": good_predictions,
             "--dupe_factor must be at least 1": self.dupe_factor >= 1,
             "--short_seq_prob must be 0 to 1": 0 <= self.short_seq_prob <= 1,
             "--masked_lm_prob must be above 0 and at most 1": 0 < self.masked_lm_prob <= 1,
             f"--masking must be one of {', '.join(MASKINGS)}": self.masking in MASKINGS,
             "--max_ngram must be 1, 2 or 3": self.max_ngram in (1, 2, 3),
-            "--mask_probabilities must be three shares from 0 to 1 that add up to 1": len(shares)
-            == 3
-            and abs(sum(shares) - 1) < 1e-6
-            and min(shares) >= 0,
-            f"--random_replacements must be one of {', '.join(REPLACEMENTS)}": self.random_replacements
-            in REPLACEMENTS,
+            "--mask_probabilities must be three shares from 0 to 1 with sum 1": good_shares,
+            f"--random_replacements must be one of {', '.join(REPLACEMENTS)}": known,
             "--same_document_tries must be at least 0": self.same_document_tries >= 0,
         }
-        for sentence, holds in checks.items():
-            if not holds:
-                raise UserError(f"{sentence}; change the flag.")
 
     @property
     def room(self) -> int:

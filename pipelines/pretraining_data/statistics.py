@@ -60,12 +60,9 @@ class PairStatistics:
         len_a = total - len_b - self._framing
         self.examples += len(total)
         self.random_next += int(features["next_sentence_labels"].sum())
-        for counts, values in (
-            (self.lengths, total),
-            (self.lengths_a, len_a),
-            (self.lengths_b, len_b),
-        ):
-            counts += np.bincount(values, minlength=len(counts))
+        self.lengths += np.bincount(total, minlength=self._length + 1)
+        self.lengths_a += np.bincount(len_a, minlength=self._length + 1)
+        self.lengths_b += np.bincount(len_b, minlength=self._length + 1)
         share = _DECILES * len_a // np.maximum(len_a + len_b, 1)
         self.shares_of_a += _counted(share)
         self._add_masks(features, total)

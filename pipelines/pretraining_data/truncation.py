@@ -19,7 +19,8 @@ def truncated_lengths(len_a: Lengths, len_b: Lengths, room: int) -> tuple[Length
     """The lengths of both sides after longest-first truncation.
 
     Args:
-        len_a, len_b: int64 [pairs], tokens of A and B.
+        len_a: int64 [pairs], tokens of A.
+        len_b: int64 [pairs], tokens of B.
         room: tokens that A and B may have together.
 
     Returns:

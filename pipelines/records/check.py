@@ -1,13 +1,13 @@
 """Which shards an input names, and whether they are what a model needs."""
 
 import dataclasses
-import glob
 from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
 from pipelines.records.checksum import file_crc32c
 from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
+from pipelines.records.patterns import match_files
 
 _FULL_CHECK_BYTES = 8 << 30  # larger sets: sizes now, checksums record by record as they are read
 
@@ -72,7 +72,7 @@ def _match(pattern: str) -> list[Shard]:
         if found:
             return found
         raise UserError(f"{path}: holds no pre-training shards with a description; name its files.")
-    files = [Path(name) for name in sorted(glob.glob(pattern)) if _may_be_shard(name)]
+    files = [Path(name) for name in match_files(pattern) if _may_be_shard(name)]
     if not files:
         raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
     return _matched(files)
@@ -161,8 +161,8 @@ def _check_description(description: Description, path: Path, expected: Expected)
     if expected.vocabulary_sha256 not in (None, description.pieces.sha256):
         raise UserError(
             f"{path}: was made with another vocabulary (sha256 {description.pieces.sha256[:12]}… "
-            f"instead of {expected.vocabulary_sha256[:12] if expected.vocabulary_sha256 else ''}…); "
-            "use that vocabulary or make the shards again."
+            f"instead of {str(expected.vocabulary_sha256)[:12]}…); use that vocabulary or make the "
+            "shards again."
         )
     if expected.do_lower_case not in (None, description.do_lower_case):
         made = str(description.do_lower_case).lower()

@@ -12,11 +12,13 @@ from keras_bert_impl.errors import UserError
 from pipelines.records.index import load_sizes
 from pipelines.records.serialise import masked_crcs
 
+_HEAD, _TAIL = 12, 4  # bytes of a frame before and after the record
+
 
 class RecordReader:
     """Random access to the records of shards; record 0 is the first of the first shard.
 
-    Memory: 4 bytes a record (8 in shards over 4 GiB).
+    Memory: 4 bytes a record (8 where a shard is over 4 GiB).
 
     Args:
         shards: TFRecord files; those without an index are walked once.
@@ -27,15 +29,17 @@ class RecordReader:
 
     def __init__(self, shards: Sequence[str | os.PathLike[str]]) -> None:
         self._paths = [Path(shard) for shard in shards]
-        self._ends: list[NDArray] = []
-        for path in self._paths:
-            ends = np.cumsum(load_sizes(path), dtype=np.uint64)
-            small = not len(ends) or ends[-1] < 1 << 32
-            self._ends.append(ends.astype(np.uint32) if small else ends)
-        counts = [len(ends) for ends in self._ends]
-        self._first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        sizes = [load_sizes(path) for path in self._paths]
+        counts = np.array([len(each) for each in sizes], np.int64)
+        self._first = np.concatenate(
+            [[0], np.cumsum(counts)]
+        )  # number of each shard's first record
         if not len(self):
             raise UserError(f"{self._paths[0] if self._paths else 'The input'}: holds no records.")
+        largest = max(int(each.sum(dtype=np.int64)) for each in sizes)
+        kind = np.uint32 if largest < 1 << 32 else np.uint64
+        # Where each record ends in its shard.
+        self._ends = np.concatenate([np.cumsum(each, dtype=kind) for each in sizes])
         self._files = [os.open(path, os.O_RDONLY) for path in self._paths]
 
     def __len__(self) -> int:
@@ -52,7 +56,7 @@ class RecordReader:
 
     def index_bytes(self) -> int:
         """Memory that the index takes."""
-        return sum(ends.nbytes for ends in self._ends)
+        return self._ends.nbytes
 
     def read(self, records: NDArray[np.int64]) -> list[bytes]:
         """Reads records, whose checksums are compared.
@@ -65,14 +69,14 @@ class RecordReader:
         """
         shards = np.searchsorted(self._first, records, side="right") - 1
         inside = records - self._first[shards]
-        frames = []
-        for shard, record in zip(shards.tolist(), inside.tolist(), strict=True):
-            ends = self._ends[shard]
-            start = int(ends[record - 1]) if record else 0
-            frames.append(os.pread(self._files[shard], int(ends[record]) - start, start))
-        contents = [frame[12:-4] for frame in frames]
+        ends = self._ends[records].astype(np.int64)
+        starts = np.where(inside == 0, 0, self._ends[records - 1]) + _HEAD
+        files = [self._files[shard] for shard in shards.tolist()]
+        places = zip(files, (ends - starts).tolist(), starts.tolist(), strict=True)
+        frames = [os.pread(file, size, start) for file, size, start in places]
+        contents = [frame[:-_TAIL] for frame in frames]
         crcs = np.array([google_crc32c.value(content) for content in contents], np.uint32)
-        stored = np.frombuffer(b"".join(frame[-4:] for frame in frames), "<u4")
+        stored = np.frombuffer(b"".join([frame[-_TAIL:] for frame in frames]), "<u4")
         wrong = np.flatnonzero(masked_crcs(crcs) != stored)
         if len(wrong):
             shard, record = shards[wrong[0]], inside[wrong[0]]

@@ -206,8 +206,8 @@ class BlockSerialiser:
         """Copies what counts of every row, segment by segment.
 
         A segment whose rows have different lengths is first packed, then copied in windows as wide
-        as its longest row. What a window writes too much is overwritten: by segments that are copied
-        later (those of equal length come last) or, beyond its record, by the next record.
+        as its longest row. What a window writes too much is overwritten: by segments that are
+        copied later (those of equal length come last) or, beyond its record, by the next record.
         """
         examples = len(sizes)
         flat = np.empty(int(sizes.sum()) + len(self._template), np.uint8)

@@ -1,8 +1,8 @@
 """Makes pre-training shards with Apache Beam: the same bytes as the local runner's.
 
 Elements are blocks of whole documents. Random next sentences are requests that a join by block
-number answers; the only side inputs are the sizes of the blocks and the number of examples. The sink
-is our own, because Beam's TFRecord sink lets records land in any shard and order.
+number answers; the only side inputs are the sizes of the blocks and the number of examples. The
+sink is our own, because Beam's TFRecord sink lets records land in any shard and order.
 """
 
 import contextlib

@@ -27,8 +27,8 @@ def check_partners(config: PretrainingDataConfig, documents: int) -> None:
         )
     if documents == 1 and recipe.do_next_sentence and not recipe.same_document_tries:
         raise UserError(
-            f"{config.input_file}: holds one document, so no random next sentence can be taken from "
-            "another; separate documents by empty lines, pass --do_next_sentence=false, or "
+            f"{config.input_file}: holds one document, so no random next sentence can be taken "
+            "from another; separate documents by empty lines, pass --do_next_sentence=false, or "
             "--same_document_tries=10 to label sentences of the same document random."
         )
 

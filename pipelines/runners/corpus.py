@@ -1,8 +1,8 @@
 """The tokenized corpus on disk: flat integer files, whatever the later recipe.
 
-A folder holds `ids.bin` (all tokens), `sentences.bin` (tokens before each sentence), `documents.bin`
-(sentences before each document) and, written last, `corpus.json`. It is assembled from one file a
-text block, so an interrupted run keeps the blocks it has finished.
+A folder holds `ids.bin` (all tokens), `sentences.bin` (tokens before each sentence),
+`documents.bin` (sentences before each document) and, written last, `corpus.json`. It is assembled
+from one file a text block, so an interrupted run keeps the blocks it has finished.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -152,7 +153,7 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
                 f"{inputs}: has no sentence with a token; write one sentence a line and an empty "
                 "line between documents."
             )
-    end = {
+    end: dict[str, Any] = {
         "dtype": dtype,
         "tokens": tokens,
         "sentences": sentences,

@@ -7,7 +7,6 @@ number of workers changes nothing but the time.
 import contextlib
 import dataclasses
 import fcntl
-import glob
 import os
 import shutil
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
 from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
+from pipelines.records.patterns import match_files
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import plans, shards
@@ -96,7 +96,7 @@ def find_inputs(patterns: str) -> list[str]:
     """
     found = []
     for pattern in patterns.split(","):
-        paths = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
+        paths = match_files(pattern)
         if not paths:
             raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
         found += paths

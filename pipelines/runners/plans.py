@@ -49,7 +49,7 @@ def slab_tasks(corpus: Corpus, recipe: Recipe, folder: Path) -> list[SlabTask]:
     """Cuts the work into slabs of documents and copies that bound the memory."""
     bounds = corpus.document_bounds().array
     copies = min(recipe.dupe_factor, 10)
-    tasks = []
+    tasks: list[SlabTask] = []
     document = 0
     while document < corpus.documents:
         limit = bounds[document] + _SENTENCES_AT_ONCE // copies
@@ -128,7 +128,8 @@ def rows_between(slabs: list[tuple[str, int]], first_key: int, end_key: int) -> 
 
     Args:
         slabs: (file, examples) of every slab.
-        first_key, end_key: the range; `end_key` may be 2 ** 64.
+        first_key: where the range begins.
+        end_key: where it ends (exclusive); may be 2 ** 64.
     """
     parts = [_read_rows(path, examples, first_key, end_key) for path, examples in slabs if examples]
     merged = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}

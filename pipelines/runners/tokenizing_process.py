@@ -1,7 +1,7 @@
 """Loads what a tokenizing process needs: imported once by the process that workers are forked from.
 
-TensorFlow writes some ten lines about itself to standard error while it is imported; here they would
-stand between the lines of progress.
+TensorFlow writes some ten lines about itself to standard error while it is imported; here they
+would stand between the lines of progress.
 """
 
 import os

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,4 +64,4 @@ def test_key_ranges_cover_all_keys_once(parts):
     ranges = key_ranges(0, 1 << 64, parts)
     assert ranges[0][0] == 0
     assert ranges[-1][1] == 1 << 64
-    assert all(first[1] == second[0] for first, second in zip(ranges, ranges[1:], strict=False))
+    assert all(first[1] == second[0] for first, second in itertools.pairwise(ranges))

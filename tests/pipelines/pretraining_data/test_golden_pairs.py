@@ -139,7 +139,6 @@ def test_notices_a_broken_rule(corpus, monkeypatch, break_rule):
     assert truncation.truncated_lengths is pairing.truncated_lengths  # nothing is broken yet
     break_rule(monkeypatch)
     wrong = _wrong(_deviations(corpus, _REFERENCE, range(1, 6)))
-    print(break_rule.__name__, {name: round(value, 1) for name, value in wrong.items()})
     assert wrong
 
 
@@ -154,5 +153,4 @@ def test_notices_a_broken_rule(corpus, monkeypatch, break_rule):
 )
 def test_notices_another_recipe(corpus, change):
     wrong = _wrong(_deviations(corpus, dataclasses.replace(_REFERENCE, **change), range(1, 6)))
-    print(change, {name: round(value, 1) for name, value in wrong.items()})
     assert wrong
