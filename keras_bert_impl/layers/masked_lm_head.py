@@ -83,5 +83,7 @@ def gather_positions(sequence: Any, positions: Any) -> Any:
     """
     batch, length, hidden = ops.shape(sequence)
     starts = ops.multiply(ops.arange(batch, dtype="int32"), length)[:, None]
-    flat = ops.add(ops.cast(positions, "int32"), ops.cast(starts, "int32"))
+    # The column comes first: Keras' add takes a second argument [batch, 1] for a bias of the last
+    # axis where batch equals the number of predictions.
+    flat = ops.add(ops.cast(starts, "int32"), ops.cast(positions, "int32"))
     return ops.take(ops.reshape(sequence, [-1, hidden]), flat, axis=0)
