@@ -26,7 +26,7 @@ class Evaluation:
     def __init__(self, model: Any, objective: Objective, strategy: Any = None) -> None:
         self._model, self._objective = model, objective
         self._strategy = strategy or tf.distribute.get_strategy()
-        self._measure = tf.function(self._measure_batch)
+        self._measure = tf.function(self._measure_batch, autograph=False)
 
     def __call__(self, source: EvaluationSource) -> dict[str, float]:
         """Measures one set; its padding rows count nowhere.
@@ -89,7 +89,7 @@ def predict(
     def part(rows: Mapping[str, Any]) -> Any:
         return model({name: rows[name] for name in input_names}, training=False)
 
-    @tf.function
+    @tf.function(autograph=False)
     def outputs(rows: Any) -> dict[str, Any]:
         values = strategy.run(part, args=(rows,))
         return {name: strategy.gather(value, axis=0) for name, value in values.items()}

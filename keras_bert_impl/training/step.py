@@ -45,9 +45,12 @@ class TrainingStep:
         self._devices, self._config = devices, config
         self._variables = [variable.value for variable in model.trainable_variables]
         self._metric_names: list[str] = []
-        self._part = tf.function(self._part_gradients, jit_compile=devices.use_xla or None)
-        self._one = tf.function(self._one_step)
-        self._many = tf.function(self._many_steps)
+        # Nothing here needs autograph: branches and loops are TensorFlow's own.
+        self._part = tf.function(
+            self._part_gradients, jit_compile=devices.use_xla or None, autograph=False
+        )
+        self._one = tf.function(self._one_step, autograph=False)
+        self._many = tf.function(self._many_steps, autograph=False)
 
     def run(self, features: Any, numbers: Mapping[str, Any], stop: bool = False) -> list[Any]:
         """Takes the steps that `prepare` made ready, all in one compiled call.
@@ -90,9 +93,12 @@ class TrainingStep:
 
     def _many_steps(self, features: Any, numbers: Mapping[str, Any]) -> Any:
         count = next(iter(numbers.values())).shape[0]
-        rows = tf.TensorArray(tf.float32, size=count)
-        for place in tf.range(count):
-            rows = rows.write(place, self._at(features, numbers, place))
+        _, rows = tf.while_loop(
+            lambda place, _rows: place < count,
+            lambda place, rows: (place + 1, rows.write(place, self._at(features, numbers, place))),
+            (tf.constant(0), tf.TensorArray(tf.float32, size=count)),
+            parallel_iterations=1,
+        )
         return rows.stack()  # [steps, metrics]
 
     def _one_step(self, features: Any, numbers: Mapping[str, Any]) -> Any:
