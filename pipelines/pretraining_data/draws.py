@@ -64,7 +64,7 @@ def seed_word(seed: int) -> np.uint64:
     """The 64-bit word that stands for a seed (any whole number).
 
     Example:
-        >>> seed_word(1) != seed_word(2)
+        >>> bool(seed_word(1) != seed_word(2))
         True
     """
     with np.errstate(over="ignore"):

@@ -43,7 +43,7 @@ def masked_crcs(crcs: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
     Example:
         >>> masked_crcs(np.array([google_crc32c.value(b"abc")], np.uint32)).tolist()
-        [0]
+        [569464686]
     """
     rotated = (crcs >> np.uint32(15)) | (crcs << np.uint32(17))
     return rotated + np.uint32(_CRC_DELTA)
@@ -124,7 +124,7 @@ class BlockSerialiser:
         >>> serialiser = BlockSerialiser([Feature("x", 2)], {"x": 300})
         >>> data, sizes = serialiser.frames({"x": np.array([[1, 299]])})
         >>> sizes.tolist(), data[12:-4].tobytes().hex()
-        ([34], '0a100a0e0a017812091a070a050301ab02')
+        ([32], '0a0e0a0c0a017812071a050a0301ab02')
     """
 
     def __init__(self, features: Sequence[Feature], limits: Mapping[str, int]) -> None:

@@ -44,7 +44,7 @@ def estimate(text_bytes: int, recipe: Recipe, pieces: Pieces) -> DiskNeed:
         >>> pieces = Pieces(30522, SpecialIds(0, 1, 2, 3), np.zeros(0), np.zeros(0), "")
         >>> need = estimate(100_000_000, Recipe(), pieces)
         >>> round(need.temporary / 1e8, 1), round(need.shards / 1e8)
-        (1.2, 19)
+        (1.2, 20)
     """
     tokens = text_bytes / _TEXT_BYTES_PER_TOKEN
     ids = tokens * (2 if pieces.size <= 1 << 16 else 4)

@@ -9,6 +9,7 @@ compat.v1 on the first `original_bytes` of the text, whole documents. Prints a t
 JSON.
 """
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -94,30 +95,58 @@ def _timed(command: list[str]) -> tuple[float, float, str]:
     return time.monotonic() - start, peak / 1024, output
 
 
-def _shared_flags(length: int, whole_words: bool) -> list[str]:
-    predictions = max(1, round(length * 0.15))
-    return [
-        f"--vocab_file={_VOCAB_FILE.value}",
-        f"--max_seq_length={length}",
-        f"--max_predictions_per_seq={predictions}",
-        f"--dupe_factor={_DUPE_FACTOR.value}",
-        f"--do_whole_word_mask={str(whole_words).lower()}",
-    ]
+@dataclasses.dataclass(frozen=True)
+class _Race:
+    """What is timed.
 
+    Attributes:
+        input_file, vocab_file: text and vocabulary.
+        dupe_factor: copies of every document.
+        original: folder of the original, or None.
+        original_bytes: how much of the text the original gets.
+        folder: for the shards.
+    """
 
-def _ours(folder: Path, length: int, workers: int, whole_words: bool) -> dict:
-    command = [sys.executable, "-m", "tools.create_pretraining_data", f"--num_workers={workers}"]
-    command += [f"--input_file={_INPUT_FILE.value}", f"--output_file={folder}/ours.tfrecord"]
-    seconds, peak, _ = _timed(command + _shared_flags(length, whole_words))
-    told = json.loads((folder / "ours.tfrecord.recipe.json").read_text(encoding="utf-8"))
-    written = sum(shard["bytes"] for shard in told["shards"])
-    return _row("ours", length, workers, whole_words, told["counts"]["examples"], seconds, peak) | {
-        "disk_mb_per_s": written / seconds / 1e6
-    }
+    input_file: str
+    vocab_file: str
+    dupe_factor: int
+    original: str | None
+    original_bytes: int
+    folder: Path
+
+    def ours(self, length: int, workers: int, whole_words: bool) -> dict:
+        """Times our tool."""
+        command = [sys.executable, "-m", "tools.create_pretraining_data"]
+        command += [f"--input_file={self.input_file}", f"--num_workers={workers}"]
+        command += [f"--output_file={self.folder}/ours.tfrecord", *self._flags(length, whole_words)]
+        seconds, peak, _ = _timed(command)
+        described = (self.folder / "ours.tfrecord.recipe.json").read_text(encoding="utf-8")
+        examples = json.loads(described)["counts"]["examples"]
+        return _row("ours", length, workers, whole_words, examples, seconds, peak)
+
+    def theirs(self, length: int, whole_words: bool) -> dict:
+        """Times the original on the first part of the text."""
+        text = Path(self.input_file).read_bytes()[: self.original_bytes]
+        part = self.folder / "part.txt"
+        part.write_bytes(text[: text.rfind(b"\n\n") + 2])
+        target = self.folder / "original.tfrecord"
+        command = [sys.executable, "-c", _SHIM, str(self.original), f"--input_file={part}"]
+        command += [f"--output_file={target}", *self._flags(length, whole_words)]
+        seconds, peak, _ = _timed(command)
+        return _row("original", length, 1, whole_words, _count_records(target), seconds, peak)
+
+    def _flags(self, length: int, whole_words: bool) -> list[str]:
+        return [
+            f"--vocab_file={self.vocab_file}",
+            f"--max_seq_length={length}",
+            f"--max_predictions_per_seq={max(1, round(length * 0.15))}",
+            f"--dupe_factor={self.dupe_factor}",
+            f"--do_whole_word_mask={str(whole_words).lower()}",
+        ]
 
 
 def _row(
-    name: str,
+    who: str,
     length: int,
     workers: int,
     whole_words: bool,
@@ -126,7 +155,7 @@ def _row(
     peak: float,
 ) -> dict:
     return {
-        "who": name,
+        "who": who,
         "length": length,
         "workers": workers,
         "whole_words": whole_words,
@@ -137,34 +166,35 @@ def _row(
     }
 
 
-def _original(folder: Path, length: int, whole_words: bool) -> dict:
-    text = Path(_INPUT_FILE.value).read_bytes()[: _ORIGINAL_BYTES.value]
-    part = folder / "part.txt"
-    part.write_bytes(text[: text.rfind(b"\n\n") + 2])
-    command = [sys.executable, "-c", _SHIM, _ORIGINAL.value, f"--input_file={part}"]
-    command += [f"--output_file={folder}/original.tfrecord"]
-    seconds, peak, printed = _timed(command + _shared_flags(length, whole_words))
-    found = re.search(r"Wrote (\d+) total instances", printed)
-    examples = int(found[1]) if found else _count_records(folder / "original.tfrecord")
-    return _row("original", length, 1, whole_words, examples, seconds, peak)
-
-
 def _count_records(path: Path) -> int:
     from pipelines.records.index import load_sizes
 
     return len(load_sizes(path))
 
 
-def _run() -> None:
+def _race(race: _Race, lengths: list[int], workers: list[int], masks: list[bool]) -> list[dict]:
     rows = []
+    for length in lengths:
+        for whole_words in masks:
+            if race.original is not None:
+                rows.append(race.theirs(length, whole_words))
+            tried = [1] if whole_words else workers
+            rows += [race.ours(length, number, whole_words) for number in tried]
+    return rows
+
+
+def _run() -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        for length in map(int, _LENGTHS.value):
-            for whole_words in (False, True) if _WHOLE_WORDS.value else (False,):
-                if _ORIGINAL.value:
-                    rows.append(_original(folder, length, whole_words))
-                workers = map(int, _WORKERS.value) if not whole_words else (1,)
-                rows += [_ours(folder, length, number, whole_words) for number in workers]
+        race = _Race(
+            _INPUT_FILE.value,
+            _VOCAB_FILE.value,
+            _DUPE_FACTOR.value,
+            _ORIGINAL.value,
+            _ORIGINAL_BYTES.value,
+            Path(scratch),
+        )
+        masks = [False, True] if _WHOLE_WORDS.value else [False]
+        rows = _race(race, list(map(int, _LENGTHS.value)), list(map(int, _WORKERS.value)), masks)
     print("| who | length | workers | whole words | examples | s | examples/s | MiB |")
     print("|---|---|---|---|---|---|---|---|")
     for row in rows:
