@@ -7,7 +7,7 @@ import numpy as np
 
 from pipelines.jobs.inspect_pretraining_data import Inspection
 
-_MOST_PIECES = 20
+_MOST_PIECES = 12
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --soft: #64748b; --line: #e2e8f0;
   --card: #ffffff; --ground: #f5f7fa; --bar: #2f6fde; --mask: #dbe7ff; --kept: #d9f2e3;
@@ -22,7 +22,7 @@ h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 15px; margin: 0 0 12px;
 p.sub { color: var(--soft); margin: 0 0 24px; overflow-wrap: anywhere; }
 .cards, .plots { display: grid; gap: 16px; margin-bottom: 16px; }
 .cards { grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); }
-.plots { grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); }
+.plots { grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); }
 section { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 18px 20px; }
 .cards section { padding: 14px 18px; }
@@ -89,10 +89,10 @@ def _plots(inspection: Inspection) -> list[str]:
     ]
     tenths = [f"{10 * number} %" for number in range(10)]
     return [
-        _plot("Tokens an example", _columns(labels, lengths)),
+        _plot("Tokens an example", _columns(labels, lengths, roots=True)),
         _plot(
             "Masked places an example",
-            _columns([str(number) for number in range(len(statistics.masks))], statistics.masks),
+            _columns(list(map(str, range(len(statistics.masks)))), statistics.masks, roots=True),
         ),
         _plot("What stands at masked places", _rows(shares)),
         _plot("Where masked places stand in the example", _columns(tenths, statistics.deciles)),
@@ -139,8 +139,8 @@ def _binned(counts: np.ndarray, bins: int) -> tuple[list[str], np.ndarray]:
     return labels, np.add.reduceat(counts, starts)
 
 
-def _columns(labels: Sequence[str], values: np.ndarray) -> str:
-    """Upright bars."""
+def _columns(labels: Sequence[str], values: np.ndarray, *, roots: bool = False) -> str:
+    """Upright bars; with `roots` their heights are square roots, so that small ones show."""
     width, height, base = 480, 190, 165
     step = width / len(labels)
     most = max(1, int(values.max()))
@@ -148,7 +148,8 @@ def _columns(labels: Sequence[str], values: np.ndarray) -> str:
     parts.append(f"<line x1='0' y1='{base}' x2='{width}' y2='{base}'/>")
     every = -(-len(labels) // 8)
     for number, (label, value) in enumerate(zip(labels, values.tolist(), strict=True)):
-        tall = 145 * value / most
+        share = value / most
+        tall = 145 * (share**0.5 if roots else share)
         parts.append(
             f"<rect x='{number * step + step * 0.1:.1f}' y='{base - tall:.1f}' rx='2' "
             f"width='{step * 0.8:.1f}' height='{tall:.1f}'><title>{label}: {value:,}</title></rect>"
@@ -156,7 +157,9 @@ def _columns(labels: Sequence[str], values: np.ndarray) -> str:
         if number % every == 0:
             middle = number * step + step / 2
             parts.append(f"<text x='{middle:.1f}' y='182' text-anchor='middle'>{label}</text>")
-    parts.append(f"<text x='{width}' y='12' text-anchor='end'>highest: {most:,}</text></svg>")
+    scale = ", square-root scale" if roots else ""
+    note = f"highest: {most:,}{scale}"
+    parts.append(f"<text x='0' y='12'>{note}</text></svg>")
     return "".join(parts)
 
 
