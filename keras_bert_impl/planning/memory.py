@@ -4,13 +4,16 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.planning.model_size import count_parameters
 from keras_bert_impl.training.config import TrainingConfig
 
+ESTIMATE_WITHIN = 0.15
+"""How far the estimate may be from a measured run, as a share of it."""
+
 _FLOAT = 4
 # What a process holds before there is a model: TensorFlow itself, compiled programs, threads.
-_RUNTIME = {True: 0.75e9, False: 0.6e9}
+_RUNTIME = {True: 1.1e9, False: 0.6e9}
 # Numbers kept per place of a sequence and layer, in units of hidden size, of intermediate size and
 # of heads x length (attention probabilities); fitted to measured runs (tools/benchmarks/memory.py).
 _KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 12.0, 2.0, 3.0
-_KEPT_LOGITS = 3.0
+_KEPT_LOGITS = 4.0
 
 
 def training_memory(
@@ -57,7 +60,7 @@ def training_memory(
 
 def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) -> float:
     """Estimates what one example keeps for the backward pass, in bytes."""
-    size = _FLOAT if training.precision == "float32" else 3.0  # some is float32 in any precision
+    size = _FLOAT if training.precision == "float32" else 2.5  # some is float32 in any precision
     layer = length * (
         _KEPT_HIDDEN * config.hidden_size
         + _KEPT_WIDE * config.intermediate_size

@@ -19,12 +19,14 @@ class Devices:
         use_xla: whether the per-replica step is compiled by XLA.
         is_chief: whether this process writes files (the first of several workers).
         workers: how many processes train together.
+        on_cpu: whether the CPU trains.
     """
 
     strategy: Any
     use_xla: bool
     is_chief: bool = True
     workers: int = 1
+    on_cpu: bool = True
 
     @property
     def replicas(self) -> int:
@@ -73,16 +75,17 @@ def _find_devices(config: TrainingConfig) -> Devices:
     # On CPU, XLA is slower than oneDNN for an encoder (measured): the default is for accelerators.
     use_xla = kind == "GPU" if config.use_xla is None else config.use_xla
     if config.distribution_strategy == "one_device":
-        return Devices(tf.distribute.OneDeviceStrategy(f"/{kind.lower()}:0"), use_xla)
+        one = tf.distribute.OneDeviceStrategy(f"/{kind.lower()}:0")
+        return Devices(one, use_xla, on_cpu=kind == "CPU")
     if config.distribution_strategy == "mirrored":
         count = len(tf.config.list_logical_devices(kind))
         names = [f"/{kind.lower()}:{number}" for number in range(count)]
-        return Devices(tf.distribute.MirroredStrategy(names), use_xla)
+        return Devices(tf.distribute.MirroredStrategy(names), use_xla, on_cpu=kind == "CPU")
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     resolver = strategy.cluster_resolver
     workers = len(resolver.cluster_spec().as_dict().get("worker", [])) or 1
     chief = resolver.task_id in (None, 0)
-    return Devices(strategy, use_xla, is_chief=chief, workers=workers)
+    return Devices(strategy, use_xla, chief, workers, on_cpu=kind == "CPU")
 
 
 def _split_cpu(count: int) -> None:
@@ -117,4 +120,4 @@ def _tpu(config: TrainingConfig) -> Devices:
             "project, or choose another --distribution_strategy."
         ) from error
     # On a TPU everything in `strategy.run` is compiled anyway.
-    return Devices(tf.distribute.TPUStrategy(resolver), use_xla=False)
+    return Devices(tf.distribute.TPUStrategy(resolver), use_xla=False, on_cpu=False)

@@ -1,15 +1,20 @@
 """What is looked at before a long run starts."""
 
+import dataclasses
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.planning.memory import ESTIMATE_WITHIN, training_memory
 from keras_bert_impl.planning.model_size import count_parameters
 from keras_bert_impl.training.batches import Batch
+from keras_bert_impl.training.config import TrainingConfig
+from pipelines.jobs.pretraining_phases import PhaseConfig
 from pipelines.metrics.frequency_baseline import count_masked_pieces, frequency_baseline
 
 
@@ -87,6 +92,44 @@ def check_disk(folder: Path, config: BertConfig, keep: int) -> None:
             f"{free / 1e9:.1f} GB are free; lower --keep_checkpoint_max or name another "
             "--output_dir."
         )
+
+
+def check_memory(
+    config: BertConfig,
+    training: TrainingConfig,
+    phases: Sequence[PhaseConfig],
+    replicas: int,
+    machine_bytes: float,
+) -> None:
+    """Refuses a run that this machine's memory cannot hold, where the CPU trains.
+
+    Args:
+        config: the model.
+        training: batch, micro-batches, precision.
+        phases: lengths and batches.
+        replicas: CPU devices that share the machine's memory.
+        machine_bytes: that memory.
+
+    Raises:
+        UserError: the estimate of a phase is over it, by more than the estimate's own error.
+    """
+    for phase in phases:
+        tried = dataclasses.replace(training, batch_size=phase.batch_size)
+        lengths = (phase.max_seq_length, phase.max_predictions_per_seq)
+        parts = training_memory(config, tried, *lengths, on_cpu=True, replicas=replicas)
+        shared = parts["runtime"] + parts["checkpoint_copy"]
+        needed = shared + replicas * (sum(parts.values()) - shared)
+        if needed > machine_bytes * (1 + ESTIMATE_WITHIN):
+            raise UserError(
+                f"--train_batch_size={phase.batch_size} at length {phase.max_seq_length} needs "
+                f"about {needed / 1e9:.1f} GB, but this machine has {machine_bytes / 1e9:.1f} GB; "
+                "lower it, raise --accumulation_steps or add --recompute (plan_run says what fits)."
+            )
+
+
+def machine_memory() -> float:
+    """This machine's memory in bytes."""
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def checkpoint_bytes(config: BertConfig) -> int:

@@ -33,7 +33,9 @@ from pipelines.jobs.pretraining_checks import (
     check_batch,
     check_disk,
     check_length,
+    check_memory,
     frequency_loss,
+    machine_memory,
 )
 from pipelines.jobs.pretraining_phases import PhaseConfig, open_phases, split_steps
 from pipelines.jobs.pretraining_start import find_model_text, read_model_config
@@ -168,6 +170,14 @@ class _Job:
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
         self.devices: Devices = make_devices(config.training)
         _LOGGER.info("%s", self.devices.describe())
+        if self.devices.on_cpu:
+            check_memory(
+                self._model_config,
+                config.training,
+                config.phases(),
+                self.devices.replicas // self.devices.workers,
+                machine_memory(),
+            )
         self._phases = open_phases(
             config.phases(), self._text, config.training.seed, config.shuffle
         )

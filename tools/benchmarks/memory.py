@@ -1,6 +1,6 @@
 """Compares plan_run's memory estimate with measured training runs on this machine.
 
-Each case trains three steps in a process of its own and saves a checkpoint; measured is the
+Each case trains four steps in a process of its own, saving after each; measured is the
 process's peak resident memory.
 
 Example:
@@ -27,11 +27,11 @@ _CASES = FLAGS.string(
 _VOCAB_SIZE = FLAGS.integer("vocab_size", 30522, "How many word pieces the models have.")
 _CHILD = FLAGS.string("child", None, "Measures one case in this process (used by the tool itself).")
 
-_STEPS, _PREDICTIONS = 3, 20
+_STEPS, _PREDICTIONS = 4, 20
 
 
 def measure(case: str, vocab_size: int) -> dict[str, Any]:
-    """Trains three steps of a case in this process; gives its peak and the estimate, in bytes."""
+    """Trains a few steps of a case in this process; gives its peak and the estimate, in bytes."""
     import keras
 
     from keras_bert_impl.config import named_config
@@ -55,6 +55,7 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
         batch_size=int(batch),
         precision=precision,
         recompute=bool(rest),
+        save_checkpoints_steps=1,  # so that steps run beside the copy that is written
     )
     devices = make_devices(training)
     keras.utils.set_random_seed(1)

@@ -5,12 +5,15 @@ import pytest
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.config import TrainingConfig
 from pipelines.jobs.pretraining_checks import (
     check_batch,
     check_disk,
     check_length,
+    check_memory,
     frequency_loss,
 )
+from pipelines.jobs.pretraining_phases import PhaseConfig
 
 CONFIG = BertConfig(vocab_size=50, max_position_embeddings=16)
 
@@ -67,3 +70,21 @@ def test_guessing_among_four_equal_pieces_costs_log_four():
         for _ in range(40)
     ]
     assert frequency_loss(batches, vocab_size=4) == pytest.approx(math.log(4), rel=0.01)
+
+
+def test_a_batch_that_the_machine_cannot_hold_is_refused_with_what_to_change():
+    phase = PhaseConfig(
+        input_file=("a",),
+        num_steps=10,
+        batch_size=256,
+        learning_rate=1e-4,
+        max_seq_length=512,
+        max_predictions_per_seq=76,
+    )
+    training = TrainingConfig(
+        learning_rate=1e-4, num_train_steps=10, num_warmup_steps=0, batch_size=256
+    )
+    config = BertConfig(vocab_size=30522)
+    check_memory(config, training, [phase], replicas=1, machine_bytes=1e12)
+    with pytest.raises(UserError, match="--train_batch_size=256 at length 512 needs about"):
+        check_memory(config, training, [phase], replicas=1, machine_bytes=16e9)

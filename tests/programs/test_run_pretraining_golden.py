@@ -1,0 +1,66 @@
+"""Our training beside 40 recorded steps of the original's own code."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.support.pretraining_run import GOLDEN, RECORDED, metrics, run
+
+pytestmark = pytest.mark.slow
+
+NAMES = {
+    "loss": "loss",
+    "masked_lm_loss": "masked_lm_loss",
+    "next_sentence_loss": "next_sentence_loss",
+    "learning_rate": "learning_rate",
+    "gradient_norm": "global_norm",
+}
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return json.loads((GOLDEN / "losses.json").read_text())["steps"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    run(folder / "run", tf1_checkpoint=folder / "ours.ckpt", **RECORDED)
+    return folder
+
+
+def assert_follows(lines, recorded):
+    for ours, theirs in zip(lines, recorded, strict=True):
+        assert ours["step"] == theirs["step"] + 1  # we count the steps done
+        for name, their_name in NAMES.items():
+            assert ours[name] == pytest.approx(theirs[their_name], rel=1e-5, abs=1e-9), name
+
+
+def test_losses_rates_and_norms_follow_the_original(whole, recorded):
+    assert_follows(metrics(whole / "run"), recorded)
+
+
+def test_weights_and_moments_end_where_the_originals_end(whole):
+    import tensorflow as tf
+
+    ours = tf.train.load_checkpoint(str(whole / "ours.ckpt"))
+    theirs = tf.train.load_checkpoint(str(GOLDEN / "final.ckpt"))
+    shapes = theirs.get_variable_to_shape_map()
+    assert ours.get_variable_to_shape_map() == shapes
+    for name in shapes:
+        np.testing.assert_allclose(ours.get_tensor(name), theirs.get_tensor(name), atol=1e-6)
+        assert ours.get_tensor(name).dtype == theirs.get_tensor(name).dtype
+
+
+def test_a_run_of_the_original_is_continued_from_its_checkpoint(tmp_path, recorded):
+    run(tmp_path / "first", tf1_checkpoint=tmp_path / "at_15.ckpt", stop_after_step=15, **RECORDED)
+    flags = {**RECORDED, "init_checkpoint": tmp_path / "at_15.ckpt", "continue_tf1_run": True}
+    run(tmp_path / "second", **flags)
+    assert_follows(metrics(tmp_path / "second"), recorded[15:])
+
+
+def test_a_run_may_go_on_over_two_replicas(tmp_path, recorded):
+    run(tmp_path, stop_after_step=20, **RECORDED)
+    run(tmp_path, distribution_strategy="mirrored", num_logical_devices=2, **RECORDED)
+    assert_follows(metrics(tmp_path), recorded)

@@ -1,0 +1,77 @@
+"""A run that is killed, stopped or damaged ends with the bits of a run that was not."""
+
+import signal
+
+import pytest
+
+from tests.support.pretraining_run import (
+    RECORDED,
+    config_with_dropout,
+    finish,
+    kill_at,
+    outcome,
+    run,
+    start,
+    two_workers,
+)
+
+pytestmark = pytest.mark.slow
+
+MIRRORED = {"distribution_strategy": "mirrored", "num_logical_devices": 2}
+WORKERS = {"distribution_strategy": "multi_worker_mirrored"}
+
+
+@pytest.fixture(scope="module")
+def flags(tmp_path_factory):
+    config = config_with_dropout(tmp_path_factory.mktemp("config"))
+    return {
+        **RECORDED,
+        "bert_config_file": config,
+        "init_checkpoint": None,
+        "shuffle": True,
+        "save_checkpoints_steps": 4,
+    }
+
+
+@pytest.fixture(scope="module")
+def unbroken(flags, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken")
+    run(folder, **flags)
+    return outcome(folder)
+
+
+def test_kill_9_and_sigterm_change_no_bit(flags, unbroken, tmp_path):
+    killed = start(tmp_path, **flags)
+    kill_at(killed, tmp_path, 11)
+    killed.communicate()
+    stopped = start(tmp_path, **flags)
+    kill_at(stopped, tmp_path, 22, signal.SIGTERM)
+    assert "the same command continues" in finish(stopped)
+    run(tmp_path, **flags)
+    assert outcome(tmp_path) == unbroken
+    assert "this run is finished" in run(tmp_path, **flags)
+
+
+def test_two_replicas_survive_a_kill_to_the_bit(flags, tmp_path):
+    run(tmp_path / "whole", **flags, **MIRRORED)
+    killed = start(tmp_path / "killed", **flags, **MIRRORED)
+    kill_at(killed, tmp_path / "killed", 18)
+    killed.communicate()
+    run(tmp_path / "killed", **flags, **MIRRORED)
+    assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
+
+
+def test_two_workers_of_which_one_dies_and_returns_change_no_bit(flags, tmp_path):
+    def workers(folder):
+        return [start(folder, environment, **flags, **WORKERS) for environment in two_workers()]
+
+    for process in workers(tmp_path / "whole"):
+        finish(process)
+    environments = two_workers()
+    chief, other = (start(tmp_path / "killed", e, **flags, **WORKERS) for e in environments)
+    kill_at(other, tmp_path / "killed", 13)
+    other.communicate()
+    returned = start(tmp_path / "killed", environments[1], **flags, **WORKERS)
+    finish(chief)
+    finish(returned)
+    assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")

@@ -1,0 +1,117 @@
+"""The tool run_pretraining on the tiny recorded data set, in processes of its own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests" / "golden" / "pretrain"
+
+RECORDED = {
+    "input_file": GOLDEN / "train.tfrecord",
+    "bert_config_file": GOLDEN / "bert_config.json",
+    "vocab_file": GOLDEN / "vocab.txt",
+    "init_checkpoint": GOLDEN / "init" / "bert_model.ckpt",
+    "max_seq_length": 64,
+    "max_predictions_per_seq": 10,
+    "train_batch_size": 8,
+    "learning_rate": 1e-3,
+    "num_train_steps": 40,
+    "num_warmup_steps": 10,
+    "log_steps": 1,
+    "do_train": True,
+    "shuffle": False,
+    "kernels": "plain",
+}
+"""The flags of the run that was recorded with the original's own code."""
+
+
+def config_with_dropout(folder):
+    """A configuration file like the recorded one, but with dropout."""
+    values = json.loads((GOLDEN / "bert_config.json").read_text())
+    values |= {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
+    path = Path(folder) / "bert_config.json"
+    path.write_text(json.dumps(values))
+    return path
+
+
+def start(output_dir, environment=None, **flags):
+    """Starts the tool; gives the process."""
+    words = [
+        f"--{'' if value is not False else 'no'}{name}"
+        + ("" if isinstance(value, bool) else f"={value}")
+        for name, value in flags.items()
+        if value is not None
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tools.run_pretraining", f"--output_dir={output_dir}", *words],
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process, code=0):
+    """Waits for the end; gives what was printed (both streams)."""
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == code, error[-3000:]
+    return out + error
+
+
+def run(output_dir, **flags):
+    """Runs the tool to its end."""
+    return finish(start(output_dir, **flags))
+
+
+def steps_logged(output_dir):
+    """How many steps the metrics file has."""
+    path = Path(output_dir) / "metrics.jsonl"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def kill_at(process, output_dir, step, with_signal=signal.SIGKILL):
+    """Sends a signal as soon as a step is logged."""
+    while process.poll() is None and steps_logged(output_dir) < step:
+        time.sleep(0.02)
+    process.send_signal(with_signal)
+
+
+def metrics(output_dir):
+    """The logged lines without what depends on the clock."""
+    lines = (Path(output_dir) / "metrics.jsonl").read_text().splitlines()
+    return [
+        {name: value for name, value in json.loads(line).items() if "per_second" not in name}
+        for line in lines
+    ]
+
+
+def outcome(output_dir):
+    """All that a run must repeat to the bit: weights, moments and figures."""
+    folder = Path(output_dir)
+    newest = max((folder / "checkpoints").iterdir())
+    return (
+        (folder / "model" / "model.safetensors").read_bytes(),
+        (newest / "state.data-00000-of-00001").read_bytes(),
+        metrics(folder),
+    )
+
+
+def two_workers():
+    """The environments of two workers on this machine."""
+    ports = []
+    for _ in range(2):
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            ports.append(free.getsockname()[1])
+    cluster = {"worker": [f"localhost:{port}" for port in ports]}
+    return [
+        {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": "worker", "index": n}})}
+        for n in range(2)
+    ]
