@@ -14,6 +14,7 @@ from pipelines.records.check import Expected, Shard, check_shards, find_shards
 from pipelines.records.description import Description
 from pipelines.records.features import Feature, pair_features
 from pipelines.records.reader import RecordReader
+from pipelines.records.remote import with_local_copies
 
 Numbers = NDArray[np.int64]
 
@@ -31,7 +32,7 @@ class PretrainingRecords:
     """
 
     def __init__(self, input_files: Sequence[str], expected: Expected, seed: int) -> None:
-        shards = find_shards(input_files)
+        shards = find_shards(with_local_copies(input_files))
         check_shards(shards, expected)
         self._expected, self._seed = expected, seed_word(seed)
         self._reader = RecordReader([shard.path for shard in shards])

@@ -1,0 +1,94 @@
+"""Shards on a remote file system: copied once, in large pieces, to a local cache.
+
+Training reads single records at places all over a set. Over a network that would be one request a
+record; so a remote set is copied shard by shard in pieces of 8 MB before the first step, and read
+locally from then on. A file that is there with the right size is not copied again.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.progress import Progress
+from pipelines.records.description import SUFFIX
+
+_PIECE_BYTES = 8 << 20
+CACHE_VARIABLE = "KERAS_BERT_CACHE"
+
+
+def with_local_copies(patterns: Sequence[str]) -> list[str]:
+    """Replaces remote names by local ones, copying what they stand for.
+
+    Args:
+        patterns: as for `find_shards`; those with "://" are remote, on any file system that
+            TensorFlow knows (gs://, hdfs://, ... where their plug-ins are installed).
+
+    Raises:
+        UserError: a remote name matches nothing or cannot be read.
+
+    Example:
+        >>> with_local_copies(["data/train.tfrecord"])
+        ['data/train.tfrecord']
+    """
+    return [_copied(pattern) if "://" in pattern else pattern for pattern in patterns]
+
+
+def _copied(pattern: str) -> str:
+    import tensorflow as tf
+
+    folder, name = pattern.rstrip("/").rsplit("/", 1)
+    try:
+        described = tf.io.gfile.exists(f"{pattern}{SUFFIX}")
+        if not described and tf.io.gfile.isdir(pattern):
+            folder, name = pattern.rstrip("/"), ""
+        remote = tf.io.gfile.glob(f"{folder}/{name}*" if "*" not in name else f"{folder}/{name}")
+        if "*" in name:
+            remote += tf.io.gfile.glob(f"{folder}/*{SUFFIX}")
+        cache = _cache_folder(folder)
+        _copy_all([path for path in dict.fromkeys(remote) if _is_shard_file(path)], cache)
+    except tf.errors.OpError as error:
+        raise UserError(
+            f"{pattern}: cannot be read ({error.message}); check the address and whether the "
+            "file system's plug-in is installed."
+        ) from error
+    if not remote:
+        raise UserError(f"--input_file: '{pattern}' matches no file; check the address.")
+    return str(cache / name) if name else str(cache)
+
+
+def _is_shard_file(path: str) -> bool:
+    return not path.endswith((".html", "dataset_info.json", "features.json", "/"))
+
+
+def _cache_folder(folder: str) -> Path:
+    root = os.environ.get(CACHE_VARIABLE, str(Path(tempfile.gettempdir()) / "keras_bert_cache"))
+    return make_folder(Path(root) / hashlib.sha256(folder.encode()).hexdigest()[:16])
+
+
+def _copy_all(remote: Sequence[str], cache: Path) -> None:
+    import tensorflow as tf
+
+    sizes = {path: tf.io.gfile.stat(path).length for path in remote}
+    missing = [path for path in remote if not _is_there(cache / Path(path).name, sizes[path])]
+    if not missing:
+        return
+    progress = Progress("copy shards", sum(sizes[path] for path in missing) / 1e6, "MB")
+    for path in missing:
+        with tf.io.gfile.GFile(path, "rb") as source, open_whole(_local(cache, path), "wb") as file:
+            while piece := source.read(_PIECE_BYTES):
+                file.write(piece)
+                progress.advance(len(piece) / 1e6)
+    progress.close()
+
+
+def _local(cache: Path, path: str) -> Path:
+    return cache / path.rsplit("/", 1)[1]
+
+
+def _is_there(path: Path, size: int) -> bool:
+    # A description is small and may change without changing its size: it is always copied.
+    return path.suffix != ".json" and path.exists() and path.stat().st_size == size
