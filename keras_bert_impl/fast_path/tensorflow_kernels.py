@@ -82,10 +82,10 @@ _ACTIVATED = {
 _islands: dict[Any, Any] = {}
 
 
-def _kept(key: Any, compute: Any) -> Any:
+def _kept(key: Any, compute: Any, *cut: Any) -> Any:
     """Islands are made once: each holds a cache of what was compiled for which shapes."""
     if key not in _islands:
-        _islands[key] = island(compute)
+        _islands[key] = island(compute, *cut)
     return _islands[key]
 
 
@@ -94,9 +94,12 @@ def _add_norm(epsilon: float, draw: Draw) -> Any:
         products, bias, residual, gamma, beta = inputs
         outputs = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
         norm = (gamma, beta, epsilon)
-        return PLAIN.add_norm(outputs, residual, norm, Draw(constants[0], draw.threshold))
+        keys, first_row = constants
+        part = Draw(keys, draw.threshold, first_row * products.shape[-1])
+        return PLAIN.add_norm(outputs, residual, norm, part)
 
-    return _kept(("add_norm", epsilon, draw.threshold), compute)
+    cut = (True, False, True, False, False), (False,)
+    return _kept(("add_norm", epsilon, draw.threshold), compute, *cut)
 
 
 def _split_heads(heads: int) -> Any:
@@ -114,7 +117,9 @@ def _split_heads(heads: int) -> Any:
 
 def _probabilities(size: int, draw: Draw) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
-        (scores,), (mask, keys) = inputs, constants
-        return PLAIN.attention_probabilities(scores, size, mask, Draw(keys, draw.threshold))
+        (scores,), (mask, keys, first_row) = inputs, constants
+        _, heads, length, keys_length = scores.shape
+        part = Draw(keys, draw.threshold, first_row * (heads * length * keys_length))
+        return PLAIN.attention_probabilities(scores, size, mask, part)
 
-    return _kept(("probabilities", size, draw.threshold), compute)
+    return _kept(("probabilities", size, draw.threshold), compute, (True,), (True, False))

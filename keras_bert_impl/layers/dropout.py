@@ -18,10 +18,12 @@ class Draw:
     Attributes:
         keys: the key words, uint32 [2]; None where nothing is dropped.
         threshold: how many of the 2**32 values of a random word mean "drop".
+        start: the place of the first number, where a tensor is computed in parts.
     """
 
     keys: Any | None
     threshold: int
+    start: Any = 0
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -92,6 +94,6 @@ def drop(inputs: Any, draw: Draw) -> Any:
     """
     if draw.keys is None:
         return inputs
-    keep = random_address.keep_mask(draw.keys, ops.shape(inputs), draw.threshold)
+    keep = random_address.keep_mask(draw.keys, ops.shape(inputs), draw.threshold, draw.start)
     scaled = ops.multiply(ops.cast(inputs, "float32"), WORDS / (WORDS - draw.threshold))
     return ops.cast(ops.where(keep, scaled, ops.zeros_like(scaled)), inputs.dtype)

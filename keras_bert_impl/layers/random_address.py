@@ -84,7 +84,7 @@ def stream_keys(keys: Any, stream: int) -> Any:
     return _mix(ops.bitwise_xor(keys, _word((stream + 1) * _STEP & 0xFFFFFFFF)))
 
 
-def random_words(keys: Any, count: Any) -> Any:
+def random_words(keys: Any, count: Any, start: Any = 0) -> Any:
     """`count` random 32-bit words.
 
     Both key words enter between the multiplications, so that two streams are not the same stream
@@ -93,11 +93,14 @@ def random_words(keys: Any, count: Any) -> Any:
     Args:
         keys: uint32 [2].
         count: how many words; a Python integer or a scalar tensor.
+        start: the place of the first of them.
 
     Returns:
         uint32 [count].
     """
     position = ops.cast(ops.arange(count, dtype="int32"), "uint32")
+    if not isinstance(start, int) or start:
+        position = ops.add(position, ops.cast(start, "uint32"))
     words = ops.add(ops.multiply(position, _word(_STEP)), keys[0])
     words = ops.multiply(_fold(words, 16), _word(_FIRST))
     words = ops.bitwise_xor(words, keys[1])
@@ -105,13 +108,14 @@ def random_words(keys: Any, count: Any) -> Any:
     return _fold(words, 16)
 
 
-def keep_mask(keys: Any, shape: Sequence[Any], threshold: int) -> Any:
+def keep_mask(keys: Any, shape: Sequence[Any], threshold: int, start: Any = 0) -> Any:
     """Which numbers of a tensor are kept: each with probability 1 - threshold / 2**32.
 
     Args:
         keys: uint32 [2].
         shape: the tensor's shape; its parts are Python integers or scalar tensors.
         threshold: how many of the 2**32 values of a word mean "drop".
+        start: the place of the first number, where the tensor is a part of a larger one.
 
     Returns:
         bool, of that shape.
@@ -119,7 +123,8 @@ def keep_mask(keys: Any, shape: Sequence[Any], threshold: int) -> Any:
     size: Any = 1
     for part in shape:
         size = size * part
-    return ops.reshape(ops.greater_equal(random_words(keys, size), _word(threshold)), shape)
+    words = random_words(keys, size, start)
+    return ops.reshape(ops.greater_equal(words, _word(threshold)), shape)
 
 
 def _mix(words: Any) -> Any:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from keras_bert_impl.fast_path import islands
 from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.pretrainer import BertPretrainer
@@ -26,7 +27,6 @@ def both(changes, dtype="float32"):
     [
         {},
         {"hidden_act": "gelu_erf", "causal": True},
-        {"hidden_act": "relu", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
     ],
 )
 def test_fast_and_plain_kernels_agree_in_outputs_and_gradients(changes):
@@ -34,6 +34,16 @@ def test_fast_and_plain_kernels_agree_in_outputs_and_gradients(changes):
     for name, value in plain.items():
         np.testing.assert_allclose(fast[name], value, atol=2e-5, err_msg=name)
     assert fast_gradients.keys() == plain_gradients.keys()
+    for path, gradient in plain_gradients.items():
+        np.testing.assert_allclose(fast_gradients[path], gradient, atol=2e-5, err_msg=path)
+
+
+def test_large_islands_are_cut_and_give_the_same(monkeypatch):
+    monkeypatch.setattr(islands, "_LARGE", 1)
+    monkeypatch.setattr(islands.os, "cpu_count", lambda: 2)
+    (plain, plain_gradients), (fast, fast_gradients) = both({})
+    for name, value in plain.items():
+        np.testing.assert_allclose(fast[name], value, atol=2e-5, err_msg=name)
     for path, gradient in plain_gradients.items():
         np.testing.assert_allclose(fast_gradients[path], gradient, atol=2e-5, err_msg=path)
 
