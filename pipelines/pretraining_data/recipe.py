@@ -156,6 +156,13 @@ class PretrainingDataConfig:
     runner: str = "local"
     beam_arguments: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if "," in self.output_file or self.output_file.endswith(("/", "\\")):
+            raise UserError(
+                f"--output_file: '{self.output_file}' must be the one common name of all shards; "
+                "--num_shards says how many there are."
+            )
+
 
 @dataclasses.dataclass(frozen=True)
 class Pieces:

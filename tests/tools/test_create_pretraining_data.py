@@ -1,4 +1,8 @@
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.support.pretraining_corpus import make_config
 from tools import create_pretraining_data, inspect_pretraining_data
@@ -45,6 +49,26 @@ def test_google_s_flags_and_the_paper_s_ablation(tmp_path, capsys):
 def test_a_mistake_is_one_sentence(tmp_path, capsys):
     assert create_pretraining_data.main([*_arguments(tmp_path), "--max_seq_length=3"]) == 1
     assert capsys.readouterr().err.startswith("Error: --max_seq_length must be")
+
+
+@pytest.mark.parametrize("name", ["a.tfrecord,b.tfrecord", "folder/"])
+def test_the_output_is_one_common_name(tmp_path, capsys, name):
+    arguments = [*_arguments(tmp_path), f"--output_file={tmp_path}/{name}"]
+    assert create_pretraining_data.main(arguments) == 1
+    assert "must be the one common name" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_sentence_and_leaves_no_half_shard(tmp_path):
+    """A limit on the size of files fails a write in the middle, as a full disk does."""
+    arguments = _arguments(tmp_path)
+    tool = [sys.executable, "-m", "tools.create_pretraining_data", *arguments]
+    limited = ["bash", "-c", 'ulimit -f 30; exec "$@"', "bash", *tool]
+    result = subprocess.run(limited, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert result.returncode == 1
+    assert "cannot be written" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not [path for path in (tmp_path / "out").iterdir() if "-of-" in path.name]
 
 
 def test_the_wrong_vocabulary_is_refused_when_looking(tmp_path, capsys):
