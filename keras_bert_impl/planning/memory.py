@@ -9,11 +9,11 @@ ESTIMATE_WITHIN = 0.15
 
 _FLOAT = 4
 # What a process holds before there is a model: TensorFlow itself, compiled programs, threads.
-_RUNTIME = {True: 1.1e9, False: 0.6e9}
+_RUNTIME = {True: 1.3e9, False: 0.6e9}
 # Numbers kept per place of a sequence and layer, in units of hidden size, of intermediate size and
 # of heads x length (attention probabilities); fitted to measured runs (tools/benchmarks/memory.py).
-_KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 12.0, 2.0, 3.0
-_KEPT_LOGITS = 4.0
+_KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 6.8, 2.0, 0.8
+_KEPT_LOGITS = 1.9
 
 
 def training_memory(
@@ -60,7 +60,7 @@ def training_memory(
 
 def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) -> float:
     """Estimates what one example keeps for the backward pass, in bytes."""
-    size = _FLOAT if training.precision == "float32" else 2.5  # some is float32 in any precision
+    size = _FLOAT if training.precision == "float32" else 2.8  # some is float32 in any precision
     layer = length * (
         _KEPT_HIDDEN * config.hidden_size
         + _KEPT_WIDE * config.intermediate_size

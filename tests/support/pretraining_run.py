@@ -60,7 +60,7 @@ def start(output_dir, environment=None, **flags):
 
 def finish(process, code=0):
     """Waits for the end; gives what was printed (both streams)."""
-    out, error = process.communicate(timeout=300)
+    out, error = process.communicate(timeout=1200)
     assert process.returncode == code, error[-3000:]
     return out + error
 

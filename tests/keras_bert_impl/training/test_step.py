@@ -28,7 +28,7 @@ def started(strategy, ways, environment=None):
 
 
 def results_of(process):
-    out, error = process.communicate(timeout=300)
+    out, error = process.communicate(timeout=1200)
     assert process.returncode == 0, error[-3000:]
     return json.loads(out) if out else {}
 
