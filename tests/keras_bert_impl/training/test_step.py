@@ -12,8 +12,9 @@ from tests.support.pretraining_run import ROOT, two_workers
 
 pytestmark = pytest.mark.slow
 
-# The bound for float32: sums in another order, over four steps of a model with large weights.
-WEIGHTS_WITHIN, METRICS_WITHIN = 2e-6, 2e-5
+# The bound for float32, over four steps of rate 1e-3: sums in another order. It is Adam that makes
+# it as large: where a gradient is all rounding (keys' biases), m / (sqrt(v) + eps) is, too.
+WEIGHTS_WITHIN, METRICS_WITHIN = 1e-5, 2e-5
 
 
 def started(strategy, ways, environment=None):
