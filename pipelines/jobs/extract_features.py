@@ -232,7 +232,7 @@ def _write_npz(config: FeaturesConfig, features: Iterator[LineFeatures]) -> None
         vectors.append(pool(line, config.pooling, config.combination))
         ids.append(line.ids)
     lengths = [len(row) for row in ids]
-    arrays = {
+    arrays: dict[str, Any] = {
         "ids": np.concatenate(ids).astype(np.int32),  # [tokens of all lines]
         "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),  # [lines + 1]
         # [tokens of all lines, width], or [lines, width] if pooled

@@ -74,6 +74,6 @@ def test_sentence_similarity_is_the_published_one(weights_folder, data_folder):
     second = sentence_vectors(weights_folder, [row["sentence2"] for row in rows])
     cosines, scores = (first * second).sum(axis=1), [float(row["score"]) for row in rows]
     spearman = np.corrcoef(ranks(cosines), ranks(scores))[0, 1]
-    # 82.03 is published for the test set; this is the development set, with what the packaged
-    # weights give there under sentence-transformers, too.
-    assert abs(100 * spearman - 86.7) < 0.1
+    # 82.03 is published for the test set, which is not among our data. On the development set the
+    # same weights under sentence-transformers 6.2 give 86.71631.
+    assert abs(100 * spearman - 86.7163) < 1e-3
