@@ -12,6 +12,7 @@ from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
+from pipelines.jobs.inspection_page import Inspection, page
 from pipelines.pretraining_data.recipe import Pieces
 from pipelines.pretraining_data.statistics import PairStatistics
 from pipelines.records.check import find_shards
@@ -39,27 +40,6 @@ class InspectConfig:
     html: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Inspection:
-    """What was seen.
-
-    Attributes:
-        title: the input's name.
-        total: examples in the set.
-        samples: examples in pieces: (piece shown, true piece or None where nothing is masked).
-        labels: next-sentence label of each sample.
-        statistics: the figures.
-        vocabulary: the pieces' names.
-    """
-
-    title: str
-    total: int
-    samples: list[list[tuple[str, str | None]]]
-    labels: list[int]
-    statistics: PairStatistics
-    vocabulary: Vocabulary
-
-
 def inspect_pretraining_data(config: InspectConfig) -> str:
     """Reads shards and tells what is in them; writes the page if one is asked for.
 
@@ -71,8 +51,6 @@ def inspect_pretraining_data(config: InspectConfig) -> str:
     """
     inspection = look(config)
     if config.html is not None:
-        from pipelines.jobs.inspection_page import page
-
         with open_whole(config.html) as file:
             file.write(page(inspection))
     return as_text(inspection)

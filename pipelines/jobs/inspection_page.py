@@ -1,11 +1,13 @@
 """The HTML page of `inspect_pretraining_data`: one file, plots drawn as SVG, no scripts."""
 
+import dataclasses
 import html
 from collections.abc import Sequence
 
 import numpy as np
 
-from pipelines.jobs.inspect_pretraining_data import Inspection
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.pretraining_data.statistics import PairStatistics
 
 _MOST_PIECES = 12
 _STYLE = """
@@ -39,6 +41,27 @@ svg rect { fill: var(--bar); } svg line { stroke: var(--line); }
 .tag { font-size: 12px; color: var(--soft); border: 1px solid var(--line); border-radius: 99px;
   padding: 1px 9px; margin-right: 8px; }
 """
+
+
+@dataclasses.dataclass(frozen=True)
+class Inspection:
+    """What was seen.
+
+    Attributes:
+        title: the input's name.
+        total: examples in the set.
+        samples: examples in pieces: (piece shown, true piece or None where nothing is masked).
+        labels: next-sentence label of each sample.
+        statistics: the figures.
+        vocabulary: the pieces' names.
+    """
+
+    title: str
+    total: int
+    samples: list[list[tuple[str, str | None]]]
+    labels: list[int]
+    statistics: PairStatistics
+    vocabulary: Vocabulary
 
 
 def page(inspection: Inspection) -> str:
