@@ -181,3 +181,23 @@ def test_a_checkpoint_of_the_original_is_a_start(cola, tmp_path, caplog):
         assert run_classifier(config).training.step == 1
     assert "newly initialised  2  classifier/dense/bias, classifier/dense/kernel" in caplog.text
     assert json.loads((tmp_path / "run/model/config.json").read_text())["hidden_act"] == "gelu_new"
+
+
+def test_both_evaluation_sets_of_mnli_are_scored(tmp_path):
+    labels = ["contradiction", "entailment", "neutral"]
+    for split, count in (("dev_matched", 4), ("dev_mismatched", 3)):
+        rows = [f"{n}\tthe dog runs\ta cat sleeps\t{labels[n % 3]}\n" for n in range(count)]
+        text = "index\tsentence1\tsentence2\tgold_label\n" + "".join(rows)
+        (tmp_path / f"{split}.tsv").write_text(text)
+    model = write_classifier(tmp_path / "model", labels)
+    config = configuration(
+        tmp_path, tmp_path / "run", task_name="mnli", init_checkpoint=str(model), do_eval=True
+    )
+    figures = run_classifier(config).evaluation
+    assert set(figures) == {
+        "eval_accuracy",
+        "eval_loss",
+        "eval_mismatched_accuracy",
+        "eval_mismatched_loss",
+    }
+    assert figures["eval_mismatched_accuracy"] == pytest.approx(1 / 3)
