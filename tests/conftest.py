@@ -5,8 +5,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 PROJECT = Path(__file__).resolve().parent.parent
+
+# A busy machine is no failure: examples may take as long as they need.
+settings.register_profile(
+    "project", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("project")
 
 
 @pytest.fixture(scope="session")
