@@ -3,18 +3,24 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 EXTRAS ?= dev
+TEST_WORKERS ?= auto
 PACKAGING = setup.py pyproject.toml
 
-.PHONY: demo test test-quick lint types wheel clean
+.PHONY: demo test test-quick test-flink lint types wheel clean
 
 demo: $(VENV)/installed
 	$(RUN) -m tools.demo $(DEMO_FLAGS)
 
 test: $(VENV)/installed-$(EXTRAS)
-	$(RUN) -m pytest $(TEST_FLAGS)
+	$(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile $(TEST_FLAGS)
 
 test-quick: $(VENV)/installed-$(EXTRAS)
-	$(RUN) -m pytest -m "not slow" $(TEST_FLAGS)
+	$(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile -m "not slow" $(TEST_FLAGS)
+
+# Names the job server by KERAS_BERT_FLINK_SERVER (a command that starts one) or
+# KERAS_BERT_FLINK_ENDPOINT (HOST:PORT of a running one), and compares its shards with the local ones.
+test-flink: $(VENV)/installed-$(EXTRAS)
+	$(RUN) -m tests.support.run_with_flink
 
 lint: $(VENV)/installed-$(EXTRAS)
 	$(RUN) -m ruff check .
