@@ -58,12 +58,11 @@ _DO_LOWER_CASE = FLAGS.switch(
 
 
 def _layers() -> list[int]:
+    words = _LAYERS.value
     try:
-        return [int(word) for word in _LAYERS.value]
+        return [int(word) for word in words]
     except ValueError as error:
-        raise UserError(
-            f"--layers={','.join(_LAYERS.value)}: give whole numbers such as -1,-2."
-        ) from error
+        raise UserError(f"--layers={','.join(words)}: give whole numbers such as -1,-2.") from error
 
 
 def _run() -> None:

@@ -105,8 +105,9 @@ def _paragraphs(patterns: list[str], megabytes: float) -> list[str]:
 
 
 def _run() -> None:
-    code = _CODES[_LANGUAGE.value]
-    cases = marked_cases(Path(_CASES_DIR.value) / f"{_LANGUAGE.value}.txt")
+    language = _LANGUAGE.value
+    code = _CODES[language]
+    cases = marked_cases(Path(_CASES_DIR.value) / f"{language}.txt")
     patterns = _INPUT_FILE.value
     paragraphs = _paragraphs(patterns, _MEGABYTES.value) if patterns else []
     show_wrong = _SHOW_WRONG.value

@@ -31,11 +31,12 @@ def _run() -> None:
     from tools.benchmarks.report import compare
     from tools.benchmarks.settings import Settings
 
+    length = _LENGTH.value
     settings = Settings(
         size=_SIZE.value,
         batch_size=_BATCH_SIZE.value,
-        length=_LENGTH.value,
-        predictions=max(1, round(_LENGTH.value * 0.15)),
+        length=length,
+        predictions=max(1, round(length * 0.15)),
         precision=_PRECISION.value,
         steps=_STEPS.value,
     )
