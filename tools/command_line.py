@@ -1,6 +1,7 @@
 """What every tool shares: its own flags, its help, and one sentence for a user's mistake."""
 
 import inspect
+import logging
 import os
 import sys
 import textwrap
@@ -10,7 +11,7 @@ from typing import Any
 from absl import flags
 
 from keras_bert_impl.errors import UserError
-from tools.quiet_tensorflow import import_tensorflow_quietly
+from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 
 _INDENT = " " * 6
 
@@ -168,6 +169,13 @@ def _describe_value(flag: flags.Flag) -> str:
     return f" (default {str(flag.default_as_str).strip(chr(39))})"
 
 
+def _show_the_librarys_lines() -> None:
+    """What the library and the jobs tell (what was loaded, what was repaired) goes to stderr."""
+    logging.basicConfig(format="%(message)s", stream=sys.stderr, force=True)
+    for room in ("keras_bert_impl", "pipelines"):
+        logging.getLogger(room).setLevel(logging.INFO)
+
+
 def run(
     flag_set: FlagSet,
     main: Callable[[], None],
@@ -197,6 +205,7 @@ def run(
             sys.stdout.write(flag_set.help_text())
             return EXIT_DONE
         flag_set.parse(words, keep_unknown=keep_unknown)
+        _show_the_librarys_lines()
         import_tensorflow_quietly()
         main()
     except UserError as error:

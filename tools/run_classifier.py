@@ -11,7 +11,6 @@ Example:
       --init_checkpoint=run/model --do_train --do_eval --max_seq_length=128 --learning_rate=2e-5
 """
 
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -79,8 +78,6 @@ _TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
 
 
 def _run() -> None:
-    logging.basicConfig(format="%(message)s", stream=sys.stderr, force=True)
-    logging.getLogger("pipelines").setLevel(logging.INFO)
     from pipelines.jobs.run_classifier import RunClassifierConfig, run_classifier
 
     results = run_classifier(

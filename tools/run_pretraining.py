@@ -11,7 +11,6 @@ Example:
       --num_warmup_steps=1000 --learning_rate=1e-4
 """
 
-import logging
 import sys
 from collections.abc import Sequence
 
@@ -112,8 +111,6 @@ _TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
 
 
 def _run() -> None:
-    logging.basicConfig(format="%(message)s", stream=sys.stderr)
-    logging.getLogger("pipelines").setLevel(logging.INFO)
     from pipelines.jobs.pretraining_phases import PhaseConfig
     from pipelines.jobs.run_pretraining import RunPretrainingConfig, run_pretraining
 

@@ -1,17 +1,7 @@
-"""Loads what a tokenizing process needs: imported once by the process that workers are forked from.
+"""What a tokenizing process needs, imported once by the process that workers are forked from."""
 
-TensorFlow writes some ten lines about itself to standard error while it is imported; here they
-would stand between the lines of progress.
-"""
+from keras_bert_impl.quiet_tensorflow import standard_error_held_back
 
-import os
-
-_kept = os.dup(2)
-_nowhere = os.open(os.devnull, os.O_WRONLY)
-os.dup2(_nowhere, 2)
-try:
+# TensorFlow's start-up lines would stand between the lines of progress.
+with standard_error_held_back():
     import keras_bert_impl.tokenization.kernels  # noqa: F401
-finally:
-    os.dup2(_kept, 2)
-    os.close(_kept)
-    os.close(_nowhere)

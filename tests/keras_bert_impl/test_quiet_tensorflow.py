@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from tools.quiet_tensorflow import standard_error_held_back
+from keras_bert_impl.quiet_tensorflow import standard_error_held_back
 
 PROGRAM = (
-    "from tools.quiet_tensorflow import import_tensorflow_quietly as quietly\n"
+    "from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly as quietly\n"
     "quietly()\n"
     "import tensorflow as tf\n"
     "assert int(tf.constant(1) + 1) == 2\n"
