@@ -67,9 +67,10 @@ class _QuietFinder(importlib.abc.MetaPathFinder):
 def import_tensorflow_quietly() -> None:
     """From now on the import of TensorFlow, whenever it comes, prints nothing.
 
-    `TF_CPP_MIN_LOG_LEVEL`, where a user has set it, keeps its meaning: nothing is changed then.
+    `TF_CPP_MIN_LOG_LEVEL`, where a user has set it to anything but 3, keeps its meaning: nothing is
+    changed then. Processes started from here inherit the 3, and are as quiet.
     """
-    if "TF_CPP_MIN_LOG_LEVEL" in os.environ or "tensorflow" in sys.modules:
+    # 3: errors too, which reach us as exceptions as well
+    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") != "3" or "tensorflow" in sys.modules:
         return
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # errors reach us as exceptions as well
     sys.meta_path.insert(0, _QuietFinder())

@@ -23,7 +23,7 @@ from tools import command_line
 FLAGS = command_line.FlagSet(__doc__)
 _OUTPUT_DIR = FLAGS.string("output_dir", "demo", "The folder for everything the demo makes.")
 _NUM_TRAIN_STEPS = FLAGS.integer(
-    "num_train_steps", 2500, "How many steps to train (32 examples each).", lower_bound=1
+    "num_train_steps", 3000, "How many steps to train (32 examples each).", lower_bound=1
 )
 _VOCAB_SIZE = FLAGS.integer("vocab_size", 3000, "How many word pieces to learn.", lower_bound=300)
 
@@ -40,9 +40,9 @@ _MODEL = {
     "initializer_range": 0.05,  # narrow layers start faster with larger weights
 }
 _MASKED = (
-    "Return the [MASK] of the list.",
-    "If the file does not [MASK], an exception is raised.",
-    "The default [MASK] is None.",
+    "Return [MASK] if the object is an instance of the class.",
+    "This is a subclass of the base [MASK].",
+    "See also the documentation [MASK] this function.",
 )
 
 
