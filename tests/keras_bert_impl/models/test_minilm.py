@@ -67,7 +67,9 @@ def sentence_vectors(folder, sentences):
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_sentence_similarity_is_the_published_one(weights_folder, data_folder):
+def test_sentence_similarity_on_the_development_set_is_that_of_sentence_transformers(
+    weights_folder, data_folder
+):
     with (data_folder / "glue" / "STS-B" / "dev.tsv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     first = sentence_vectors(weights_folder, [row["sentence1"] for row in rows])
