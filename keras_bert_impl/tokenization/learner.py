@@ -102,7 +102,8 @@ def first_merges(counts: Mapping[str, int], learned: Learned, number: int) -> li
         >>> first_merges(counts, learn_pieces(counts, LearnerOptions(15)), 2)
         [Merge(left='##u', right='##g', count=20), Merge(left='h', right='##ug', count=15)]
     """
-    words = {word: _characters(word) for word in counts if set(word) <= _known(learned)}
+    known = _known(learned)
+    words = {word: _characters(word) for word in counts if known.issuperset(word)}
     merges = []
     for left, right in learned.pairs[:number]:
         joined = left + right.removeprefix(CONTINUATION)
