@@ -9,6 +9,7 @@ only then, and only for the lines or words concerned, something is done about th
   bytes no word is cut that BERT does not cut; `cut_long_words` cuts those that BERT does.
 """
 
+import itertools
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -59,18 +60,23 @@ class ExactCutting:
         )
 
     def now(self, lines: Any, wordpiece_model: Any) -> Pieces:
-        """Cuts lines in eager mode; `ids` is a NumPy array of int32, the rest are tensors."""
-        pieces = kernels.cut_pieces(lines, wordpiece_model)
-        ids = _as_int32(pieces.ids)
-        if self._settle is not None and ids.size and ids.max() >= self._models.sigma_id:
-            lines, pieces = self.settle_sigmas(lines, pieces, wordpiece_model)
-            ids = _as_int32(pieces.ids)
+        """Cuts lines in eager mode, in which the pieces are NumPy arrays, their ids int32.
+
+        The arrays lie in the kernel's own memory and must not be changed.
+        """
+        pieces = _in_numpy(kernels.cut_pieces(lines, wordpiece_model))
+        ids = pieces.ids
         unknown = np.flatnonzero(ids == self._unk_id)  # a word over the limit is one of these
-        lengths = _view(pieces.ends)[unknown] - _view(pieces.starts)[unknown]
-        if (lengths > MAX_CHARACTERS_PER_WORD).any():
-            pieces = self.cut_long_words(lines, pieces, wordpiece_model)
-            ids = _as_int32(pieces.ids)
-        return pieces._replace(ids=ids)
+        lengths = pieces.ends[unknown] - pieces.starts[unknown]
+        wrong = unknown[lengths > MAX_CHARACTERS_PER_WORD]
+        if self._settle is not None and ids.size and ids.max() >= self._models.sigma_id:
+            wrong = np.union1d(wrong, np.flatnonzero(ids >= self._models.sigma_id))
+        if not wrong.size:
+            return pieces
+        # Only these lines go the long way, which is hundreds of times as slow.
+        rows = np.unique(np.searchsorted(pieces.row_splits, wrong, side="right") - 1)
+        again = self.in_graph(tf.gather(lines, rows), wordpiece_model)
+        return splice_rows(pieces, rows, _in_numpy(again))
 
     def settle_sigmas(self, lines: Any, pieces: Pieces, wordpiece_model: Any) -> tuple[Any, Pieces]:
         """Writes every capital sigma in its form and cuts the lines that have one again."""
@@ -139,16 +145,41 @@ def replace_rows(pieces: Pieces, rows: Any, others: Pieces) -> Pieces:
     return Pieces(ids, order.row_splits, starts, ends)
 
 
+def splice_rows(pieces: Pieces, rows: np.ndarray, others: Pieces) -> Pieces:
+    """Does what `replace_rows` does to few rows of NumPy arrays.
+
+    Example:
+        >>> def of(*rows):
+        ...     flat = np.array([x for row in rows for x in row], np.int32)
+        ...     return Pieces(flat, np.cumsum([0, *map(len, rows)]), flat, flat)
+        >>> spliced = splice_rows(of([1], [2, 2], [3]), np.array([1]), of([7] * 3))
+        >>> spliced.ids.tolist(), spliced.row_splits.tolist()
+        ([1, 7, 7, 7, 3], [0, 1, 4, 5])
+    """
+    counts = np.diff(pieces.row_splits)
+    counts[rows] = np.diff(others.row_splits)
+    borders = pieces.row_splits[np.stack([rows, rows + 1])]  # [2, rows]
+
+    def splice(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+        kept = np.split(ours, borders.ravel(order="F"))[::2]
+        put = np.split(theirs, others.row_splits[1:-1])
+        return np.concatenate([*itertools.chain(*zip(kept, put, strict=False)), kept[-1]])
+
+    return Pieces(
+        splice(pieces.ids, others.ids),
+        np.concatenate([[0], np.cumsum(counts)]),
+        splice(pieces.starts, others.starts),
+        splice(pieces.ends, others.ends),
+    )
+
+
 def _row_of(places: Any, row_splits: Any) -> Any:
     return tf.searchsorted(row_splits, places, side="right", out_type=tf.int64) - 1
 
 
-def _view(tensor: Any) -> np.ndarray:
-    return np.asarray(memoryview(tensor))  # `numpy()` would copy
-
-
-def _as_int32(tensor: Any) -> np.ndarray:
-    return _view(tensor).astype(np.int32)
+def _in_numpy(pieces: Pieces) -> Pieces:
+    ids, row_splits, starts, ends = (np.asarray(memoryview(x)) for x in pieces)  # no copies
+    return Pieces(ids.astype(np.int32), row_splits, starts, ends)
 
 
 def _if(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
