@@ -60,7 +60,7 @@ class CharacterRules:
         # One name serves for all characters that the vocabulary does not have: their words are
         # unknown in any case.
         self._unknown = next(unused)
-        wrong = sorted(c for c in kernel_splits if not self._splits(c))
+        wrong = sorted(c for c in kernel_splits if not self.splits_at(c))
         names = {c: next(unused) if c in in_vocabulary else self._unknown for c in wrong}
         self.sigma_mark = SIGMA_MARK if do_lower_case else ""
         if do_lower_case:
@@ -79,7 +79,7 @@ class CharacterRules:
         if self.strip_accents:
             decomposed = self.table.decompose(text)
             text = "".join(c for c in decomposed if not self.table.has(c, ACCENT))
-        return "".join(self._written(c, is_chinese(character) or self._splits(c)) for c in text)
+        return "".join(self._written(c, is_chinese(character) or self.splits_at(c)) for c in text)
 
     def rewrite_piece(self, piece: str) -> str:
         """A piece of the vocabulary in the characters that replaced text is written in."""
@@ -96,7 +96,8 @@ class CharacterRules:
             if replacement != character:
                 yield character, replacement
 
-    def _splits(self, character: str) -> bool:
+    def splits_at(self, character: str) -> bool:
+        """Whether a character is always a word of its own."""
         return self.table.has(character, PUNCTUATION) or is_chinese(character)
 
     def _written(self, character: str, own_word: bool) -> str:

@@ -2,7 +2,7 @@
 
 Building them takes a fraction of a second; they are kept in `~/.cache/keras_bert_impl` (the
 environment variable KERAS_BERT_CACHE names another folder, an empty value turns the cache off)
-under a name that depends on everything that went into them.
+under a name that depends on everything that went into them, this code included.
 """
 
 import contextlib
@@ -19,12 +19,20 @@ import numpy as np
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.tokenization.character_rules import CharacterRules
-from keras_bert_impl.tokenization.character_table import SIGMA, CharacterTable
+from keras_bert_impl.tokenization.character_table import PINNED_FILE, SIGMA, CharacterTable
 from keras_bert_impl.tokenization.normalizer_model import build_normalizer_model
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, is_chinese
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
 
-_FORMAT = 1  # raise it when the way the models are built changes
+_SHAPED_BY = (  # a change in one of these may change the models: kept ones do not count any more
+    "character_rules.py",
+    "character_table.py",
+    "double_array.py",
+    "kernel_models.py",
+    "normalizer_model.py",
+    "reference.py",
+    PINNED_FILE.name,
+)
 _LIMIT_FIELD = 4  # of the kernel's flatbuffer: the longest word in bytes
 _MAX_PIECE_BYTES = 256
 _KERNEL_MAY_SPLIT = [  # no ideographs, Hangul or private use: there the kernel follows fixed blocks
@@ -63,9 +71,7 @@ def load_kernel_models(
     folder = os.environ.get("KERAS_BERT_CACHE", Path.home() / ".cache" / "keras_bert_impl")
     if not str(folder):
         return build_kernel_models(vocabulary, do_lower_case, strip_accents)
-    words = (_FORMAT, version("tensorflow-text"), vocabulary.sha256, do_lower_case, strip_accents)
-    name = hashlib.sha256(repr(words).encode()).hexdigest()[:32]
-    path = Path(folder) / f"tokenizer-{name}.npz"
+    path = Path(folder) / cache_name(vocabulary, do_lower_case, strip_accents)
     with contextlib.suppress(OSError, ValueError, KeyError), np.load(path) as file:
         return KernelModels(
             file["normalizer"], file["wordpiece"], str(file["sigma_mark"]), len(vocabulary)
@@ -81,6 +87,16 @@ def load_kernel_models(
                 sigma_mark=np.array(models.sigma_mark),
             )
     return models
+
+
+def cache_name(vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool) -> str:
+    """The name of the models' file: another one for whatever could make other models."""
+    digest = hashlib.sha256()
+    for name in _SHAPED_BY:
+        digest.update((Path(__file__).parent / name).read_bytes())
+    words = (version("tensorflow-text"), vocabulary.sha256, do_lower_case, strip_accents)
+    digest.update(repr(words).encode())
+    return f"tokenizer-{digest.hexdigest()[:32]}.npz"
 
 
 def build_kernel_models(
@@ -149,15 +165,25 @@ def _wordpiece_model(pieces: list[str], max_bytes: int) -> np.ndarray:
 
 def _kernel_piece(piece: str, number: int, rules: CharacterRules) -> str:
     text = rules.rewrite_piece(piece)
-    never_in_text = rules.do_lower_case and SIGMA in text
-    if never_in_text or len(piece.removeprefix(CONTINUATION)) > MAX_CHARACTERS_PER_WORD:
-        return f"[never used {number}]"
+    if piece != UNK and _never_in_text(piece, rules):
+        # The first character is one that is dropped from text, so that nothing can match.
+        return f"\x01{number}"
     if len(text.removeprefix(CONTINUATION).encode()) > _MAX_PIECE_BYTES:
         raise UserError(
             f"The vocabulary's piece on line {number + 1} has more than {_MAX_PIECE_BYTES} bytes; "
             "remove it (no text is cut into pieces of that length)."
         )
     return text
+
+
+def _never_in_text(piece: str, rules: CharacterRules) -> bool:
+    """Whether no word can have this piece: the kernel might find it where BERT does not look."""
+    text = piece.removeprefix(CONTINUATION)
+    is_word = len(text) == 1 and text == piece
+    apart = any(character.isspace() or rules.splits_at(character) for character in text)
+    has_sigma = rules.do_lower_case and SIGMA in text
+    too_long = len(text) > MAX_CHARACTERS_PER_WORD
+    return not text or has_sigma or too_long or (apart and not is_word)
 
 
 def _warn_of_reordering(table: CharacterTable, in_vocabulary: set[str]) -> None:

@@ -205,3 +205,12 @@ def test_pieces_are_joined_to_words(words):
 def test_casing_that_contradicts_the_vocabulary_is_warned_of():
     with pytest.warns(UserWarning, match="is this a cased vocabulary"):
         Tokenizer(Vocabulary([*SPECIAL_TOKENS, *(f"Word{number}" for number in range(50))]))
+
+
+@pytest.mark.parametrize("line", ["a b", "[a b", "ab!", "中国", "a中", "##", "[x y]", "##中a"])
+def test_a_piece_that_no_word_can_have_is_never_found(line):
+    """The kernel would find "a b" across the space; in the original it takes up an id, no more."""
+    pieces = ["a", "b", "##b", "!", "中", "#", "[", "a b", "[a b", "ab!", "中国", "a中"]
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *pieces, "##", "[x y]", "##中a"])
+    tokenizer = Tokenizer(vocabulary)
+    assert by_line(tokenizer.encode_lines([line])) == expected_ids([line], vocabulary, True)

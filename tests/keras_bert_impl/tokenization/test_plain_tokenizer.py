@@ -1,0 +1,88 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.tokenization import plain_tokenizer
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.tokenization import (
+    OPTIONS,
+    alphabet_vocabulary,
+    by_line,
+    expected_ids,
+    stable_code_points,
+    trouble_bytes,
+    trouble_text,
+)
+
+ALPHABET = alphabet_vocabulary()
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    return {options: PlainTokenizer(ALPHABET, *options) for options in OPTIONS}
+
+
+@given(st.lists(st.one_of(trouble_text(), trouble_bytes()), max_size=3), st.sampled_from(OPTIONS))
+def test_any_text_is_cut_as_by_the_reference(tokenizers, lines, options):
+    found = by_line(tokenizers[options].encode_lines(lines)) if lines else []
+    assert found == expected_ids(lines, ALPHABET, *options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS)
+def test_every_code_point(tokenizers, options):
+    """A sample beyond the first blocks: the table that decides is the kernels', too."""
+    numbers = stable_code_points()
+    numbers = np.concatenate([numbers[:0x3400], numbers[0x3400::17]])
+    for pattern in ("a{}b c", "A{}Σ"):
+        lines = [pattern.format(chr(number)) for number in numbers]
+        found = by_line(tokenizers[options].encode_lines(lines))
+        assert found == expected_ids(lines, ALPHABET, *options)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ΑΣ ΟΔΟΣ. Σ ΣΑ Α:Σ ΑΣ\u0301 ΑΣ:Α",
+        "\u302e\u302f \U0001d165\U0001d16d\u302e \U0001d16d\u0301\U0001d165a",
+        "\U0001d15f\u302e\u0316 각\u302e\u0301\u302f",
+        "a" * 200 + " " + "a" * 201 + " " + "각" * 100,
+        "[MASK] ##a a\ud800b \udfff",
+        "  a \u2028b\u00a0c \x85d\te  ",
+    ],
+)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_trouble_is_cut_as_by_the_reference(tokenizers, line, options):
+    lines = [line, "", "a"]
+    expected = expected_ids(lines, ALPHABET, *options)
+    assert by_line(tokenizers[options].encode_lines(lines)) == expected
+
+
+def test_no_lines_and_empty_lines(tokenizers):
+    tokenizer = tokenizers[True, True]
+    assert tokenizer.encode_lines([]).offsets.tolist() == [0]
+    assert tokenizer.encode_lines(["", " ", ""]).offsets.tolist() == [0, 0, 0, 0]
+
+
+def test_what_is_forgotten_is_learned_again(monkeypatch):
+    monkeypatch.setattr(plain_tokenizer, "_REMEMBERED_PARTS", 3)
+    tokenizer = PlainTokenizer(Vocabulary([*SPECIAL_TOKENS, *"abc"]))
+    for _ in range(3):
+        block = tokenizer.encode_lines(["a b c", "c a", "d", "b" * 150])
+        assert block.ids.tolist() == [5, 6, 7, 7, 5, 1, 1]
+        assert block.offsets.tolist() == [0, 3, 5, 6, 7]
+
+
+def test_it_needs_no_tensorflow():
+    code = (
+        "import sys; from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer\n"
+        "from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary\n"
+        "PlainTokenizer(Vocabulary(SPECIAL_TOKENS)).encode_lines(['a'])\n"
+        "sys.exit('tensorflow' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
