@@ -149,8 +149,15 @@ class BertConfig:
                 f"{origin}: position_embedding_type is {position_type!r}; only "
                 "'absolute' exists here."
             )
+        if values.get("add_cross_attention"):
+            raise UserError(
+                f"{origin}: add_cross_attention is true; a decoder that attends to another model's "
+                "output does not exist here; name a BERT without it."
+            )
         values = dict(values)
         values["causal"] = bool(values.pop("is_decoder", False))
+        if "model_type" in values and values.get("vocab_size") is None:
+            values["vocab_size"] = VOCABULARY_SIZES["uncased"]  # as transformers understands it
         return cls._from_mapping(values, _HUGGING_FACE_ACTIVATIONS, origin)
 
     def to_google(self) -> dict[str, Any]:
@@ -161,7 +168,11 @@ class BertConfig:
             values["layer_norm_eps"] = self.layer_norm_eps
         if values.pop("causal"):
             values["causal"] = True
-        kept = {k: v for k, v in self.extra.items() if k not in _HUGGING_FACE_ONLY}
+        kept = {
+            name: value
+            for name, value in self.extra.items()
+            if name not in _HUGGING_FACE_ONLY and _HUGGING_FACE_DEFAULTS.get(name, self) != value
+        }
         return dict(sorted({**kept, **values}.items()))
 
     def to_hugging_face(self) -> dict[str, Any]:
@@ -169,8 +180,7 @@ class BertConfig:
         values = self._known(_TO_HUGGING_FACE)
         values["is_decoder"] = values.pop("causal")
         values["model_type"] = "bert"
-        defaults = {"pad_token_id": 0, "position_embedding_type": "absolute", "use_cache": True}
-        return dict(sorted({**defaults, **self.extra, **values}.items()))
+        return dict(sorted({**_HUGGING_FACE_DEFAULTS, **self.extra, **values}.items()))
 
     def to_dict(self) -> dict[str, Any]:
         """All fields under their own names, as plain values (for `get_config`)."""
@@ -236,11 +246,14 @@ _WHOLE_NUMBERS = (
     "type_vocab_size",
 )
 _FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name != "extra")
-_HUGGING_FACE_ONLY = (
-    "architectures", "dtype", "gradient_checkpointing", "id2label", "label2id", "model_type",
-    "pad_token_id", "position_embedding_type", "problem_type", "torch_dtype",
-    "transformers_version", "use_cache",
-)  # fmt: skip
+_HUGGING_FACE_DEFAULTS = {
+    "pad_token_id": 0,
+    "position_embedding_type": "absolute",
+    "use_cache": True,
+}
+# What says nothing in a file of google's form; heads and labels stay, so that they come back.
+_HUGGING_FACE_ONLY = ("dtype", "gradient_checkpointing", "model_type", "torch_dtype",
+                      "transformers_version")  # fmt: skip
 
 # (blocks, width, heads) of the published sizes; the feed-forward layer is four times the width.
 _NAMED_SIZES = {

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,8 @@ _REASONS = (
         "training state",
     ),
 )
+_ENCODER, _ROOT = "bert/", "embeddings/word_embeddings"
+_TF2_MARK = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 class GoogleSource:
@@ -48,9 +50,22 @@ class GoogleSource:
                 "'.index') and see that '.index' and '.data-…' lie side by side."
             ) from error
 
+        if _TF2_MARK in self._shapes:
+            raise UserError(
+                f"{prefix}: is a TF2 checkpoint of objects, not a TF1 one of named variables; name "
+                "a model directory (a training run writes one as 'model')."
+            )
+        self._prefix = _encoder_prefix(self._shapes)
+
     def find(self, names: Names) -> FoundTensor | None:
-        """The variable that answers to a weight: with "bert/" before it or without."""
-        for candidate in (names.google, names.google.removeprefix("bert/")):
+        """The variable that answers to a weight.
+
+        Before its name may stand "bert/", nothing, or an outer scope.
+        """
+        bare, outer = names.google.removeprefix(_ENCODER), self._prefix.removesuffix(_ENCODER)
+        in_encoder = bare != names.google
+        given = self._prefix + bare if in_encoder else outer + names.google
+        for candidate in (given, names.google, bare):
             if candidate in self._shapes:
                 return FoundTensor(candidate, names.google_turned)
         return None
@@ -77,9 +92,10 @@ class GoogleSource:
         return next((reason for pattern, reason in _REASONS if pattern.search(name)), None)
 
 
-def is_google_checkpoint(path: str | os.PathLike[str]) -> bool:
-    """Whether `path` is the prefix of a TF1 checkpoint."""
-    return Path(f"{path}.index").is_file()
+def _encoder_prefix(names: Iterable[str]) -> str:
+    """What stands before the encoder's names in a file; "bert/" if nothing can be told."""
+    found = [name.removesuffix(_ROOT) for name in names if name.endswith(_ROOT)]
+    return min(found, key=len, default=_ENCODER)
 
 
 def write_google_checkpoint(

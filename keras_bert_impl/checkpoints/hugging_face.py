@@ -2,21 +2,28 @@
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from keras_bert_impl.checkpoints import safetensors_file
+from keras_bert_impl.checkpoints.location import INDEX_FILE, WEIGHTS_FILE
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.tensor_source import FoundTensor
 from keras_bert_impl.config import read_json_object
 from keras_bert_impl.errors import UserError
 
-WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model.pt")
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
+# A file holds one of two tied tensors or both.
+_TWINS = {
+    "bert.embeddings.word_embeddings.weight": "cls.predictions.decoder.weight",
+    "cls.predictions.bias": "cls.predictions.decoder.bias",
+}
+_ENCODER, _ROOTS = "bert.", ("embeddings.word_embeddings.weight", "embeddings.LayerNorm.weight")
 _REASONS = (
-    (re.compile(r"position_ids$"), "constant"),
+    (re.compile(r"embeddings\.(position_ids|token_type_ids)$"), "constant"),
     (re.compile(r"(^|\.)cls\.predictions\.decoder\.weight$"), "tied to the token embeddings"),
     (re.compile(r"(^|\.)cls\.predictions\.decoder\.bias$"), "tied to cls.predictions.bias"),
 )
@@ -39,13 +46,28 @@ class HuggingFaceSource:
         for file in _weight_files(Path(folder)):
             for name, entry in safetensors_file.read_header(file).items():
                 self._files[name], self._entries[name] = file, entry
+        self._prefix = _encoder_prefix(self._entries)
 
     def find(self, names: Names) -> FoundTensor | None:
-        """The tensor that answers to a weight: with "bert." before it or without, old or new."""
-        for candidate in _candidates(names.hugging_face):
+        """The tensor that answers to a weight.
+
+        Before its name may stand "bert.", nothing, or what a wrapper such as "module." adds.
+        """
+        for candidate in self._candidates(names.hugging_face):
             if candidate in self._entries:
                 return FoundTensor(candidate, names.hugging_face_turned)
         return None
+
+    def _candidates(self, name: str) -> list[str]:
+        outer = self._prefix.removesuffix(_ENCODER)
+        spellings = []
+        for twin in filter(None, (name, _TWINS.get(name))):
+            in_encoder = twin.startswith(_ENCODER)
+            given = self._prefix + twin.removeprefix(_ENCODER) if in_encoder else outer + twin
+            spellings += [given, twin, twin.removeprefix(_ENCODER)]
+        for new, old in _OLD_NORM_NAMES:
+            spellings += [spelling.replace(new, old) for spelling in spellings if new in spelling]
+        return spellings
 
     def names(self) -> list[str]:
         """All names, sorted."""
@@ -64,12 +86,10 @@ class HuggingFaceSource:
         return next((reason for pattern, reason in _REASONS if pattern.search(name)), None)
 
 
-def _candidates(name: str) -> list[str]:
-    bare = name.removeprefix("bert.")
-    spellings = [name, bare] if bare != name else [name]
-    for new, old in _OLD_NORM_NAMES:
-        spellings += [spelling.replace(new, old) for spelling in spellings if new in spelling]
-    return spellings
+def _encoder_prefix(names: Iterable[str]) -> str:
+    """What stands before the encoder's names in a file; "bert." if nothing can be told."""
+    found = [name.removesuffix(root) for name in names for root in _ROOTS if name.endswith(root)]
+    return min(found, key=len, default=_ENCODER)
 
 
 def _weight_files(folder: Path) -> list[Path]:

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.hugging_face import WEIGHTS_FILE
+from keras_bert_impl.checkpoints.location import WEIGHTS_FILE
 from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.config import BertConfig, read_json_object
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole, whole_folder
+from keras_bert_impl.tokenization.tokenizer_json import read_tokenizer_json
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE = "config.json", "vocab.txt", "tokenizer_config.json"
+FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
 _ARCHITECTURES = {
     (): "BertModel",
     ("masked_lm", "next_sentence"): "BertForPreTraining",
@@ -25,6 +27,9 @@ _ARCHITECTURES = {
     ("span",): "BertForQuestionAnswering",
     ("tagger",): "BertForTokenClassification",
     ("choice",): "BertForMultipleChoice",
+}
+_HEADS = {name: heads for heads, name in _ARCHITECTURES.items()} | {
+    "BertLMHeadModel": ("masked_lm",)
 }
 
 
@@ -110,6 +115,17 @@ def heads_of(paths: Any) -> tuple[str, ...]:
     return tuple(head for head in HEADS if any(path.startswith(f"{head}/") for path in paths))
 
 
+def architecture_of(config: BertConfig) -> str:
+    """The model that a configuration names first; "" if it names none.
+
+    Example:
+        >>> architecture_of(BertConfig(vocab_size=9, extra={"architectures": ["BertModel"]}))
+        'BertModel'
+    """
+    names = config.extra.get("architectures") or [""]
+    return names if isinstance(names, str) else str(names[0])
+
+
 def read_config(folder: str | os.PathLike[str]) -> BertConfig:
     """Reads a model directory's configuration.
 
@@ -125,37 +141,65 @@ def read_config(folder: str | os.PathLike[str]) -> BertConfig:
 def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool, bool | None]:
     """Where a model directory's vocabulary lies and how its text is cased.
 
+    `tokenizer_config.json` and `vocab.txt` come first, `tokenizer.json` where they are silent.
+
     Returns:
         (path of the vocabulary, do_lower_case, strip_accents or None).
 
     Raises:
-        UserError: a file is missing, or tokenizer_config.json does not say `do_lower_case`.
+        UserError: a file is missing, or none of them says whether text is lower-cased.
     """
-    vocabulary = Path(folder) / VOCABULARY_FILE
-    if not vocabulary.is_file():
-        raise UserError(f"{vocabulary}: no such file; a model directory needs its vocabulary.")
-    path = Path(folder) / TOKENIZER_FILE
-    values = read_json_object(path)
+    vocabulary = find_vocabulary(folder)
+    path, fast = Path(folder) / TOKENIZER_FILE, Path(folder) / FAST_TOKENIZER_FILE
+    values = read_json_object(path) if path.exists() or not fast.exists() else {}
     lower, accents = values.get("do_lower_case"), values.get("strip_accents")
+    if not isinstance(lower, bool) and fast.exists():
+        described = read_tokenizer_json(fast)
+        lower, accents = described.do_lower_case, described.strip_accents
     if not isinstance(lower, bool):
         raise UserError(
             f'{path}: does not say whether text is lower-cased; add "do_lower_case": true or false.'
         )
     if accents is not None and not isinstance(accents, bool):
         raise UserError(f"{path}: strip_accents is {accents!r}; it must be true, false or null.")
+    if values.get("tokenize_chinese_chars") is False:
+        raise UserError(
+            f"{path}: tokenize_chinese_chars is false, but BERT's tokenizer always puts spaces "
+            "round Chinese characters; name a model that was trained so."
+        )
     return vocabulary, lower, accents
+
+
+def find_vocabulary(folder: str | os.PathLike[str]) -> Path:
+    """Where a model directory's vocabulary lies: its `vocab.txt`, else its `tokenizer.json`.
+
+    Raises:
+        UserError: it has neither.
+    """
+    for name in (VOCABULARY_FILE, FAST_TOKENIZER_FILE):
+        if (Path(folder) / name).is_file():
+            return Path(folder) / name
+    raise UserError(
+        f"{Path(folder) / VOCABULARY_FILE}: no such file; a model directory needs its vocabulary "
+        f"({VOCABULARY_FILE} or {FAST_TOKENIZER_FILE})."
+    )
 
 
 def _model_config(
     config: BertConfig, heads: tuple[str, ...], weights: dict[str, np.ndarray]
 ) -> dict[str, Any]:
-    values = config.to_hugging_face()
+    values, labels = config.to_hugging_face(), _labels(weights)
+    values.pop("transformers_version", None)
     # A file that was read may name other heads than those that are written.
-    for key in ("id2label", "label2id", "num_labels", "problem_type", "transformers_version"):
-        if key not in ("id2label", "label2id") or len(values.get(key) or ()) != _labels(weights):
+    architecture = architecture_of(config)
+    if _HEADS.get(architecture) != heads:
+        architecture = _ARCHITECTURES.get(heads, "BertModel")
+        values.pop("problem_type", None)
+    values["architectures"] = [architecture]
+    for key in ("id2label", "label2id"):
+        if len(values.get(key) or ()) != labels:
             values.pop(key, None)
-    values["architectures"] = [_ARCHITECTURES.get(heads, "BertModel")]
-    labels = _labels(weights)
+    values.pop("num_labels", None)
     if labels and "id2label" not in values:
         values["id2label"] = {str(number): f"LABEL_{number}" for number in range(labels)}
         values["label2id"] = {f"LABEL_{number}": number for number in range(labels)}

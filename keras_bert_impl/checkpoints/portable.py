@@ -12,10 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.checkpoints import google_tf1
+from keras_bert_impl.checkpoints.location import find_checkpoint
 from keras_bert_impl.checkpoints.model_directory import (
     CONFIG_FILE,
+    FAST_TOKENIZER_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
+    architecture_of,
+    find_vocabulary,
     heads_of,
     read_config,
     read_tokenizer_settings,
@@ -110,14 +114,18 @@ def find_description(
     Raises:
         UserError: one is missing, or they do not fit together.
     """
-    folder = Path(checkpoint) if Path(checkpoint).is_dir() else Path(checkpoint).parent
-    config = _find_config(checkpoint, folder, config_file)
-    vocabulary = Vocabulary.load(_existing(vocab_file, folder / VOCABULARY_FILE, "vocab_file"))
+    found = find_checkpoint(checkpoint)
+    folder = found if found.is_dir() else found.parent
+    config = _find_config(found, folder, config_file)
+    if vocab_file is None and not (folder / FAST_TOKENIZER_FILE).exists():
+        vocab_file = _existing(None, folder / VOCABULARY_FILE, "vocab_file")
+    vocab_file = vocab_file or find_vocabulary(folder)
+    vocabulary = Vocabulary.load(vocab_file)
     lower, accents = _find_casing(folder, do_lower_case, vocabulary)
     if len(vocabulary) > config.vocab_size:
         raise UserError(
-            f"{vocab_file or folder / VOCABULARY_FILE}: has {len(vocabulary)} pieces, but the "
-            f"checkpoint only {config.vocab_size}; name the vocabulary that belongs to it."
+            f"{vocab_file}: has {len(vocabulary)} pieces, but the checkpoint only "
+            f"{config.vocab_size}; name the vocabulary that belongs to it."
         )
     return Description(config, vocabulary, lower, accents)
 
@@ -177,8 +185,7 @@ def _read_weights(
 
 
 def _possible_heads(config: BertConfig) -> tuple[str, ...]:
-    architectures = config.extra.get("architectures") or [""]
-    labels = _LABEL_HEADS.get(str(architectures[0]), "classifier")
+    labels = _LABEL_HEADS.get(architecture_of(config), "classifier")
     return ("masked_lm", "next_sentence", labels, "span")
 
 
@@ -216,18 +223,20 @@ def _has_labels(path: str) -> bool:
 
 
 def _find_config(
-    checkpoint: str | os.PathLike[str], folder: Path, config_file: str | os.PathLike[str] | None
+    checkpoint: Path, folder: Path, config_file: str | os.PathLike[str] | None
 ) -> BertConfig:
-    if config_file is None and Path(checkpoint).is_dir() and (folder / CONFIG_FILE).exists():
+    if config_file is None and checkpoint.is_dir() and (folder / CONFIG_FILE).exists():
         return read_config(folder)
-    path = _existing(config_file, folder / GOOGLE_CONFIG_FILE, "bert_config_file")
+    beside = CONFIG_FILE if checkpoint.is_dir() else GOOGLE_CONFIG_FILE
+    path = _existing(config_file, folder / beside, "bert_config_file")
     return BertConfig.from_google_file(path)
 
 
 def _find_casing(
     folder: Path, do_lower_case: bool | None, vocabulary: Vocabulary
 ) -> tuple[bool, bool | None]:
-    if do_lower_case is None and (folder / TOKENIZER_FILE).exists():
+    described = any((folder / name).exists() for name in (TOKENIZER_FILE, FAST_TOKENIZER_FILE))
+    if do_lower_case is None and described:
         return read_tokenizer_settings(folder)[1:]
     if do_lower_case is None:
         raise UserError(

@@ -3,13 +3,13 @@
 import dataclasses
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_bert_impl.checkpoints import google_tf1
 from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.location import find_checkpoint, is_google_checkpoint
 from keras_bert_impl.checkpoints.names import Names, all_names
 from keras_bert_impl.checkpoints.tensor_source import (
     FoundTensor,
@@ -19,9 +19,9 @@ from keras_bert_impl.checkpoints.tensor_source import (
 )
 from keras_bert_impl.errors import UserError
 
-_TIED = {
-    "cls.predictions.decoder.weight": ("embeddings.word_embeddings.weight",),
-    "cls.predictions.decoder.bias": ("cls.predictions.bias",),
+_TIED = {  # by the ends of the names
+    "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
 HEADS = ("masked_lm", "next_sentence", "classifier", "span", "tagger", "choice")
 
@@ -82,15 +82,16 @@ def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
     """Opens a model directory or a TF1 checkpoint.
 
     Args:
-        checkpoint: a model directory, or the prefix of a TF1 checkpoint.
+        checkpoint: a model directory, or the prefix, the folder or a file of a TF1 checkpoint.
 
     Raises:
         UserError: it is neither.
     """
-    if google_tf1.is_google_checkpoint(checkpoint):
-        return google_tf1.GoogleSource(checkpoint)
-    if Path(checkpoint).is_dir():
-        return HuggingFaceSource(checkpoint)
+    found = find_checkpoint(checkpoint)
+    if is_google_checkpoint(found):
+        return google_tf1.GoogleSource(found)
+    if found.is_dir():
+        return HuggingFaceSource(found)
     raise UserError(
         f"{checkpoint}: is neither a model directory nor the prefix of a TF1 checkpoint; check the "
         "path (a prefix is the path without '.index')."
@@ -166,17 +167,17 @@ def check_tied_decoder(source: TensorSource) -> None:
     Raises:
         UserError: it is another matrix, or its bias is another one.
     """
-    names = set(source.names())
-    for prefix in ("", "bert."):
-        for decoder, twins in _TIED.items():
-            twin = next((prefix + t for t in twins if prefix + t in names), None)
-            if decoder not in names or twin is None:
-                continue
-            if not np.array_equal(source.read(decoder), source.read(twin)):
-                raise UserError(
-                    f"{source.location}: {decoder} differs from {twin}; a decoder that is not "
-                    "tied to the token embeddings cannot be kept here; tie it where it was trained."
-                )
+    names = source.names()
+    for decoder_end, twin_end in _TIED.items():
+        decoder = next((name for name in names if name.endswith(decoder_end)), None)
+        twin = next((name for name in names if name.endswith(twin_end)), None)
+        if decoder is None or twin is None:
+            continue
+        if not np.array_equal(source.read(decoder), source.read(twin)):
+            raise UserError(
+                f"{source.location}: {decoder} differs from {twin}; a decoder that is not "
+                "tied to the token embeddings cannot be kept here; tie it where it was trained."
+            )
 
 
 def _check_shape(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.tokenization.tokenizer_json import read_tokenizer_json
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUATION = "##"  # how a piece begins that continues a word
@@ -42,11 +43,14 @@ class Vocabulary:
     def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":
         """Reads a `vocab.txt`: UTF-8, one piece a line; a BOM and Windows line ends are accepted.
 
-        White space around a piece is not part of it, as in the original.
+        White space around a piece is not part of it, as in the original. A `tokenizer.json` of
+        transformers is read as well.
 
         Raises:
             UserError: the file is missing, empty, not UTF-8, or its pieces are no vocabulary.
         """
+        if Path(path).suffix == ".json":
+            return cls(read_tokenizer_json(path).pieces, str(path))
         with open_input(path) as file:
             content = file.read()
         try:

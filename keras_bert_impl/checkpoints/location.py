@@ -1,0 +1,58 @@
+"""Where a checkpoint lies, whatever part of it a user names."""
+
+import os
+import re
+from pathlib import Path
+
+from keras_bert_impl.errors import UserError
+
+WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
+_PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+_PART_OF_DIRECTORY = (WEIGHTS_FILE, INDEX_FILE, "config.json")
+_LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
+
+
+def find_checkpoint(path: str | os.PathLike[str]) -> Path:
+    """The model directory or the prefix of a TF1 checkpoint that a user's path means.
+
+    A directory stays one. So does a prefix. Any file of a checkpoint stands for the whole, and a
+    folder of TF1 checkpoints for the one that its `checkpoint` file calls the latest, or for the
+    only one there.
+
+    Raises:
+        UserError: a folder holds several TF1 checkpoints, and nothing says which one is meant.
+
+    Example:
+        >>> find_checkpoint("folder/bert_model.ckpt.index").as_posix()
+        'folder/bert_model.ckpt'
+    """
+    path = Path(path)
+    if path.name in _PART_OF_DIRECTORY and path.is_file():
+        return path.parent
+    if _PART_OF_TF1.search(path.name):
+        return path.with_name(_PART_OF_TF1.sub("", path.name))
+    whole = any((path / name).exists() for name in (WEIGHTS_FILE, INDEX_FILE))
+    return path if whole or not path.is_dir() else _tf1_of_folder(path)
+
+
+def is_google_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` is the prefix of a TF1 checkpoint."""
+    return Path(f"{path}.index").is_file()
+
+
+def _tf1_of_folder(folder: Path) -> Path:
+    prefixes = sorted(file.with_suffix("") for file in folder.glob("*.index"))
+    state = folder / "checkpoint"
+    latest = _LATEST.search(state.read_text(errors="replace")) if state.is_file() else None
+    if latest:
+        # The file may name the folder that the checkpoint was trained in: only the name counts.
+        named = folder / Path(latest[1]).name
+        if named in prefixes:
+            return named
+    if len(prefixes) > 1:
+        names = ", ".join(prefix.name for prefix in prefixes[:3])
+        raise UserError(
+            f"{folder}: holds {len(prefixes)} TF1 checkpoints, the first are {names}, "
+            "and no 'checkpoint' file that says which is meant; name one by its prefix."
+        )
+    return prefixes[0] if prefixes else folder

@@ -1,0 +1,168 @@
+"""Directories as others leave them: every one converts right or gives one sentence."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.hugging_face import WEIGHTS_FILE
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.portable import read_portable, write_portable
+from keras_bert_impl.checkpoints.safetensors_file import (
+    read_header,
+    read_tensor,
+    write_safetensors,
+)
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.multiple_choice import BertMultipleChoice
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
+
+TABLE, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
+DECODER, DECODER_BIAS = "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"
+
+
+def write(folder, model):
+    write_model_directory(folder, scatter_weights(model), VOCABULARY, do_lower_case=True)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write(tmp_path / "model", BertPretrainer(TINY))
+
+
+def tensors_of(folder):
+    path = folder / WEIGHTS_FILE
+    return {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+
+
+def change_config(folder, **changes):
+    path = folder / "config.json"
+    values = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({k: v for k, v in values.items() if v != "gone"}))
+
+
+def renamed(tensors, old, new):
+    return {new if name == old else name: array for name, array in tensors.items()}
+
+
+SPELLINGS = {
+    "wrapped": lambda t: {f"module.{name}": array for name, array in t.items()},
+    "encoder below another name": lambda t: {
+        name.replace("bert.", "0.auto_model."): array for name, array in t.items()
+    },
+    "only the decoder of the tied pair": lambda t: renamed(t, TABLE, DECODER),
+    "only the decoder's bias": lambda t: renamed(t, BIAS, DECODER_BIAS),
+    "buffers": lambda t: {
+        **t,
+        "bert.embeddings.position_ids": np.arange(32)[None],
+        "bert.embeddings.token_type_ids": np.zeros([1, 32], np.int64),
+    },
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_gives_the_same_weights(folder, spelling):
+    expected = read_portable(folder).weights
+    write_safetensors(folder / WEIGHTS_FILE, SPELLINGS[spelling](tensors_of(folder)))
+    again = read_portable(folder)
+    assert again.weights.keys() == expected.keys()
+    for path, array in expected.items():
+        assert again.weights[path].tobytes() == array.tobytes(), path
+    assert {reason for _, reason in again.report.ignored} <= {"constant"}
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json alone", "settings that say nothing"])
+def test_a_tokenizer_json_stands_for_what_is_missing(folder, name):
+    ids = {piece: number for number, piece in enumerate(VOCABULARY.pieces)}
+    normalizer = {"type": "BertNormalizer", "lowercase": False, "strip_accents": False}
+    content = {"model": {"type": "WordPiece", "vocab": ids}, "normalizer": normalizer}
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    (folder / "vocab.txt").unlink()
+    if name == "tokenizer.json alone":
+        (folder / "tokenizer_config.json").unlink()
+    else:
+        (folder / "tokenizer_config.json").write_text('{"model_max_length": 512}')
+    model = read_portable(folder)
+    assert model.vocabulary == VOCABULARY
+    assert (model.do_lower_case, model.strip_accents) == (False, False)
+
+
+@pytest.mark.parametrize("architectures", ["gone", None, "BertForPreTraining"])
+def test_the_heads_are_found_where_the_configuration_does_not_name_them(folder, architectures):
+    change_config(folder, architectures=architectures)
+    write_portable(read_portable(folder), folder.parent / "again", "hugging_face")
+    written = json.loads((folder.parent / "again" / "config.json").read_text())
+    assert written["architectures"] == ["BertForPreTraining"]
+
+
+def test_settings_that_are_left_out_are_those_of_transformers(folder):
+    wanted = read_portable(folder).config
+    for key in ("hidden_act", "type_vocab_size", "layer_norm_eps", "hidden_dropout_prob"):
+        change_config(folder, **{key: "gone"})
+    config = read_portable(folder).config
+    assert config == wanted.replace(hidden_act="gelu_erf")
+    change_config(folder, vocab_size="gone")
+    with pytest.raises(UserError, match=r"shape \[30, 16\].*configuration says \[30522, 16\]"):
+        read_portable(folder)
+
+
+LABELLED = {
+    "BertForSequenceClassification": lambda config: BertClassifier(config, num_labels=3),
+    "BertForTokenClassification": lambda config: BertTokenClassifier(config, num_labels=3),
+    "BertForMultipleChoice": lambda config: BertMultipleChoice(config, num_choices=2),
+    "BertLMHeadModel": BertPretrainer,
+}
+
+
+@pytest.mark.parametrize("architecture", LABELLED)
+def test_heads_and_labels_come_back_from_tf1(tmp_path, architecture):
+    names = {"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"a": 0, "b": 1, "c": 2}}
+    folder = write(tmp_path / "model", LABELLED[architecture](TINY))
+    change_config(folder, architectures=[architecture], problem_type="multi_label_classification")
+    if "Classification" in architecture:
+        change_config(folder, **names)
+    if architecture == "BertLMHeadModel":
+        tensors = {n: a for n, a in tensors_of(folder).items() if "seq_relationship" not in n}
+        write_safetensors(folder / WEIGHTS_FILE, tensors)
+    write_portable(read_portable(folder), tmp_path / "g" / "m.ckpt", "google_tf1")
+    back = read_portable(tmp_path / "g" / "m.ckpt", do_lower_case=True)
+    write_portable(back, tmp_path / "again", "hugging_face")
+    first, second = (
+        json.loads((place / "config.json").read_text()) for place in (folder, tmp_path / "again")
+    )
+    assert first == second
+    assert tensors_of(folder).keys() == tensors_of(tmp_path / "again").keys()
+    for name, array in tensors_of(folder).items():
+        assert tensors_of(tmp_path / "again")[name].tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda f: change_config(f, add_cross_attention=True), "add_cross_attention is true"),
+        (lambda f: (f / "config.json").unlink(), r"config\.json: no such file; name it with"),
+        (lambda f: (f / "vocab.txt").unlink(), r"vocab\.txt: no such file; name it with"),
+        (lambda f: (f / "tokenizer_config.json").unlink(), "add --do_lower_case"),
+        (
+            lambda f: (f / "tokenizer_config.json").write_text("{}"),
+            "does not say whether text is lower-cased",
+        ),
+        (
+            lambda f: (f / "tokenizer_config.json").write_text(
+                '{"do_lower_case": true, "tokenize_chinese_chars": false}'
+            ),
+            "tokenize_chinese_chars is false",
+        ),
+        (lambda f: shutil.move(f / WEIGHTS_FILE, f / "tf_model.h5"), "holds neither"),
+    ],
+)
+def test_what_cannot_be_understood_gives_one_sentence(folder, damage, words):
+    damage(folder)
+    with pytest.raises(UserError, match=words) as caught:
+        read_portable(folder)
+    assert "\n" not in str(caught.value)
