@@ -8,15 +8,16 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.fast_path.islands import island
+from keras_bert_impl.fast_path.matrices import like, rows_of
 from keras_bert_impl.layers.activations import activate
 from keras_bert_impl.layers.dropout import Draw
-from keras_bert_impl.layers.kernels import PLAIN, Norm, PlainKernels
+from keras_bert_impl.layers.kernels import PLAIN, Dense, Norm, PlainKernels, Projections, joined
 
 
 class TensorFlowKernels(PlainKernels):
     """Fast kernels; same results as `PlainKernels` but for rounding.
 
-    Rows of all sequences stand in one matrix, because oneDNN multiplies matrices best. Biases are
+    Rows of all sequences stand in one matrix (see `matrices`). Biases are
     added inside the islands, where they cost no pass of their own.
     """
 
@@ -24,47 +25,34 @@ class TensorFlowKernels(PlainKernels):
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """See `PlainKernels.dense`."""
-        products = tf.matmul(_rows(inputs), tf.convert_to_tensor(kernel))
+        products = tf.matmul(rows_of(inputs), tf.convert_to_tensor(kernel))
         outputs = _ACTIVATED[activation]((products, bias), ())
-        return _like(outputs, inputs)
+        return like(outputs, inputs)
 
     def dense_add_norm(
-        self, inputs: Any, dense: tuple[Any, Any], residual: Any, norm: Norm, draw: Draw
+        self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
     ) -> Any:
         """See `PlainKernels.dense_add_norm`."""
         kernel, bias = dense
         gamma, beta, epsilon = norm
-        products = tf.matmul(_rows(inputs), tf.convert_to_tensor(kernel))
-        tensors = (products, bias, _rows(residual), gamma, beta)
+        products = tf.matmul(rows_of(inputs), tf.convert_to_tensor(kernel))
+        tensors = (products, bias, rows_of(residual), gamma, beta)
         outputs = _add_norm(epsilon, draw)(tensors, (draw.keys,))
-        return _like(outputs, residual)
+        return like(outputs, residual)
 
     def self_attention(
-        self, hidden: Any, dense: tuple[Any, Any], heads: int, mask: Any, draw: Draw
+        self, hidden: Any, projections: Projections, heads: int, mask: Any, draw: Draw
     ) -> Any:
         """See `PlainKernels.self_attention`."""
-        kernel, bias = dense
+        kernel, bias = joined(projections)
         batch, length, width = tf.shape(hidden)[0], tf.shape(hidden)[1], hidden.shape[2]
-        products = tf.matmul(_rows(hidden), tf.convert_to_tensor(kernel))
+        products = tf.matmul(rows_of(hidden), tf.convert_to_tensor(kernel))
         products = tf.reshape(products, [batch, length, 3 * width])
         query, key, value = _split_heads(heads)((products, bias), ())
         scores = tf.matmul(query, key, transpose_b=True)  # [batch, heads, from, to]
         probabilities = _probabilities(width // heads, draw)((scores,), (mask, draw.keys))
         context = tf.matmul(probabilities, value)  # [batch, heads, length, size]
         return tf.reshape(tf.transpose(context, [0, 2, 1, 3]), [batch, length, width])
-
-
-def _rows(tensor: Any) -> Any:
-    """[..., width] -> [rows, width]."""
-    return tf.reshape(tensor, [-1, tensor.shape[-1]])
-
-
-def _like(rows: Any, tensor: Any) -> Any:
-    """[rows, width] -> [..., width] with the outer axes of `tensor`."""
-    outer = tf.shape(tensor)[:-1]
-    shaped = tf.reshape(rows, tf.concat([outer, [rows.shape[-1]]], axis=0))
-    shaped.set_shape([*tensor.shape[:-1], rows.shape[-1]])
-    return shaped
 
 
 def _activated_island(activation: str) -> Any:
@@ -106,7 +94,8 @@ def _split_heads(heads: int) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
         del constants
         products, bias = inputs
-        batch, length, _ = products.shape
+        # Inside an island every size is known, even where the graph around it was traced without.
+        batch, length = tf.shape(products)[0], tf.shape(products)[1]
         dtype = products.dtype
         products = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
         parts = tf.reshape(tf.cast(products, dtype), [batch, length, 3, heads, -1])
@@ -118,8 +107,8 @@ def _split_heads(heads: int) -> Any:
 def _probabilities(size: int, draw: Draw) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
         (scores,), (mask, keys, first_row) = inputs, constants
-        _, heads, length, keys_length = scores.shape
-        part = Draw(keys, draw.threshold, first_row * (heads * length * keys_length))
+        numbers_a_row = tf.reduce_prod(tf.shape(scores)[1:])  # heads x length x length
+        part = Draw(keys, draw.threshold, first_row * numbers_a_row)
         return PLAIN.attention_probabilities(scores, size, mask, part)
 
     return _kept(("probabilities", size, draw.threshold), compute, (True,), (True, False))

@@ -14,6 +14,8 @@ from keras import ops
 from keras_bert_impl.layers.activations import activate
 from keras_bert_impl.layers.dropout import Draw, drop
 
+Dense = tuple[Any, Any]  # kernel, bias
+Projections = tuple[Dense, Dense, Dense]  # of query, key and value
 Norm = tuple[Any, Any, float]  # gamma, beta, epsilon
 
 
@@ -40,7 +42,7 @@ class PlainKernels:
         return ops.cast(ops.add(ops.multiply(scaled, gamma), beta), dtype)
 
     def dense_add_norm(
-        self, inputs: Any, dense: tuple[Any, Any], residual: Any, norm: Norm, draw: Draw
+        self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
     ) -> Any:
         """What closes both halves of a block: `norm(drop(inputs @ kernel + bias) + residual)`.
 
@@ -64,13 +66,13 @@ class PlainKernels:
         return self.layer_norm(total, *norm, dtype=residual.dtype)
 
     def self_attention(
-        self, hidden: Any, dense: tuple[Any, Any], heads: int, mask: Any, draw: Draw
+        self, hidden: Any, projections: Projections, heads: int, mask: Any, draw: Draw
     ) -> Any:
         """Attention of all heads.
 
         Args:
             hidden: [batch, length, hidden]
-            dense: kernel [hidden, 3 * hidden] and bias [3 * hidden] of query, key and value.
+            projections: of query, key and value: kernel [hidden, hidden] and bias [hidden] each.
             heads: the number of heads.
             mask: float32, broadcastable to [batch, heads, length, length]; added to the scores.
             draw: which attention probabilities to drop.
@@ -79,7 +81,8 @@ class PlainKernels:
             [batch, length, hidden]
         """
         batch, length, width = ops.shape(hidden)
-        projected = self.dense(hidden, *dense, activation="linear")  # [batch, length, 3 * hidden]
+        # One product for all three; the result is [batch, length, 3 * hidden].
+        projected = self.dense(hidden, *joined(projections), activation="linear")
         query, key, value = (
             ops.transpose(ops.reshape(part, [batch, length, heads, -1]), [0, 2, 1, 3])
             for part in ops.split(projected, 3, axis=-1)
@@ -94,6 +97,12 @@ class PlainKernels:
         numbers = ops.multiply(ops.cast(scores, "float32"), size**-0.5)
         probabilities = ops.softmax(ops.add(numbers, mask), axis=-1)
         return ops.cast(drop(probabilities, draw), scores.dtype)
+
+
+def joined(projections: Projections) -> Dense:
+    """Query, key and value as one layer: kernel [hidden, 3 * hidden], bias [3 * hidden]."""
+    kernels, biases = zip(*projections, strict=True)
+    return ops.concatenate(kernels, axis=1), ops.concatenate(biases, axis=0)
 
 
 PLAIN = PlainKernels()

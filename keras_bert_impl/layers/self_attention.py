@@ -107,11 +107,10 @@ class SelfAttention(ConfiguredLayer):
         Returns:
             [batch, length, hidden]
         """
-        kernel = ops.concatenate([part.kernel for part in self.projections], axis=1)
-        bias = ops.concatenate([part.bias for part in self.projections], axis=0)
+        query, key, value = ((part.kernel, part.bias) for part in self.projections)
         return kernels.current().self_attention(
             hidden,
-            (kernel, bias),
+            (query, key, value),
             self.config.num_attention_heads,
             mask,
             self.dropout.draw(training),

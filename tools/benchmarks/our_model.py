@@ -97,14 +97,19 @@ def jax_training_step(settings: Settings) -> Callable[[], Any]:
 
 
 def inference(settings: Settings, kernels: str) -> Callable[[], Any]:
-    """Computes the encoder's outputs of one batch each time it is called."""
+    """Computes the encoder's outputs of one batch each time it is called.
+
+    Args:
+        settings: the workload.
+        kernels: "plain", the model as it is, or "frozen", as `fast_path.frozen` makes it.
+    """
     import keras
 
     from keras_bert_impl.config import named_config
     from keras_bert_impl.fast_path.switch import choose_kernels
     from keras_bert_impl.models.encoder import BertEncoder
 
-    choose_kernels(kernels)
+    choose_kernels("plain")
     policy = "mixed_bfloat16" if settings.precision == "bfloat16" else "float32"
     model = BertEncoder(named_config(settings.size, settings.vocab_size), dtype=policy)
     features = {name: settings.features()[name] for name in model.input}
@@ -116,6 +121,8 @@ def inference(settings: Settings, kernels: str) -> Callable[[], Any]:
         return lambda: np.asarray(call(*weights)["pooled_output"].astype("float32"))
     import tensorflow as tf
 
-    compute = tf.function(model)  # outside of training
+    from keras_bert_impl.fast_path.frozen import freeze
+
+    compute = freeze(model) if kernels == "frozen" else tf.function(model)  # outside of training
     batch = {name: tf.constant(array) for name, array in features.items()}
     return lambda: np.asarray(compute(batch)["pooled_output"])

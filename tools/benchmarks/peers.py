@@ -79,17 +79,27 @@ def torch_training_step(settings: Settings) -> Callable[[], Any]:
     return run
 
 
-def torch_inference(settings: Settings) -> Callable[[], Any]:
-    """Hugging Face's encoder on one batch, its weights in bfloat16 (faster than autocast)."""
+def torch_inference(settings: Settings, compiled: bool = False) -> Callable[[], Any]:
+    """Hugging Face's encoder on one batch, its weights in bfloat16 (faster than autocast).
+
+    Args:
+        settings: the workload.
+        compiled: let PyTorch's Inductor compile it with its weights frozen (needs a C++ compiler).
+    """
     import torch
 
     model = _torch_model(settings, "BertModel").eval()
     if settings.precision == "bfloat16":
         model = model.to(torch.bfloat16)
+    if compiled:
+        import torch._inductor.config as inductor
+
+        inductor.freezing = True
+        model = torch.compile(model)
     features = {name: torch.tensor(array).long() for name, array in settings.features().items()}
 
     def run() -> Any:
-        with torch.inference_mode():
+        with torch.no_grad():
             return model(
                 input_ids=features["input_ids"],
                 attention_mask=features["input_mask"],

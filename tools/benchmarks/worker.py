@@ -31,11 +31,12 @@ def make(task: str, contender: str, settings: Settings) -> Callable[[], Any]:
         ("train", "keras_hub"): lambda: peers.keras_hub_training_step(settings),
         ("train", "keras_hub_jax"): lambda: peers.keras_hub_training_step(settings),
         ("train", "torch"): lambda: peers.torch_training_step(settings),
-        ("inference", "ours_fast"): lambda: our_model.inference(settings, "fast"),
+        ("inference", "ours_fast"): lambda: our_model.inference(settings, "frozen"),
         ("inference", "ours_plain"): lambda: our_model.inference(settings, "plain"),
         ("inference", "ours_jax"): lambda: our_model.inference(settings, "plain"),
         ("inference", "keras_hub"): lambda: peers.keras_hub_inference(settings),
         ("inference", "torch"): lambda: peers.torch_inference(settings),
+        ("inference", "torch_compiled"): lambda: peers.torch_inference(settings, compiled=True),
     }
     if contender == "ceiling":
         return ceiling.products(settings, training=task == "train")

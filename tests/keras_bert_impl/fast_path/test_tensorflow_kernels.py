@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl.fast_path import islands
 from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
 from keras_bert_impl.layers import kernels
+from keras_bert_impl.layers.random_address import random_address
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from tests.support.gradients import gradients_of_pretraining_loss
 from tests.support.tiny_bert import TINY, features, scatter_weights
@@ -36,6 +38,32 @@ def test_fast_and_plain_kernels_agree_in_outputs_and_gradients(changes):
     assert fast_gradients.keys() == plain_gradients.keys()
     for path, gradient in plain_gradients.items():
         np.testing.assert_allclose(fast_gradients[path], gradient, atol=2e-5, err_msg=path)
+
+
+def test_a_graph_without_known_sizes_serves_batches_of_every_size():
+    model = scatter_weights(BertPretrainer(TINY))
+    signature = {name: tf.TensorSpec([None, None], tf.int32) for name in model.input}
+
+    @tf.function(input_signature=[signature])
+    def step(batch):
+        with random_address(ADDRESS), tf.GradientTape() as tape:
+            outputs = model(batch, training=True)
+            loss = tf.reduce_mean(outputs["masked_lm_logits"])
+        first = model.encoder.blocks[0].attention.projections[0].kernel.value
+        return outputs, tape.gradient(loss, first)
+
+    with kernels.use(TensorFlowKernels()):
+        traced = step.get_concrete_function()
+    for batch, length in ((2, 8), (3, 12)):
+        inputs = {k: v for k, v in features(batch, length).items() if k in signature}
+        outputs, gradient = traced({name: tf.constant(array) for name, array in inputs.items()})
+        with kernels.use(kernels.PLAIN), random_address(ADDRESS), tf.GradientTape() as tape:
+            expected = model(inputs, training=True)
+            loss = tf.reduce_mean(expected["masked_lm_logits"])
+        first = model.encoder.blocks[0].attention.projections[0].kernel.value
+        for name, value in expected.items():
+            np.testing.assert_allclose(outputs[name], value, atol=2e-5, err_msg=name)
+        np.testing.assert_allclose(gradient, tape.gradient(loss, first), atol=2e-5)
 
 
 def test_large_islands_are_cut_and_give_the_same(monkeypatch):

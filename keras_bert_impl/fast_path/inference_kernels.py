@@ -1,0 +1,99 @@
+"""The kernels of a BERT forward pass for TensorFlow on CPUs, written so that TensorFlow fuses them.
+
+Without gradients and dropout oneDNN can do more of the work itself: TensorFlow's graph optimizer
+turns a product, its bias and the GELU, residual or nothing that follows into one oneDNN call, which
+leaves nothing for the elementwise passes but LayerNorm and softmax.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_bert_impl.fast_path.matrices import like, rows_of
+from keras_bert_impl.layers.activations import activate
+from keras_bert_impl.layers.dropout import Draw
+from keras_bert_impl.layers.kernels import Dense, Norm, PlainKernels, Projections
+
+# The forms that the optimizer knows: others are applied in float32 after the product.
+_FUSED = {
+    "gelu_tanh": lambda numbers: tf.nn.gelu(numbers, approximate=True),
+    "gelu_erf": lambda numbers: tf.nn.gelu(numbers, approximate=False),
+    "linear": lambda numbers: numbers,
+}
+
+
+class InferenceKernels(PlainKernels):
+    """Forward-only kernels: same results as `PlainKernels` but for rounding; nothing is dropped.
+
+    Weights are taken as they are while the graph is traced, so that they are cast once and not in
+    every call: see `fast_path.frozen`.
+    """
+
+    name = "inference"
+
+    def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
+        """See `PlainKernels.dense`."""
+        products = _affine(rows_of(inputs), kernel, bias)
+        fused = _FUSED.get(activation)
+        outputs = fused(products) if fused else activate(products, activation)
+        return like(outputs, inputs)
+
+    def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
+        """See `PlainKernels.layer_norm`."""
+        scale, shift = _prepared(gamma, tf.float32), _prepared(beta, tf.float32)
+        return like(_layer_norm(rows_of(inputs), scale, shift, epsilon, dtype), inputs)
+
+    def dense_add_norm(
+        self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
+    ) -> Any:
+        """See `PlainKernels.dense_add_norm`."""
+        del draw  # nothing is dropped outside of training
+        total = _affine(rows_of(inputs), *dense) + rows_of(residual)
+        return like(self.layer_norm(total, *norm, dtype=residual.dtype.name), residual)
+
+    def self_attention(
+        self, hidden: Any, projections: Projections, heads: int, mask: Any, draw: Draw
+    ) -> Any:
+        """See `PlainKernels.self_attention`."""
+        del draw
+        batch, length, width = tf.shape(hidden)[0], tf.shape(hidden)[1], hidden.shape[2]
+        rows, size = rows_of(hidden), width // heads
+
+        def split_heads(dense: Dense, factor: float = 1.0) -> Any:
+            parts = tf.reshape(_affine(rows, *dense, factor), [batch, length, heads, size])
+            return tf.transpose(parts, [0, 2, 1, 3])  # [batch, heads, length, size]
+
+        query, key, value = projections
+        query = split_heads(query, size**-0.5)  # the scores' factor costs nothing here
+        scores = tf.matmul(query, split_heads(key), transpose_b=True)  # [batch, heads, from, to]
+        # oneDNN's softmax computes in float32, whatever the type of its input.
+        probabilities = tf.nn.softmax(scores + tf.cast(mask, scores.dtype))
+        value = split_heads(value)
+        context = tf.transpose(tf.matmul(probabilities, value), [0, 2, 1, 3])
+        return tf.reshape(context, [batch, length, width])
+
+
+def _affine(rows: Any, kernel: Any, bias: Any, factor: float = 1.0) -> Any:
+    products = tf.matmul(rows, _prepared(kernel, rows.dtype, factor))
+    return tf.nn.bias_add(products, _prepared(bias, rows.dtype, factor))
+
+
+def _prepared(weight: Any, dtype: Any, factor: float = 1.0) -> Any:
+    """A variable's present value, times a factor, cast once; the graph that is traced keeps it.
+
+    It is an input of the graph, not a constant in it: constants are copied many times over while a
+    graph is made, and oneDNN multiplies no faster by them.
+    """
+    with tf.init_scope():
+        return tf.cast(tf.convert_to_tensor(weight) * factor, dtype)
+
+
+@tf.function(jit_compile=True)
+def _layer_norm(rows: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
+    """LayerNorm of [rows, width] in one pass; its sums are products, which XLA vectorizes."""
+    numbers = tf.cast(rows, tf.float32)
+    average = tf.fill([rows.shape[-1], 1], 1.0 / rows.shape[-1])
+    centered = numbers - tf.matmul(numbers, average)
+    variance = tf.matmul(tf.square(centered), average)
+    scaled = centered * tf.math.rsqrt(variance + epsilon) * gamma + beta
+    return tf.cast(scaled, dtype)
