@@ -19,7 +19,11 @@ import tensorflow as tf
 
 from keras_bert_impl.tokenization import kernels
 from keras_bert_impl.tokenization.character_table import CASE_IGNORABLE, CASED, CharacterTable
-from keras_bert_impl.tokenization.kernel_models import KernelModels, longest_word_place
+from keras_bert_impl.tokenization.kernel_models import (
+    KernelModels,
+    longest_word_place,
+    with_longest_word,
+)
 from keras_bert_impl.tokenization.kernels import Pieces
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD
 
@@ -38,6 +42,7 @@ class ExactCutting:
         self._models, self._unk_id = models, unk_id
         self._limit_place = longest_word_place(models.wordpiece)
         self._settle = _sigma_settler(models.sigma_mark) if models.sigma_mark else None
+        self._patient_model: Any = None
 
     def in_graph(self, lines: Any, wordpiece_model: Any) -> Pieces:
         """Cuts lines inside a graph: what is rare stands in branches.
@@ -65,18 +70,40 @@ class ExactCutting:
         The arrays lie in the kernel's own memory and must not be changed.
         """
         pieces = _in_numpy(kernels.cut_pieces(lines, wordpiece_model))
-        ids = pieces.ids
-        unknown = np.flatnonzero(ids == self._unk_id)  # a word over the limit is one of these
+        if self._settle is not None and pieces.ids.size:
+            marks = np.flatnonzero(pieces.ids >= self._models.sigma_id)
+            if marks.size:
+                rows = np.unique(_row_in_numpy(marks, pieces.row_splits))
+                settled = self._settle(tf.gather(lines, rows))
+                again = _in_numpy(kernels.cut_pieces(settled, wordpiece_model))
+                lines = tf.tensor_scatter_nd_update(lines, rows[:, np.newaxis], settled)
+                pieces = splice_rows(pieces, rows, again)
+        unknown = np.flatnonzero(
+            pieces.ids == self._unk_id
+        )  # a word over the limit is one of these
         lengths = pieces.ends[unknown] - pieces.starts[unknown]
-        wrong = unknown[lengths > MAX_CHARACTERS_PER_WORD]
-        if self._settle is not None and ids.size and ids.max() >= self._models.sigma_id:
-            wrong = np.union1d(wrong, np.flatnonzero(ids >= self._models.sigma_id))
-        if not wrong.size:
+        long = unknown[lengths > MAX_CHARACTERS_PER_WORD]
+        return self._cut_long_words_now(lines, pieces, long) if long.size else pieces
+
+    def _cut_long_words_now(self, lines: Any, pieces: Pieces, places: np.ndarray) -> Pieces:
+        rows = tf.gather(lines, _row_in_numpy(places, pieces.row_splits)).numpy()
+        spans = zip(rows, pieces.starts[places], pieces.ends[places], strict=True)
+        words = [row[start:end] for row, start, end in spans]
+        few = [i for i, word in enumerate(words) if len(word.decode()) <= MAX_CHARACTERS_PER_WORD]
+        if not few:
             return pieces
-        # Only these lines go the long way, which is hundreds of times as slow.
-        rows = np.unique(np.searchsorted(pieces.row_splits, wrong, side="right") - 1)
-        again = self.in_graph(tf.gather(lines, rows), wordpiece_model)
-        return splice_rows(pieces, rows, _in_numpy(again))
+        if self._patient_model is None:
+            with tf.device("CPU"):
+                self._patient_model = tf.constant(
+                    with_longest_word(self._models.wordpiece, _MAX_BYTES_PER_WORD)
+                )
+        cut = _in_numpy(kernels.cut_pieces([words[i] for i in few], self._patient_model))
+        moved = np.repeat(pieces.starts[places[few]], np.diff(cut.row_splits))
+        cut = cut._replace(starts=cut.starts + moved, ends=cut.ends + moved)
+        # Each piece is a row here, so that one can give way to several.
+        each = pieces._replace(row_splits=np.arange(pieces.ids.size + 1))
+        replaced = splice_rows(each, places[few], cut)
+        return replaced._replace(row_splits=replaced.row_splits[pieces.row_splits])
 
     def settle_sigmas(self, lines: Any, pieces: Pieces, wordpiece_model: Any) -> tuple[Any, Pieces]:
         """Writes every capital sigma in its form and cuts the lines that have one again."""
@@ -175,6 +202,10 @@ def splice_rows(pieces: Pieces, rows: np.ndarray, others: Pieces) -> Pieces:
 
 def _row_of(places: Any, row_splits: Any) -> Any:
     return tf.searchsorted(row_splits, places, side="right", out_type=tf.int64) - 1
+
+
+def _row_in_numpy(places: np.ndarray, row_splits: np.ndarray) -> np.ndarray:
+    return np.searchsorted(row_splits, places, side="right") - 1
 
 
 def _in_numpy(pieces: Pieces) -> Pieces:
