@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
 from keras_bert_impl.layers import kernels
@@ -30,9 +31,9 @@ def update_step_of(optimizer: Any) -> Callable[[Any, Any, Any], None]:
 
     def update_step(gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = optimizer._get_variable_index(variable)  # as update_step finds it
-        m, v = optimizer.first_moments[index], optimizer.second_moments[index]
-        weights = (variable, m.value, v.value)
-        # Copies on several devices are not one resource: they keep the plain update.
+        moments = (optimizer.first_moments[index], optimizer.second_moments[index])
+        weights = (variable, *(_own_copy(moment.value) for moment in moments))
+        # What is no plain variable (a TPU's, say) keeps the plain update.
         if not all(type(weight) is ResourceVariable for weight in weights):
             optimizer.update_step(gradient, variable, learning_rate)
             return
@@ -45,6 +46,13 @@ def update_step_of(optimizer: Any) -> Callable[[Any, Any, Any], None]:
         )
 
     return update_step
+
+
+def _own_copy(variable: Any) -> Any:
+    """Of a variable with a copy on each replica, the copy of the replica that is being updated."""
+    replica = distribute_lib.get_update_replica_id()
+    copies = getattr(variable, "values", None)
+    return copies[replica] if isinstance(copies, tuple) and isinstance(replica, int) else variable
 
 
 @tf.function(jit_compile=True)

@@ -98,10 +98,17 @@ def island(
 def _bounds(tensor: Any) -> list[Any]:
     """Where a tensor is cut along its first axis: [0, rows] where it is not."""
     rows, size = tensor.shape[0], tensor.shape.num_elements()
-    count = min(os.cpu_count() or 1, _MOST_PARTS)
+    count = min(_cores(), _MOST_PARTS)
     if size is None or size < _LARGE or rows < count:
         return [0, None]
     return [rows * part // count for part in range(count + 1)]
+
+
+def _cores() -> int:
+    """Cores that one device may use; replicas on one CPU share them."""
+    usable = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(usable(0)) if usable else os.cpu_count() or 1
+    return max(1, cores // len(tf.config.list_logical_devices("CPU")))
 
 
 def _rows(tensors: Sequence[Any], cut: Sequence[bool], start: int, end: int) -> tuple[Any, ...]:
