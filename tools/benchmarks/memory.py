@@ -22,7 +22,8 @@ _CASES = FLAGS.string(
     "cases",
     "tiny,64,128,float32:mini,32,128,float32:mini,8,512,float32:small,16,128,float32:"
     "medium,16,128,float32:medium,16,128,bfloat16:base,8,128,float32:base,8,128,bfloat16",
-    "What to measure: size,batch,length,precision[,recompute], several divided by colons.",
+    "What to measure, several divided by colons: size,batch,length,precision and perhaps "
+    "recompute, lamb, micro=N (so many micro-batches) or mirrored (over two logical CPUs).",
 )
 _VOCAB_SIZE = FLAGS.integer("vocab_size", 30522, "How many word pieces the models have.")
 _CHILD = FLAGS.string("child", None, "Measures one case in this process (used by the tool itself).")
@@ -48,13 +49,18 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
 
     size, batch, length, precision, *rest = case.split(",")
     config = named_config(size, vocab_size)
+    mirrored = "mirrored" in rest
     training = TrainingConfig(
         learning_rate=1e-4,
         num_train_steps=_STEPS,
         num_warmup_steps=1,
         batch_size=int(batch),
         precision=precision,
-        recompute=bool(rest),
+        recompute="recompute" in rest,
+        optimizer="lamb" if "lamb" in rest else "adamw",
+        accumulation_steps=next((int(w[6:]) for w in rest if w.startswith("micro=")), 1),
+        distribution_strategy="mirrored" if mirrored else "one_device",
+        num_logical_devices=2 if mirrored else 1,
         save_checkpoints_steps=1,  # so that steps run beside the copy that is written
     )
     devices = make_devices(training)
