@@ -148,7 +148,8 @@ def _run() -> None:
     )
     results = run_pretraining(config)
     if results.already_finished:
-        print(f"{config.output_dir}: this run is finished; its model is in model/.")
+        flags = f" (not looked at: {', '.join(results.changed)})" if results.changed else ""
+        print(f"{config.output_dir}: this run is finished; its model is in model/{flags}.")
     elif results.training and not results.training.finished:
         print(f"Stopped after step {results.training.step}; the same command continues.")
     for number, figures in enumerate(results.rehearsal, start=1):

@@ -1,5 +1,7 @@
 """How much memory training takes, by part."""
 
+from collections.abc import Mapping
+
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.planning.model_size import count_parameters
 from keras_bert_impl.training.config import TrainingConfig
@@ -56,6 +58,17 @@ def training_memory(
     if on_cpu:
         parts["checkpoint_copy"] = 3 * _FLOAT * numbers
     return {name: float(size) for name, size in parts.items()}
+
+
+def machine_bytes(parts: Mapping[str, float], replicas: int) -> float:
+    """Adds up the parts for CPU devices that share one machine and one process.
+
+    Example:
+        >>> machine_bytes({"runtime": 1.0, "checkpoint_copy": 3.0, "weights": 2.0}, replicas=2)
+        8.0
+    """
+    shared = sum(parts.get(name, 0.0) for name in ("runtime", "checkpoint_copy"))
+    return shared + replicas * (sum(parts.values()) - shared)
 
 
 def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) -> float:

@@ -23,7 +23,14 @@ class BatchSource(Protocol):
     batch_size: int
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ...; each array is [batch_size, ...]."""
+        """Gives the batches of steps `step`, `step + 1`, ...; each array is [batch_size, ...].
+
+        A source that has `num_workers` > 1 gives one worker's share of each batch only.
+        """
+        ...
+
+    def where(self, step: int) -> str:
+        """Names the examples of a step's batch, for a person."""
         ...
 
 
@@ -98,6 +105,15 @@ class ArrayBatches:
             rows = self._rows_of(step)
             yield {name: array[rows] for name, array in self._features.items()}
             step += 1
+
+    def where(self, step: int) -> str:
+        """Names the rows of a step's batch, counted from 0.
+
+        Example:
+            >>> ArrayBatches({"x": np.arange(3)}, batch_size=2, seed=1, shuffle=False).where(1)
+            'examples 0, 2 of the set'
+        """
+        return f"examples {', '.join(map(str, sorted(self._rows_of(step).tolist())))} of the set"
 
     def _rows_of(self, step: int) -> np.ndarray:
         places = np.arange(step * self.batch_size, (step + 1) * self.batch_size)

@@ -1,9 +1,11 @@
 """Checkpoints of a run: written beside the training, whole or not at all, newest good one first."""
 
+import dataclasses
 import json
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,24 @@ def read_description(folder: Path) -> dict[str, Any]:
     return json.loads((folder / _DESCRIPTION).read_text())
 
 
+@dataclasses.dataclass(frozen=True)
+class Save:
+    """What one save took.
+
+    Attributes:
+        step: the step that was saved.
+        stopped_seconds: how long training stood still: for the copy in memory, and where an
+            earlier save was still being written for the rest of that.
+        written_seconds: how long the thread then wrote beside the training.
+        bytes: what it wrote.
+    """
+
+    step: int
+    stopped_seconds: float
+    written_seconds: float
+    bytes: int
+
+
 class Checkpoints:
     """Saves and restores the variables of a run.
 
@@ -61,10 +81,19 @@ class Checkpoints:
         state: the run's variables, lists by name; distributed variables are kept once.
         keep: how many of the newest stay.
         writes: False for workers that only read.
+        tell: is told of each save when it is written; called in the writing thread.
     """
 
-    def __init__(self, folder: Path, state: State, keep: int, writes: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        state: State,
+        keep: int,
+        writes: bool = True,
+        tell: Callable[[Save], None] = lambda _save: None,
+    ) -> None:
         self._folder, self._state, self._keep, self._writes = folder, state, keep, writes
+        self._tell = tell
         self._copy: dict[str, list[Any]] = {}
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -90,28 +119,39 @@ class Checkpoints:
         """The folder of the checkpoint at `step`."""
         return self._folder / f"step-{step:08d}"
 
-    def save(self, step: int, settings: Mapping[str, Any]) -> None:
+    def save(
+        self,
+        step: int,
+        settings: Mapping[str, Any],
+        regular: bool = True,
+        best: Path | None = None,
+    ) -> None:
         """Copies the variables now and writes them in the background.
+
+        Args:
+            step: the steps done.
+            settings: of the run, to be compared when it is resumed.
+            regular: whether a checkpoint of the run is due.
+            best: a folder that gets the same variables, in place of an older best; written first,
+                so that a run which resumes from the checkpoint finds its best, too.
 
         Raises:
             UserError: an earlier checkpoint could not be written.
         """
-        self.wait()
-        if not self._writes or step in self.steps()[:1]:
+        start = time.monotonic()
+        regular = regular and step not in self.steps()[:1]
+        if not self._writes or not (regular or best):
+            self.wait()
             return
+        self.wait()
         self._copy_state()
+        folders = ([best] if best else []) + ([self.path(step)] if regular else [])
         description = {"step": step, "settings": dict(settings)}
+        stopped = time.monotonic() - start
         self._thread = threading.Thread(
-            target=self._write, args=(self.path(step), description), name="checkpoint writer"
+            target=self._write, args=(folders, description, stopped), name="checkpoint writer"
         )
         self._thread.start()
-
-    def save_best(self, folder: Path, step: int, settings: Mapping[str, Any]) -> None:
-        """Writes the present variables to `folder`, in place of an older best."""
-        self.wait()
-        if self._writes:
-            self._copy_state()
-            write_checkpoint(folder, self._copy, {"step": step, "settings": dict(settings)})
 
     def wait(self) -> None:
         """Returns when no checkpoint is being written.
@@ -178,11 +218,18 @@ class Checkpoints:
             for variable, value in zip(variables, copy[name], strict=True):
                 variable.assign(value)
 
-    def _write(self, folder: Path, description: Mapping[str, Any]) -> None:
+    def _write(
+        self, folders: Sequence[Path], description: Mapping[str, Any], stopped: float
+    ) -> None:
+        start = time.monotonic()
         try:
-            write_checkpoint(folder, self._copy, description)
+            for folder in folders:
+                write_checkpoint(folder, self._copy, description)
             for step in self.steps()[self._keep :]:
                 shutil.rmtree(self.path(step))
+            written = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
+            seconds = time.monotonic() - start
+            self._tell(Save(description["step"], stopped, seconds, written))
         except (tf.errors.OpError, OSError, UserError) as error:
             self._failure = error
 

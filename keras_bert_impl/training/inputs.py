@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert_impl.training.batches import Batch, BatchSource
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.split import chunk_lengths
+from keras_bert_impl.training.split import chunk_lengths, share_of
 from keras_bert_impl.training.step import TrainingStep
 
 
@@ -21,9 +21,9 @@ class Chunk:
         features: each replica's part of the batches.
         numbers: learning rates, normalizers and step numbers.
         learning_rates: one a step.
-        examples: rows of each batch.
+        examples: rows of each batch, those of other workers included.
         tokens: places of each batch, padding included; 0 where the data has no `input_mask`.
-        padding_share: the share of the places that are padding.
+        padding_share: the share of this worker's places that are padding.
     """
 
     first_step: int
@@ -54,19 +54,26 @@ def chunks(
         end: steps to do in all.
     """
     stream = batches.batches_from(start)
+    devices = step.devices
+    whole = getattr(batches, "num_workers", 1) == 1 and devices.workers > 1
+    size_at = getattr(batches, "batch_size_at", lambda _step: batches.batch_size)
     stops = (config.save_checkpoints_steps, config.eval_steps)
     boundaries = getattr(batches, "boundaries", ())
     for count in chunk_lengths(start, end, config.iterations_per_loop, stops, boundaries):
-        chunk = [next(stream) for _ in range(count)]
+        chunk: list[Batch] = [next(stream) for _ in range(count)]
+        if whole:
+            chunk = [share_of(batch, devices.worker, devices.workers) for batch in chunk]
         rates = tuple(rate(done) for done in range(start, start + count))
         features, numbers = step.prepare(chunk, start, rates)
-        examples, tokens, padding = _sizes(chunk[0])
-        yield Chunk(start, features, numbers, rates, examples, tokens, padding)
+        length, padding = _sizes(chunk[0])
+        examples = size_at(start)
+        yield Chunk(start, features, numbers, rates, examples, examples * length, padding)
         start += count
 
 
-def _sizes(batch: Batch) -> tuple[int, int, float]:
+def _sizes(batch: Batch) -> tuple[int, float]:
+    """The examples' length (0 where none is known), and the share of padding."""
     mask = batch.get("input_mask")
     if mask is None:
-        return len(next(iter(batch.values()))), 0, 0.0
-    return len(mask), mask.size, 1.0 - float(np.count_nonzero(mask)) / mask.size
+        return 0, 0.0
+    return mask.shape[1], 1.0 - float(np.count_nonzero(mask)) / mask.size

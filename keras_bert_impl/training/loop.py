@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_bert_impl.optimizers.schedules import learning_rate_schedule
 from keras_bert_impl.training.batches import BatchSource
-from keras_bert_impl.training.checkpoints import Checkpoints
+from keras_bert_impl.training.checkpoints import Checkpoints, Save
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.inputs import chunks
 from keras_bert_impl.training.objective import Objective
@@ -82,8 +82,13 @@ def train(
     devices = devices or present_devices(config)
     state = TrainingState(model, config, devices)
     settings = {**config.mathematics(), **(settings or {})}
+    saves: list[Save] = []
     checkpoints = Checkpoints(
-        run_directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief
+        run_directory.checkpoints,
+        state.variables(),
+        config.keep_checkpoint_max,
+        devices.is_chief,
+        saves.append,
     )
     start = _restore(checkpoints, settings, config, run_directory, report)
     if start is None:
@@ -94,7 +99,15 @@ def train(
     done, metrics = start, {}
     with (
         prefetched(chunks(step, batches, config, rate or _rate(config), start, end)) as inputs,
-        Watch(run_directory, config, start, devices.is_chief, expectations, report) as watch,
+        Watch(
+            run_directory,
+            config,
+            start,
+            devices.is_chief,
+            expectations,
+            report,
+            getattr(batches, "where", None),
+        ) as watch,
         on_sigterm() as stop,
         contextlib.closing(profiler),
         checkpoints,
@@ -107,18 +120,22 @@ def train(
                 watch.step(done, metrics, chunk)
             watch.advance(done, metrics)
             profiler.after(done)
+            best = None
             if evaluate and _is_due(done, config.eval_steps):
                 with watch.pause():
                     results = evaluate()
-                    if results["loss"] < watch.best_loss:
-                        checkpoints.save_best(run_directory.best_checkpoint, done, settings)
-                    watch.evaluation(done, results)
+                best = run_directory.best_checkpoint if results["loss"] < watch.best_loss else None
+                watch.evaluation(done, results)
             stopping = metrics["stop_votes"] > 0  # all workers see the same votes
-            if _is_due(done, config.save_checkpoints_steps) or done == end or stopping:
-                checkpoints.save(done, settings)
+            due = _is_due(done, config.save_checkpoints_steps) or done == end or stopping
+            if due or best:
+                checkpoints.save(done, settings, due, best)
+            watch.saves(saves)
             if stopping:
                 break
         checkpoints.wait()
+        watch.saves(saves)
+        watch.end(done, metrics)
     return TrainingResult(done, done >= config.num_train_steps, start, metrics, state)
 
 

@@ -42,6 +42,7 @@ class PhasedBatches:
     def __init__(self, phases: Sequence[Phase]) -> None:
         self._phases = list(phases)
         self.batch_size = phases[0].batches.batch_size
+        self.num_workers = getattr(phases[0].batches, "num_workers", 1)
 
     @property
     def boundaries(self) -> tuple[int, ...]:
@@ -56,6 +57,24 @@ class PhasedBatches:
                 stream = phase.batches.batches_from(max(step, 0))
                 yield from stream if last else itertools.islice(stream, phase.num_steps - step)
             step = max(step - phase.num_steps, 0)
+
+    def batch_size_at(self, step: int) -> int:
+        """The rows of one step's whole batch."""
+        return self._phase_of(step)[0].batches.batch_size
+
+    def where(self, step: int) -> str:
+        """Names the examples of one step's batch."""
+        phase, step = self._phase_of(step)
+        return phase.batches.where(step)
+
+    def _phase_of(self, step: int) -> tuple[Phase, int]:
+        """The phase that a step lies in, and the step's number in it."""
+        *earlier, last = self._phases
+        for phase in earlier:
+            if step < phase.num_steps:
+                return phase, step
+            step -= phase.num_steps
+        return last, step
 
 
 def phased_rate(

@@ -43,6 +43,6 @@ def rehearse(
         inputs = step.prepare(batches, 0, [0.0] * len(batches))
         metrics = step.metrics(step.run(*inputs)[-1])
         scaled = config.precision == "float16"
-        check_finite(1, metrics, phase.batches.batch_size, scaled=scaled)
+        check_finite(1, metrics, scaled, getattr(phase.batches, "where", None))
         figures.append(metrics)
     return figures

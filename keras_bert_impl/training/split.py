@@ -37,13 +37,17 @@ def split_batch(batch: Batch, replicas: int, micro_batches: int) -> dict[str, np
     }
 
 
-def distribute(strategy: Any, parts: Mapping[str, np.ndarray], axis: int = 0) -> Any:
+def distribute(
+    strategy: Any, parts: Mapping[str, np.ndarray], axis: int = 0, first: int = 0
+) -> Any:
     """Hands each replica its part of every array.
 
     Args:
         strategy: a `tf.distribute` strategy.
-        parts: arrays whose `axis` counts the replicas of all workers.
+        parts: arrays whose `axis` counts the replicas.
         axis: which axis that is; it is taken away.
+        first: the number of the replica that the first part is for (another worker has the ones
+            before).
 
     Returns:
         A dict of per-replica tensors, to be passed to `strategy.run`.
@@ -51,10 +55,20 @@ def distribute(strategy: Any, parts: Mapping[str, np.ndarray], axis: int = 0) ->
     import tensorflow as tf
 
     def part_of(context: Any) -> dict[str, Any]:
-        replica = context.replica_id_in_sync_group
+        replica = context.replica_id_in_sync_group - first
         return {name: tf.constant(array.take(replica, axis)) for name, array in parts.items()}
 
     return strategy.experimental_distribute_values_from_function(part_of)
+
+
+def share_of(batch: Batch, worker: int, workers: int) -> dict[str, np.ndarray]:
+    """The rows of a whole batch that one of several workers computes.
+
+    Example:
+        >>> share_of({"x": np.array([5, 6, 7])}, worker=1, workers=2)["x"].tolist()
+        [7]
+    """
+    return {name: np.array_split(np.asarray(a), workers)[worker] for name, a in batch.items()}
 
 
 def stack_batches(batches: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:

@@ -15,6 +15,8 @@ from keras_bert_impl.training.objective import Objective
 from keras_bert_impl.training.split import distribute, split_batch, stack_batches
 from keras_bert_impl.training.strategy import Devices
 
+_SHARED = ("step", "learning_rate", "stop")  # numbers that are the same for every replica
+
 
 class TrainingStep:
     """Forward, backward, sum over replicas and micro-batches, one clip, one update.
@@ -42,7 +44,7 @@ class TrainingStep:
     ) -> None:
         self._model, self._objective = model, objective
         self._optimizer, self._loss_scale = optimizer, loss_scale
-        self._devices, self._config = devices, config
+        self.devices, self._config = devices, config
         self._variables = [variable.value for variable in model.trainable_variables]
         self._metric_names: list[str] = []
         # Nothing here needs autograph: branches and loops are TensorFlow's own.
@@ -64,7 +66,7 @@ class TrainingStep:
             For each step a float32 vector, perhaps still being computed; `metrics` reads it.
         """
         count = len(numbers["step"])
-        numbers = {**numbers, "stop": tf.fill([count], float(stop) / self._devices.replicas)}
+        numbers = {**numbers, "stop": tf.fill([count], float(stop) / self.devices.replicas)}
         if count == 1:
             return [self._one(features, numbers)]
         return tf.unstack(self._many(features, numbers), num=count)
@@ -81,18 +83,41 @@ class TrainingStep:
     def prepare(
         self, batches: Sequence[Batch], first_step: int, learning_rates: Sequence[float]
     ) -> tuple[Any, dict[str, Any]]:
-        """Cuts the batches, hands each replica its part and counts what losses are divided by."""
-        replicas, micro_batches = self._devices.replicas, self._config.accumulation_steps
-        parts = stack_batches([split_batch(batch, replicas, micro_batches) for batch in batches])
-        numbers = stack_batches([self._objective.normalizers(batch) for batch in batches])
-        numbers["step"] = np.arange(first_step, first_step + len(batches), dtype=np.int64)
-        numbers["learning_rate"] = np.asarray(learning_rates, np.float32)
+        """Cuts the batches, hands each replica its part and counts what losses are divided by.
+
+        Args:
+            batches: with several workers, this worker's share of each (see `share_of`).
+            first_step: the steps done before.
+            learning_rates: one a step.
+        """
+        devices, micro_batches = self.devices, self._config.accumulation_steps
+        cut = [split_batch(batch, devices.own_replicas, micro_batches) for batch in batches]
+        counts = stack_batches([self._objective.normalizers(batch) for batch in batches])
+        numbers = {name: tf.constant(array) for name, array in counts.items()}
+        if devices.workers > 1:
+            numbers |= self._counted_by_worker(counts)
+        numbers["step"] = tf.range(first_step, first_step + len(batches), dtype=tf.int64)
+        numbers["learning_rate"] = tf.constant(learning_rates, tf.float32)
         # [steps, replicas, micro-batches, rows] -> a replica gets [steps, micro-batches, rows]
-        features = distribute(self._devices.strategy, parts, axis=1)
-        return features, {name: tf.constant(array) for name, array in numbers.items()}
+        first = devices.worker * devices.own_replicas
+        return distribute(devices.strategy, stack_batches(cut), axis=1, first=first), numbers
+
+    def _counted_by_worker(self, counts: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Puts a worker's counts on its first replica, so that the sum over replicas is global."""
+        devices = self.devices
+        first = devices.worker * devices.own_replicas
+        numbers = distribute(
+            devices.strategy,
+            {
+                name: np.stack([array, *[np.zeros_like(array)] * (devices.own_replicas - 1)])
+                for name, array in counts.items()
+            },
+            first=first,
+        )
+        return dict(numbers)
 
     def _many_steps(self, features: Any, numbers: Mapping[str, Any]) -> Any:
-        count = next(iter(numbers.values())).shape[0]
+        count = numbers["step"].shape[0]
         _, rows = tf.while_loop(
             lambda place, _rows: place < count,
             lambda place, rows: (place + 1, rows.write(place, self._at(features, numbers, place))),
@@ -105,14 +130,22 @@ class TrainingStep:
         return self._at(features, numbers, 0)
 
     def _at(self, features: Any, numbers: Mapping[str, Any], place: Any) -> Any:
-        numbers = {name: values[place] for name, values in numbers.items()}
-        values = self._devices.strategy.run(self._replica_step, args=(features, numbers, place))
-        return self._devices.strategy.experimental_local_results(values)[0]
+        shared = {name: numbers[name][place] for name in _SHARED}
+        counts = {name: values for name, values in numbers.items() if name not in _SHARED}
+        arguments = (features, counts, shared, place)
+        values = self.devices.strategy.run(self._replica_step, args=arguments)
+        return self.devices.strategy.experimental_local_results(values)[0]
 
-    def _replica_step(self, features: Any, numbers: Mapping[str, Any], place: Any) -> Any:
+    def _replica_step(
+        self, features: Any, counts: Mapping[str, Any], shared: Mapping[str, Any], place: Any
+    ) -> Any:
         """What a replica does in one step; gives the metrics, the same on every replica."""
         context = tf.distribute.get_replica_context()
         features = {name: values[place] for name, values in features.items()}
+        counted = tf.stack([values[place] for values in counts.values()])
+        if self.devices.workers > 1:  # each knows the counts of its own share only
+            counted = context.all_reduce(tf.distribute.ReduceOp.SUM, counted)
+        numbers = {**shared, **dict(zip(counts, tf.unstack(counted), strict=True))}
         gradients, metrics = self._replica_gradients(
             features, numbers, context.replica_id_in_sync_group
         )
@@ -122,7 +155,7 @@ class TrainingStep:
         norm = tf.linalg.global_norm(gradients)
         gradients = [gradient * self._clip_factor(norm) for gradient in gradients]
         tf.__internal__.distribute.interim.maybe_merge_call(
-            self._update, self._devices.strategy, gradients, norm, numbers
+            self._update, self.devices.strategy, gradients, norm, shared
         )
         return tf.concat([metrics, [norm], self._loss_scale.report()], axis=0)
 

@@ -19,6 +19,7 @@ class Devices:
         use_xla: whether the per-replica step is compiled by XLA.
         is_chief: whether this process writes files (the first of several workers).
         workers: how many processes train together.
+        worker: this process's number among them.
         on_cpu: whether the CPU trains.
     """
 
@@ -26,12 +27,18 @@ class Devices:
     use_xla: bool
     is_chief: bool = True
     workers: int = 1
+    worker: int = 0
     on_cpu: bool = True
 
     @property
     def replicas(self) -> int:
         """Over how many devices a batch is split."""
         return int(self.strategy.num_replicas_in_sync)
+
+    @property
+    def own_replicas(self) -> int:
+        """How many of them are this process's."""
+        return self.replicas // self.workers
 
     def describe(self) -> str:
         """One line for the log.
@@ -84,8 +91,8 @@ def _find_devices(config: TrainingConfig) -> Devices:
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     resolver = strategy.cluster_resolver
     workers = len(resolver.cluster_spec().as_dict().get("worker", [])) or 1
-    chief = resolver.task_id in (None, 0)
-    return Devices(strategy, use_xla, chief, workers, on_cpu=kind == "CPU")
+    worker = resolver.task_id or 0
+    return Devices(strategy, use_xla, worker == 0, workers, worker, on_cpu=kind == "CPU")
 
 
 def _split_cpu(count: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.progress import Progress
+from keras_bert_impl.training.checkpoints import Save
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.inputs import Chunk
 from keras_bert_impl.training.metric_files import JsonLines, TensorBoard, read_json_lines
@@ -40,6 +41,7 @@ class Watch:
         writes: False for workers that only compute.
         expectations: to compare with.
         report: is told in a line what looks wrong but is no error.
+        where: names the examples of a step (counted from 0).
     """
 
     def __init__(
@@ -50,16 +52,19 @@ class Watch:
         writes: bool = True,
         expectations: Expectations | None = None,
         report: Callable[[str], None] = lambda _line: None,
+        where: Callable[[int], str] | None = None,
     ) -> None:
-        self._config, self._first_step = config, first_step
+        self._config, self._first_step, self._where = config, first_step, where
+        self._report = report
         self._expected = expectations or Expectations()
         self._plateau = Plateau(self._expected.frequency_loss, config.num_warmup_steps, report)
         self._files = contextlib.ExitStack()
-        self._metrics = self._evaluations = self._board = None
+        self._metrics = self._evaluations = self._saves = self._board = None
         self.best_loss = math.inf
         if writes:
             self._metrics = self._files.enter_context(JsonLines(run.metrics, first_step))
             self._evaluations = self._files.enter_context(JsonLines(run.evaluations, first_step))
+            self._saves = self._files.enter_context(JsonLines(run.saves, first_step))
             self._board = self._files.enter_context(TensorBoard(run.events, first_step))
         lines = [line for line in read_json_lines(run.evaluations) if line["step"] <= first_step]
         self.best_loss = min((line["loss"] for line in lines), default=math.inf)
@@ -80,7 +85,8 @@ class Watch:
         Raises:
             UserError: the loss or the gradient is no number.
         """
-        check_finite(step, metrics, chunk.examples, scaled=self._config.precision == "float16")
+        scaled = self._config.precision == "float16"
+        check_finite(step, metrics, scaled, self._where)
         self._examples += chunk.examples
         self._tokens += chunk.tokens
         if step % self._config.log_steps == 0 or step == self._config.num_train_steps:
@@ -105,6 +111,28 @@ class Watch:
         if self._evaluations and self._board:
             self._evaluations.write({"step": step, **results})
             self._board.write(step, results, prefix="eval")
+
+    def end(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Says at the end what went otherwise than planned."""
+        if skipped := metrics.get("skipped_steps"):
+            self._report(
+                f"{skipped:.0f} of {step} steps were skipped because float16 overflowed (the loss "
+                "scale fell and they changed nothing); where they are many, --precision=bfloat16 "
+                "needs no scale."
+            )
+
+    def saves(self, written: list[Save]) -> None:
+        """Writes down the saves that are complete, and forgets them."""
+        while written:
+            save = written.pop(0)
+            line = {
+                "stopped_seconds": round(save.stopped_seconds, 3),
+                "written_seconds": round(save.written_seconds, 3),
+                "bytes": save.bytes,
+            }
+            if self._saves and self._board:
+                self._saves.write({"step": save.step, **line})
+                self._board.write(save.step, line, prefix="save")
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:
@@ -147,28 +175,35 @@ def _ordered(
     return {**line, **others}
 
 
-def check_finite(step: int, metrics: Mapping[str, float], examples: int, scaled: bool) -> None:
+def check_finite(
+    step: int,
+    metrics: Mapping[str, float],
+    scaled: bool,
+    where: Callable[[int], str] | None = None,
+) -> None:
     """Stops a run whose loss or gradient is no number.
 
     Args:
         step: the step, counted from 1.
         metrics: its figures.
-        examples: rows of a batch, to name the places.
-        scaled: in float16 a gradient that is not finite is only a step to skip.
+        scaled: in float16 a gradient that is not finite is only a step to skip, as long as the
+            scale of the loss can still fall.
+        where: names the examples of a step, counted from 0.
 
     Raises:
-        UserError: the loss, or (unless scaled) the gradient's norm, is not finite.
+        UserError: the loss, or the gradient's norm where that is no step to skip, is not finite.
 
     Example:
-        >>> check_finite(3, {"loss": 1.0, "gradient_norm": 2.0}, 8, scaled=False)
+        >>> check_finite(3, {"loss": 1.0, "gradient_norm": 2.0}, scaled=False)
     """
-    watched = ("loss",) if scaled else ("loss", "gradient_norm")
-    for name in watched:
+    may_skip = scaled and metrics["loss_scale"] > 1.0
+    for name in ("loss",) if may_skip else ("loss", "gradient_norm"):
         if not math.isfinite(metrics[name]):
-            first = (step - 1) * examples
+            examples = f"its batch holds {where(step - 1)}" if where else "its batch is unknown"
             raise UserError(
-                f"Step {step}: the {name.replace('_', ' ')} is {metrics[name]} (examples {first} "
-                f"to {first + examples - 1} in the run's order of the data); try a smaller "
-                "--learning_rate or a longer --num_warmup_steps (the last checkpoint is from "
-                "before this step), and see that ids and labels are right."
+                f"Step {step}: the {name.replace('_', ' ')} is {metrics[name]}; {examples}; try a "
+                "smaller --learning_rate or a longer --num_warmup_steps"
+                f"{' or --precision=bfloat16' if scaled else ''}, see that ids, labels and weights "
+                "of these examples are right, and resume with --allow_changed_flags: the newest "
+                "checkpoint is from before this step."
             )

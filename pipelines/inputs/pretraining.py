@@ -7,7 +7,10 @@ from queue import Queue
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from pipelines.inputs.limits import check_batch
 from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords
 from pipelines.records.check import Expected
@@ -34,9 +37,11 @@ class PretrainingBatches:
         vocabulary_sha256: of the model's vocabulary, compared with the shards'.
         do_lower_case: the model's casing, compared with the shards'.
         worker, num_workers: gives only this worker's equal part of each global batch.
+        model_config: the model; each batch is then checked against its tables.
 
     Raises:
-        UserError: shards that are missing, broken or made for another model.
+        UserError: shards that are missing, broken or made for another model; more workers than
+            rows.
     """
 
     def __init__(
@@ -51,14 +56,22 @@ class PretrainingBatches:
         do_lower_case: bool | None = None,
         worker: int = 0,
         num_workers: int = 1,
+        model_config: BertConfig | None = None,
     ) -> None:
+        if batch_size < num_workers:
+            raise UserError(
+                f"--train_batch_size={batch_size} leaves some of the {num_workers} workers without "
+                "an example; raise it."
+            )
         expected = Expected(
             max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case
         )
         self._records = PretrainingRecords(input_files, expected, seed)
         self._order = RecordOrder(len(self._records), seed, shuffle)
         self._part = np.array_split(np.arange(batch_size), num_workers)[worker]
+        self._model_config = model_config
         self.batch_size = batch_size
+        self.num_workers = num_workers
 
     @property
     def num_examples(self) -> int:
@@ -68,7 +81,28 @@ class PretrainingBatches:
     def batch_at(self, step: int) -> Batch:
         """The batch of one step."""
         epochs, records = self._order.at(step * self.batch_size + self._part)
-        return self._records.batch(epochs, records)
+        batch = self._records.batch(epochs, records)
+        if self._model_config:
+            check_batch(
+                batch,
+                self._model_config,
+                lambda row: self._records.where(records[row : row + 1])[0],
+            )
+        return batch
+
+    def where(self, step: int) -> str:
+        """Names the records of one step's global batch, by shard."""
+        _, records = self._order.at(step * self.batch_size + np.arange(self.batch_size))
+        return self._records.list_by_shard(records)
+
+    def check(self, most: int) -> int:
+        """Looks at all records, or `most` of them spread evenly; gives how many.
+
+        Raises:
+            UserError: one holds what the model cannot look up, or cannot be read.
+        """
+        assert self._model_config is not None
+        return self._records.check(self._model_config, most)
 
     def batches_from(self, step: int) -> Iterator[Batch]:
         """Gives the batches of steps `step`, `step + 1`, ...; made ahead by a thread."""

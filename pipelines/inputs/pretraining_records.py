@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from pipelines.inputs.limits import check_batch
 from pipelines.pretraining_data.blocks import masked_features
 from pipelines.pretraining_data.draws import example_keys, seed_word
 from pipelines.pretraining_data.examples import Rows
@@ -17,6 +19,7 @@ from pipelines.records.reader import RecordReader
 from pipelines.records.remote import with_local_copies
 
 Numbers = NDArray[np.int64]
+_CHECKED_AT_ONCE = 2048
 
 
 class PretrainingRecords:
@@ -64,6 +67,45 @@ class PretrainingRecords:
         elif self._masking == "none":
             features |= _no_predictions(len(records))
         return self._padded(features)
+
+    def where(self, records: Numbers) -> list[str]:
+        """Names records by shard and number: "a.tfrecord: record 3"."""
+        return [f"{path}: record {number}" for path, number in self._reader.where(records)]
+
+    def list_by_shard(self, records: Numbers) -> str:
+        """Names many records, those of one shard together."""
+        shards: dict[str, list[int]] = {}
+        for path, number in self._reader.where(records):
+            shards.setdefault(str(path), []).append(number)
+        return " and ".join(
+            f"record{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))} of "
+            f"{path}"
+            for path, numbers in shards.items()
+        )
+
+    def check(self, config: BertConfig, most: int) -> int:
+        """Looks at all records, or at `most` of them spread evenly over the shards.
+
+        Args:
+            config: the model that will be fed with them.
+            most: how many may be read.
+
+        Returns:
+            How many were.
+
+        Raises:
+            UserError: a record holds what the model cannot look up, or cannot be read.
+        """
+        count = min(len(self), most)
+        chosen = np.arange(count) * len(self) // count
+        for start in range(0, count, _CHECKED_AT_ONCE):
+            records = chosen[start : start + _CHECKED_AT_ONCE]
+            batch = self.batch(np.zeros_like(records), records)
+            check_batch(batch, config, self._namer(records))
+        return count
+
+    def _namer(self, records: Numbers) -> Callable[[int], str]:
+        return lambda row: self.where(records[row : row + 1])[0]
 
     def _mask(
         self, features: Mapping[str, np.ndarray], epochs: Numbers, records: Numbers

@@ -3,19 +3,27 @@
 import dataclasses
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.planning.memory import ESTIMATE_WITHIN, training_memory
+from keras_bert_impl.planning.memory import ESTIMATE_WITHIN, machine_bytes, training_memory
 from keras_bert_impl.planning.model_size import count_parameters
-from keras_bert_impl.training.batches import Batch
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.phases import Phase
+from keras_bert_impl.training.strategy import Devices
 from pipelines.jobs.pretraining_phases import PhaseConfig
 from pipelines.metrics.frequency_baseline import count_masked_pieces, frequency_baseline
+
+RECORDS_CHECKED = 2**18
+"""How many records of a phase are looked at before a run: a few seconds' worth."""
+
+_ERROR_ON_OTHERS = 0.5
 
 
 def check_length(config: BertConfig, max_seq_length: int, flag: str = "max_seq_length") -> None:
@@ -32,65 +40,63 @@ def check_length(config: BertConfig, max_seq_length: int, flag: str = "max_seq_l
         )
 
 
-def check_batch(batch: Batch, config: BertConfig, where: str) -> None:
-    """Refuses ids that the model's tables do not have.
-
-    Args:
-        batch: the features of a pre-training batch.
-        config: the model.
-        where: the shards, for the sentence.
+def check_vocabulary(config: BertConfig, vocabulary: Vocabulary) -> None:
+    """Refuses a vocabulary with more pieces than the model has rows.
 
     Raises:
-        UserError: an id, a segment or a masked place out of range.
-
-    Example:
-        >>> batch = {"input_ids": np.array([[2, 99]])}
-        >>> check_batch(batch, BertConfig(vocab_size=50), "a.tfrecord")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: a.tfrecord: record 0 of the first batch has input_ids up
-        to 99, but the model only knows 0 to 49 (vocab_size); use the vocabulary and configuration
-        that the shards were made with.
+        UserError: it has.
     """
-    length = batch["input_ids"].shape[1]
-    limits = {
-        "input_ids": (config.vocab_size, "vocab_size"),
-        "masked_lm_ids": (config.vocab_size, "vocab_size"),
-        "segment_ids": (config.type_vocab_size, "type_vocab_size"),
-        "masked_lm_positions": (length, "the sequence length"),
-        "next_sentence_labels": (2, "next or random"),
-    }
-    for name, (limit, meaning) in limits.items():
-        if name not in batch:
-            continue
-        values = batch[name]
-        wrong = np.flatnonzero(((values < 0) | (values >= limit)).any(axis=-1))
-        if len(wrong):
-            raise UserError(
-                f"{where}: record {wrong[0]} of the first batch has {name} up to "
-                f"{values[wrong[0]].max()}, but the model only knows 0 to {limit - 1} ({meaning}); "
-                "use the vocabulary and configuration that the shards were made with."
-            )
+    if len(vocabulary) > config.vocab_size:
+        raise UserError(
+            f"--vocab_file: has {len(vocabulary):,} pieces, but the model only has vocab_size "
+            f"{config.vocab_size:,}; give the vocabulary that belongs to the configuration."
+        )
 
 
-def check_disk(folder: Path, config: BertConfig, keep: int) -> None:
-    """Refuses a folder that has no room for the run's checkpoints.
+def check_records(phases: Sequence[Phase], report: Callable[[str], None]) -> None:
+    """Looks at the records of every phase, before anything is computed from them.
+
+    Up to `RECORDS_CHECKED` of a phase: all of most sets, else so many spread evenly. Those left
+    out are checked with their batch when it is read.
 
     Args:
-        folder: the run directory.
+        phases: their batches are `PretrainingBatches`.
+        report: is told how many were looked at.
+
+    Raises:
+        UserError: a record does not fit the model, or cannot be read.
+    """
+    for number, phase in enumerate(phases, start=1):
+        batches: Any = phase.batches
+        checked, everything = batches.check(RECORDS_CHECKED), batches.num_examples
+        which = f"all {checked:,}" if checked == everything else f"{checked:,} of {everything:,}"
+        rest = "" if checked == everything else "; the others are checked when they are read"
+        report(f"Phase {number}: looked at {which} records{rest}.")
+
+
+def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> None:
+    """Refuses a folder that has no room for what the run will still write.
+
+    Args:
+        folder: the run directory; what it holds already needs no more room.
         config: the model.
-        keep: how many checkpoints are kept; one more is written before the oldest goes.
+        training: how many checkpoints are kept (one more is written before the oldest goes), and
+            whether a best one is.
 
     Raises:
         UserError: too little space is free.
     """
-    needed = checkpoint_bytes(config) * (keep + 1)
+    keep, one = training.keep_checkpoint_max, checkpoint_bytes(config)
+    saves = -(-training.num_train_steps // training.save_checkpoints_steps)
+    wanted = min(keep, saves) + 1 + (1 if training.eval_steps else 0)
+    there = len(list(folder.glob("checkpoints/step-*"))) + (folder / "best_checkpoint").is_dir()
+    needed = one * max(wanted - there, 1) + 4 * count_parameters(config)  # and the model itself
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise UserError(
-            f"{folder}: {keep} checkpoints and one being written need {needed / 1e9:.1f} GB, but "
-            f"{free / 1e9:.1f} GB are free; lower --keep_checkpoint_max or name another "
-            "--output_dir."
+            f"{folder}: {wanted} checkpoints of {one / 1e9:.2f} GB (one of them being written) and "
+            f"the model still need {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB are free; lower "
+            "--keep_checkpoint_max or name another --output_dir."
         )
 
 
@@ -98,38 +104,60 @@ def check_memory(
     config: BertConfig,
     training: TrainingConfig,
     phases: Sequence[PhaseConfig],
-    replicas: int,
-    machine_bytes: float,
+    devices: Devices,
+    memory: float | None,
 ) -> None:
-    """Refuses a run that this machine's memory cannot hold, where the CPU trains.
+    """Refuses a run that does not fit the memory of a device, by `plan_run`'s estimate.
 
     Args:
         config: the model.
         training: batch, micro-batches, precision.
         phases: lengths and batches.
-        replicas: CPU devices that share the machine's memory.
-        machine_bytes: that memory.
+        devices: CPU devices share the machine's memory; each GPU has its own.
+        memory: bytes of it, from `device_memory`; None (nobody knows) checks nothing.
 
     Raises:
         UserError: the estimate of a phase is over it, by more than the estimate's own error.
     """
-    for phase in phases:
+    cpu = devices.on_cpu
+    for phase in phases if memory else ():
         tried = dataclasses.replace(training, batch_size=phase.batch_size)
         lengths = (phase.max_seq_length, phase.max_predictions_per_seq)
-        parts = training_memory(config, tried, *lengths, on_cpu=True, replicas=replicas)
-        shared = parts["runtime"] + parts["checkpoint_copy"]
-        needed = shared + replicas * (sum(parts.values()) - shared)
-        if needed > machine_bytes * (1 + ESTIMATE_WITHIN):
+        parts = training_memory(config, tried, *lengths, on_cpu=cpu, replicas=devices.replicas)
+        needed = machine_bytes(parts, devices.own_replicas) if cpu else sum(parts.values())
+        # The estimate was compared with runs on CPUs only.
+        error = ESTIMATE_WITHIN if cpu else _ERROR_ON_OTHERS
+        if memory and needed > memory * (1 + error):
             raise UserError(
                 f"--train_batch_size={phase.batch_size} at length {phase.max_seq_length} needs "
-                f"about {needed / 1e9:.1f} GB, but this machine has {machine_bytes / 1e9:.1f} GB; "
-                "lower it, raise --accumulation_steps or add --recompute (plan_run says what fits)."
+                f"about {needed / 1e9:.1f} GB, but {'this machine' if cpu else 'a device'} has "
+                f"{memory / 1e9:.1f} GB; lower it, raise --accumulation_steps or add --recompute "
+                "(plan_run says what fits)."
             )
 
 
-def machine_memory() -> float:
-    """This machine's memory in bytes."""
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+def device_memory(devices: Devices) -> float | None:
+    """The bytes that one device (for CPUs: the machine) can use; None where nobody knows.
+
+    For a GPU it is what TensorFlow will take of it, for a CPU the smaller one of the machine's
+    memory and the limit of this process's container.
+    """
+    if devices.on_cpu:
+        return machine_memory()
+    from tensorflow.python.client import device_lib
+
+    limits = [d.memory_limit for d in device_lib.list_local_devices() if d.device_type == "GPU"]
+    return float(min(limits)) if limits else None
+
+
+def machine_memory(root: str = "/sys/fs/cgroup") -> float:
+    """This machine's memory in bytes, or the container's limit where that is less."""
+    memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        limit = Path(root, name)
+        if limit.is_file() and (text := limit.read_text().strip()).isdigit():
+            memory = min(memory, float(text))
+    return memory
 
 
 def checkpoint_bytes(config: BertConfig) -> int:

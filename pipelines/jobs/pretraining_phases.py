@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.phases import Phase
 from pipelines.inputs.pretraining import PretrainingBatches
@@ -31,9 +32,24 @@ class PhaseConfig:
 
 
 def open_phases(
-    configs: Sequence[PhaseConfig], text: ModelText, seed: int, shuffle: bool
+    configs: Sequence[PhaseConfig],
+    text: ModelText,
+    model_config: BertConfig,
+    seed: int,
+    shuffle: bool,
+    worker: int = 0,
+    num_workers: int = 1,
 ) -> list[Phase]:
     """Opens and checks the shards of every phase.
+
+    Args:
+        configs: the phases.
+        text: vocabulary and casing, compared with the shards'.
+        model_config: the model; every batch is compared with its tables.
+        seed: of the order and of dynamic masking.
+        shuffle: False reads in file order.
+        worker: this process's number among the workers; it reads its share of each batch only.
+        num_workers: how many workers there are.
 
     Raises:
         UserError: shards that are missing, broken or made for another model.
@@ -49,6 +65,9 @@ def open_phases(
                 shuffle=shuffle,
                 vocabulary_sha256=text.vocabulary.sha256,
                 do_lower_case=text.do_lower_case,
+                worker=worker,
+                num_workers=num_workers,
+                model_config=model_config,
             ),
             config.num_steps,
             config.learning_rate,

@@ -30,14 +30,20 @@ from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
 from keras_bert_impl.training.watch import Expectations
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.jobs.pretraining_checks import (
-    check_batch,
     check_disk,
     check_length,
     check_memory,
+    check_records,
+    check_vocabulary,
+    device_memory,
     frequency_loss,
-    machine_memory,
 )
 from pipelines.jobs.pretraining_phases import PhaseConfig, open_phases, split_steps
+from pipelines.jobs.pretraining_settings import (
+    changed_flags,
+    check_finished_run,
+    pretraining_settings,
+)
 from pipelines.jobs.pretraining_start import find_model_text, read_model_config
 
 _LOGGER = logging.getLogger(__name__)
@@ -115,12 +121,15 @@ class PretrainingResults:
     Attributes:
         training: how training ended; None without `do_train`, or if it had ended before.
         already_finished: whether an earlier call had finished the run: nothing was done.
+        changed: in that case the flags that differ from that call's (none that would have changed
+            the weights: those are refused).
         evaluation: the figures of `eval_results.txt`.
         rehearsal: with `dry_run`, the figures of one step of each phase.
     """
 
     training: TrainingResult | None = None
     already_finished: bool = False
+    changed: list[str] = field(default_factory=list)
     evaluation: dict[str, float] = field(default_factory=dict)
     rehearsal: list[dict[str, float]] = field(default_factory=list)
 
@@ -140,15 +149,29 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     run = RunDirectory.open(config.output_dir)
     if config.dry_run:
         return PretrainingResults(rehearsal=_Job(config, run).rehearse())
-    if config.do_train and run.model.is_dir() and (run.eval_results.exists() or not config.do_eval):
-        return PretrainingResults(already_finished=True)
+    trained = run.model.is_dir() and not _goes_further(config, run)
+    if config.do_train and trained:
+        check_finished_run(config, run)
+        if run.eval_results.exists() or not config.do_eval:
+            return PretrainingResults(already_finished=True, changed=_changed_flags(config, run))
     job = _Job(config, run)
     with restart_when_a_worker_is_lost(job.devices, _LOGGER.warning):
-        training = job.train() if config.do_train and not run.model.is_dir() else None
+        training = job.train() if config.do_train and not trained else None
         if training and not training.finished:
             return PretrainingResults(training)
         evaluation = job.evaluate(training) if config.do_eval else {}
     return PretrainingResults(training, evaluation=evaluation)
+
+
+def _goes_further(config: RunPretrainingConfig, run: RunDirectory) -> bool:
+    """Whether a run that had ended shall go on: more steps, and the change is allowed."""
+    steps = Checkpoints(run.checkpoints, {}, keep=1, writes=False).steps()
+    more = bool(steps) and steps[0] < config.training.num_train_steps
+    return more and config.training.allow_changed_flags
+
+
+def _changed_flags(config: RunPretrainingConfig, run: RunDirectory) -> list[str]:
+    return changed_flags(run.flags.read_text(), config.flags) if run.flags.exists() else []
 
 
 class _Job:
@@ -159,7 +182,7 @@ class _Job:
         self._model_config = read_model_config(config.bert_config_file, config.init_checkpoint)
         for phase in config.phases():
             check_length(self._model_config, phase.max_seq_length)
-        check_disk(run.path, self._model_config, config.training.keep_checkpoint_max)
+        check_disk(run.path, self._model_config, config.training)
         self._text = find_model_text(
             config.vocab_file,
             config.do_lower_case,
@@ -167,23 +190,27 @@ class _Job:
             config.bert_config_file,
             config.input_file,
         )
+        check_vocabulary(self._model_config, self._text.vocabulary)
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
         self.devices: Devices = make_devices(config.training)
         _LOGGER.info("%s", self.devices.describe())
-        if self.devices.on_cpu:
-            check_memory(
-                self._model_config,
-                config.training,
-                config.phases(),
-                self.devices.replicas // self.devices.workers,
-                machine_memory(),
-            )
-        self._phases = open_phases(
-            config.phases(), self._text, config.training.seed, config.shuffle
+        check_memory(
+            self._model_config,
+            config.training,
+            config.phases(),
+            self.devices,
+            device_memory(self.devices),
         )
-        for opened, named in zip(self._phases, config.phases(), strict=True):
-            first = next(opened.batches.batches_from(0))
-            check_batch(first, self._model_config, ", ".join(named.input_file))
+        self._phases = open_phases(
+            config.phases(),
+            self._text,
+            self._model_config,
+            config.training.seed,
+            config.shuffle,
+            self.devices.worker,
+            self.devices.workers,
+        )
+        check_records(self._phases, _LOGGER.info)
         self._held_out = self._open_held_out()
         self._objective = PretrainingObjective(config.next_sentence)
         self._model = self._build_model()
@@ -210,7 +237,9 @@ class _Job:
             self._run,
             evaluate=self._measure,
             devices=self.devices,
-            settings=self._settings(),
+            settings=pretraining_settings(
+                self._config, self._model_config, self._text.vocabulary.sha256
+            ),
             take_over=self._take_over if self._config.continue_tf1_run else None,
             rate=phased_rate(self._phases, schedule),
             expectations=self._expectations(),
@@ -286,30 +315,3 @@ class _Job:
             if self._config.init_checkpoint:
                 _LOGGER.info("%s", restore(model, self._config.init_checkpoint).table())
         return model
-
-    def _settings(self) -> dict[str, Any]:
-        """What a resumed run must have the same, beside how it is trained."""
-        config = self._config
-        return {
-            "bert_config_file": self._model_config.to_google(),
-            "init_checkpoint": config.init_checkpoint,
-            **self._phase_settings(),
-            "shuffle": config.shuffle,
-            "next_sentence": config.next_sentence,
-            "vocabulary_sha256": self._text.vocabulary.sha256,
-        }
-
-    def _phase_settings(self) -> dict[str, Any]:
-        """What the phases read, each setting by the name of its flag."""
-        first, *later = self._config.phases()
-        settings: dict[str, Any] = {
-            "input_file": list(first.input_file),
-            "max_seq_length": first.max_seq_length,
-            "max_predictions_per_seq": first.max_predictions_per_seq,
-        }
-        for phase in later:
-            values = {**vars(phase), "input_file": list(phase.input_file)}
-            values["train_batch_size"] = values.pop("batch_size")
-            values["num_train_steps"] = values.pop("num_steps")
-            settings |= {f"phase2_{name}": value for name, value in values.items()}
-        return settings

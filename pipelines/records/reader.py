@@ -54,6 +54,12 @@ class RecordReader:
         first, end = self._first[shard : shard + 2].tolist()
         return first if first < end else None
 
+    def where(self, records: NDArray[np.int64]) -> list[tuple[Path, int]]:
+        """The shard of each record, and the record's number in it, counted from 0."""
+        shards = np.searchsorted(self._first, records, side="right") - 1
+        inside = (records - self._first[shards]).tolist()
+        return [(self._paths[shard], n) for shard, n in zip(shards.tolist(), inside, strict=True)]
+
     def index_bytes(self) -> int:
         """Memory that the index takes."""
         return self._ends.nbytes

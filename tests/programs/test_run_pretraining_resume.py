@@ -9,8 +9,10 @@ from tests.support.pretraining_run import (
     config_with_dropout,
     finish,
     kill_at,
+    metrics,
     outcome,
     run,
+    shorter_shard,
     start,
     two_workers,
 )
@@ -50,6 +52,44 @@ def test_kill_9_and_sigterm_change_no_bit(flags, unbroken, tmp_path):
     run(tmp_path, **flags)
     assert outcome(tmp_path) == unbroken
     assert "this run is finished" in run(tmp_path, **flags)
+
+
+def test_kill_9_inside_a_save_costs_that_save_only(flags, unbroken, tmp_path):
+    killed = start(tmp_path, program=("tests.support.killed_while_saving", "12"), **flags)
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
+    left = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert [name for name in left if name.startswith("step-")] == ["step-00000004", "step-00000008"]
+    (half_done,) = (name for name in left if name.endswith(".incomplete"))
+    assert (tmp_path / "checkpoints" / half_done / "checkpoint.json").exists()
+    run(tmp_path, **flags)
+    assert outcome(tmp_path) == unbroken
+    assert not list((tmp_path / "checkpoints").glob(".*"))
+
+
+def test_kill_9_around_the_border_of_two_phases_changes_no_bit(flags, tmp_path):
+    flags = {
+        **flags,
+        "num_train_steps": 12,
+        "num_warmup_steps": 2,
+        "save_checkpoints_steps": 3,
+        "phase2_input_file": shorter_shard(tmp_path / "phase2.tfrecord", length=32, predictions=5),
+        "phase2_num_train_steps": 6,
+        "phase2_max_seq_length": 32,
+        "phase2_max_predictions_per_seq": 5,
+        "phase2_train_batch_size": 6,
+        "phase2_learning_rate": 5e-4,
+    }
+    run(tmp_path / "whole", **flags)
+    for step in (5, 6, 7):  # the last of the first phase, the border, the first of the second
+        killed = start(tmp_path / "killed", **flags)
+        kill_at(killed, tmp_path / "killed", step)
+        killed.communicate()
+    run(tmp_path / "killed", **flags)
+    assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
+    rates = [line["learning_rate"] for line in metrics(tmp_path / "whole")]
+    assert rates[5] == pytest.approx(1e-3 * 7 / 12)
+    assert rates[6] == pytest.approx(5e-4 * 6 / 12)
 
 
 def test_two_replicas_survive_a_kill_to_the_bit(flags, tmp_path):

@@ -40,8 +40,8 @@ def config_with_dropout(folder):
     return path
 
 
-def start(output_dir, environment=None, **flags):
-    """Starts the tool; gives the process."""
+def start(output_dir, environment=None, program=("tools.run_pretraining",), **flags):
+    """Starts the tool, or a program that wraps it; gives the process."""
     words = [
         f"--{'' if value is not False else 'no'}{name}"
         + ("" if isinstance(value, bool) else f"={value}")
@@ -49,7 +49,7 @@ def start(output_dir, environment=None, **flags):
         if value is not None
     ]
     return subprocess.Popen(
-        [sys.executable, "-m", "tools.run_pretraining", f"--output_dir={output_dir}", *words],
+        [sys.executable, "-m", *program, f"--output_dir={output_dir}", *words],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
@@ -115,3 +115,21 @@ def two_workers():
         {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": "worker", "index": n}})}
         for n in range(2)
     ]
+
+
+def shorter_shard(path, length, predictions):
+    """The recorded examples made shorter: another phase's shard."""
+    import tensorflow as tf
+
+    records = tf.data.TFRecordDataset(str(GOLDEN / "train.tfrecord"))
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for content in records:
+            example = tf.train.Example.FromString(content.numpy())
+            for name, feature in example.features.feature.items():
+                values = feature.float_list.value or feature.int64_list.value
+                size = predictions if name.startswith("masked") else length
+                del values[size:]
+                if name == "masked_lm_positions":
+                    values[:] = [min(place, length - 1) for place in values]
+            writer.write(example.SerializeToString())
+    return path

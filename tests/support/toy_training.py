@@ -19,11 +19,11 @@ def toy_features(rows=100, seed=0):
     }
 
 
-def toy_model(seed=1):
+def toy_model(policy="float32", seed=1):
     keras.utils.set_random_seed(seed)
     inputs = keras.Input([8], name="x")
-    hidden = keras.layers.Dense(16, activation="gelu", name="dense")(inputs)
-    logits = keras.layers.Dense(3, name="logits")(hidden)
+    hidden = keras.layers.Dense(16, activation="gelu", name="dense", dtype=policy)(inputs)
+    logits = keras.layers.Dense(3, name="logits", dtype=policy)(hidden)
     return keras.Model({"x": inputs}, {"logits": logits})
 
 

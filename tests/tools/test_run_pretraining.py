@@ -60,7 +60,96 @@ def test_a_checkpoint_of_another_shape_is_refused(capsys, tmp_path):
 def test_a_vocabulary_larger_than_the_models_table_is_noticed_in_the_shards(capsys, tmp_path):
     config = changed_config(tmp_path, vocab_size=500)
     error = sentence(capsys, tmp_path / "run", bert_config_file=config, init_checkpoint=None)
-    assert "only knows 0 to 499 (vocab_size)" in error
+    assert "has 1,000 pieces, but the model only has vocab_size 500" in error
+
+
+def poisoned_shard(folder, record, name, value):
+    """The recorded shard, one number of one record changed."""
+    import tensorflow as tf
+
+    shard = folder / "poisoned.tfrecord"
+    with tf.io.TFRecordWriter(str(shard)) as writer:
+        for number, content in enumerate(tf.data.TFRecordDataset(str(GOLDEN / "train.tfrecord"))):
+            example = tf.train.Example.FromString(content.numpy())
+            if number == record:
+                feature = example.features.feature[name]
+                (feature.float_list.value or feature.int64_list.value)[0] = value
+            writer.write(example.SerializeToString())
+    return shard
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("input_ids", 1000, "record 401 has 1000 in input_ids, but the model only knows 0 to 999"),
+        ("segment_ids", 2, "record 401 has 2 in segment_ids, but the model only knows 0 to 1"),
+        ("masked_lm_positions", 64, "record 401 has 64 in masked_lm_positions"),
+        ("masked_lm_weights", float("nan"), "record 401 has nan in masked_lm_weights"),
+    ],
+)
+def test_every_record_is_looked_at_before_the_first_step(capsys, tmp_path, name, value, expected):
+    shard = poisoned_shard(tmp_path, 401, name, value)
+    error = sentence(capsys, tmp_path / "run", input_file=shard)
+    assert f"poisoned.tfrecord: {expected}" in error
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+def test_records_left_out_of_the_first_look_are_checked_when_they_are_read(
+    capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("pipelines.jobs.pretraining_checks.RECORDS_CHECKED", 3)
+    shard = poisoned_shard(tmp_path, 11, "input_ids", 1000)
+    error = sentence(capsys, tmp_path / "run", input_file=shard)  # 8 a step, in file order
+    assert "poisoned.tfrecord: record 11 has 1000 in input_ids" in error
+
+
+def test_a_loss_that_is_no_number_is_answered_with_step_shard_records_and_remedy(capsys, tmp_path):
+    error = sentence(capsys, tmp_path / "run", learning_rate=1e30, clip_norm=1e30)
+    assert "Step 3: the loss is nan" in error  # step 1 has rate 0, step 2 throws the weights away
+    assert "records 16, 17, 18, 19, 20, 21, 22, 23 of " in error
+    assert "train.tfrecord; try a smaller --learning_rate" in error
+
+
+def test_a_dry_run_takes_a_step_of_each_phase_and_leaves_nothing(capsys, tmp_path):
+    flags = {
+        "dry_run": True,
+        "phase2_input_file": GOLDEN / "train.tfrecord",
+        "phase2_max_seq_length": 64,
+        "phase2_max_predictions_per_seq": 10,
+        "phase2_train_batch_size": 4,
+    }
+    assert main(words(tmp_path / "run", **flags)) == 0
+    recorded = json.loads((GOLDEN / "losses.json").read_text())["steps"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"Dry run: a step of phase 1 gives loss {recorded[0]['loss']:.4f}."
+    assert lines[1].startswith("Dry run: a step of phase 2 gives loss ")
+    assert not list((tmp_path / "run").rglob("*"))
+
+
+def test_a_finished_run_names_the_flags_that_differ(capsys, tmp_path):
+    assert main(words(tmp_path / "run", num_train_steps=2)) == 0
+    same = words(tmp_path / "run", num_train_steps=2, log_steps=2)
+    assert main(same) == 0
+    assert "is finished; its model is in model/ (not looked at: --log_steps)" in (
+        capsys.readouterr().out
+    )
+    error = sentence(capsys, tmp_path / "run", num_train_steps=2, seed=7)
+    assert "--seed was 12345 and is 7" in error
+    error = sentence(capsys, tmp_path / "run", num_train_steps=4)
+    assert "--num_train_steps was 2 and is 4" in error
+    further = words(tmp_path / "run", num_train_steps=4, allow_changed_flags=True)
+    assert main(further) == 0
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 4
+
+
+def test_shards_may_move_but_not_change(capsys, tmp_path):
+    assert main(words(tmp_path / "run", num_train_steps=2, stop_after_step=1)) == 0
+    other = poisoned_shard(tmp_path, 3, "next_sentence_labels", 1)
+    error = sentence(capsys, tmp_path / "run", num_train_steps=2, input_file=other)
+    assert "--input_file was '1 shard, " in error
+    moved = tmp_path / "moved.tfrecord"
+    shutil.copy(GOLDEN / "train.tfrecord", moved)
+    assert main(words(tmp_path / "run", num_train_steps=2, input_file=moved)) == 0
 
 
 def test_no_vocabulary_is_asked_for_before_training(capsys, tmp_path):

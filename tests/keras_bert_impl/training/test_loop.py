@@ -1,20 +1,24 @@
 import json
+import shutil
+import threading
 
 import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
+from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.evaluation import evaluate, predict
 from keras_bert_impl.training.loop import train
 from keras_bert_impl.training.metric_files import read_json_lines
+from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.run_directory import RunDirectory
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
 
-def run(folder, evaluated=False, reports=None, **changes):
-    model, features = toy_model(), toy_features()
+def run(folder, evaluated=False, reports=None, features=None, **changes):
     config = toy_config(**changes)
+    model, features = toy_model(dtype_policy(config.precision)), features or toy_features()
     measure = (
         (lambda: evaluate(model, ToyObjective(), ArrayEvaluation(features, 32)))
         if evaluated
@@ -113,9 +117,72 @@ def test_flags_that_only_change_how_it_is_computed_may_change(tmp_path):
     assert (result.resumed_from, result.finished) == (5, True)
 
 
-def test_a_loss_that_is_no_number_stops_with_step_records_and_remedy(tmp_path):
-    with pytest.raises(UserError, match=r"Step \d+: the .*examples \d+ to \d+.*--learning_rate"):
+def test_a_loss_that_is_no_number_stops_with_step_examples_and_remedy(tmp_path):
+    with pytest.raises(UserError, match=r"Step 3: the loss is nan; its batch holds examples ") as e:
         run(tmp_path, learning_rate=1e30, clip_norm=1e30)
+    order = ArrayBatches({"number": np.arange(100)}, 30, seed=1)
+    third = next(order.batches_from(2))["number"]
+    assert f"examples {', '.join(map(str, sorted(third)))} of the set" in str(e.value)
+    assert "try a smaller --learning_rate" in str(e.value)
+
+
+def test_a_poisoned_example_stops_the_run_in_the_step_that_reads_it(tmp_path):
+    features = toy_features()
+    features["x"][17] = np.nan
+    order = ArrayBatches({"number": np.arange(100)}, 30, seed=1).batches_from(0)
+    step = next(step for step in range(1, 9) if 17 in next(order)["number"])
+    with pytest.raises(UserError, match=rf"Step {step}: the loss is nan; its batch .* 17, "):
+        run(tmp_path, features=features)
+
+
+def test_float16_skips_a_step_that_overflows_shows_it_and_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_bert_impl.training.loss_scale._START", 2.0**24)
+    reports = []
+    result, weights = run(tmp_path, precision="float16", reports=reports)
+    lines = figures(tmp_path)
+    skipped = [line["skipped_steps"] for line in lines]
+    assert skipped[0] == 1.0
+    assert 1 < skipped[-1] < 20
+    assert lines[-1]["loss_scale"] == 2.0 ** (24 - skipped[-1])
+    assert all(np.isfinite(weight).all() for weight in weights)
+    assert f"{skipped[-1]:.0f} of 20 steps were skipped because float16 overflowed" in reports[-1]
+    assert result.finished
+
+
+def test_training_goes_on_while_a_checkpoint_is_being_written(tmp_path, monkeypatch):
+    """The writer waits until five more steps were computed: if they waited for it, none would."""
+    enough, in_time = threading.Event(), []
+
+    def slow_write(folder, state, description):
+        if description["step"] == 10:
+            in_time.append(enough.wait(timeout=60))
+        write_checkpoint(folder, state, description)
+
+    monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", slow_write)
+    monkeypatch.setattr(
+        "keras_bert_impl.training.loop.Watch.advance",
+        lambda _watch, step, _metrics: enough.set() if step == 15 else None,
+    )
+    run(tmp_path, save_checkpoints_steps=10)
+    assert in_time == [True]
+    saves = read_json_lines(tmp_path / "saves.jsonl")
+    assert [save["step"] for save in saves] == [10, 20]
+    assert saves[0]["stopped_seconds"] < saves[0]["written_seconds"]
+
+
+def test_what_is_written_is_the_state_of_its_step_though_training_goes_on(tmp_path, monkeypatch):
+    _, expected = run(tmp_path / "stopped", stop_after_step=10)
+    waited = threading.Event()
+
+    def late_write(folder, state, description):
+        waited.wait(timeout=1)
+        write_checkpoint(folder, state, description)
+
+    monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", late_write)
+    run(tmp_path / "run", save_checkpoints_steps=10)
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000020")
+    _, restored = run(tmp_path / "run", save_checkpoints_steps=10, stop_after_step=10)
+    assert same(expected, restored)
 
 
 def test_held_out_evaluations_are_logged_and_the_best_weights_kept(tmp_path):

@@ -1,4 +1,5 @@
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,29 @@ def test_more_predictions_than_stored_are_padded(made):
 def test_bare_shards_of_another_shape_are_refused(length, predictions, message):
     with pytest.raises(UserError, match=message):
         PretrainingBatches([str(GOLDEN)], 8, length, predictions, seed=0)
+
+
+def test_workers_shares_make_up_the_batch_and_each_names_all_of_it():
+    whole = PretrainingBatches([str(GOLDEN)], 9, 64, 10, seed=1)
+    shares = [
+        PretrainingBatches([str(GOLDEN)], 9, 64, 10, seed=1, worker=n, num_workers=2)
+        for n in range(2)
+    ]
+    together = [share.batch_at(5) for share in shares]
+    assert [len(part["input_ids"]) for part in together] == [5, 4]
+    for name, values in whole.batch_at(5).items():
+        assert np.array_equal(np.concatenate([part[name] for part in together]), values)
+    assert shares[1].where(5) == whole.where(5)
+
+
+def test_more_workers_than_rows_are_refused():
+    with pytest.raises(UserError, match="--train_batch_size=2 leaves some of the 3 workers"):
+        PretrainingBatches([str(GOLDEN)], 2, 64, 10, seed=1, num_workers=3)
+
+
+def test_a_steps_records_are_named_by_shard(made):
+    batches = PretrainingBatches([made], 6, *SHAPE, seed=1, shuffle=False)
+    assert re.fullmatch(r"records 6, 7, 8, 9, 10, 11 of \S+", batches.where(1))
 
 
 def test_dynamic_masking_differs_by_epoch_and_not_by_time(dynamic):
