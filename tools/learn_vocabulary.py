@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from tools import command_line
+from tools.text_flags import TextFlags
 
 FLAGS = command_line.FlagSet(__doc__)
 _INPUT_FILE = FLAGS.words(
@@ -64,23 +65,11 @@ _NUM_WORKERS = FLAGS.integer(
     "How many processes count words; as many as there are processors if it is not given.",
     lower_bound=1,
 )
-_INPUT_FORMAT = FLAGS.choice(
-    "input_format",
-    "auto",
-    ["auto", "text", "json_lines", "wikiextractor", "tfds"],
-    "How text stands in the input; auto looks at the beginning of each file.",
-)
-_TEXT_FIELD = FLAGS.string(
-    "text_field", "text", "The field that holds the text in JSON lines and data sets."
-)
-_DATA_DIR = FLAGS.string(
-    "data_dir", None, "The folder of TensorFlow Datasets; ~/tensorflow_datasets if not given."
-)
+_TEXT = TextFlags(FLAGS)
 
 
 def _run() -> None:
     from keras_bert_impl.tokenization.learner import LearnerOptions
-    from pipelines.corpora.documents import Reading
     from pipelines.jobs.learn_vocabulary import LearnVocabularyConfig, learn_vocabulary
 
     learned = learn_vocabulary(
@@ -96,8 +85,8 @@ def _run() -> None:
             ),
             do_lower_case=_DO_LOWER_CASE.value,
             strip_accents=_STRIP_ACCENTS.value,
-            input_format=_INPUT_FORMAT.value,
-            reading=Reading(text_field=_TEXT_FIELD.value, data_dir=_DATA_DIR.value),
+            input_format=_TEXT.input_format,
+            reading=_TEXT.reading(),
             most_words=_MAX_WORDS.value,
             num_workers=_NUM_WORKERS.value,
             show_merges=_SHOW_MERGES.value,

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from tools import command_line
+from tools.text_flags import TextFlags
 
 FLAGS = command_line.FlagSet(__doc__)
 _INPUT_FILE = FLAGS.words(
@@ -31,22 +32,6 @@ _OUTPUT_DIR = FLAGS.string(
 _NUM_SHARDS = FLAGS.integer(
     "num_shards", 1, "How many files to write into --output_dir.", lower_bound=1
 )
-_INPUT_FORMAT = FLAGS.choice(
-    "input_format",
-    "auto",
-    ["auto", "text", "json_lines", "wikiextractor", "tfds"],
-    "How text stands in the input; auto looks at the beginning of each file.",
-)
-_TEXT_FIELD = FLAGS.string(
-    "text_field",
-    "text",
-    "The field that holds the text in JSON lines and data sets; its lines are paragraphs.",
-)
-_ONE_DOCUMENT_PER_FILE = FLAGS.switch(
-    "one_document_per_file",
-    False,
-    "Whether each file of plain text is one document; empty lines then only part paragraphs.",
-)
 _LANGUAGE = FLAGS.string(
     "language",
     "auto",
@@ -60,13 +45,10 @@ _NUM_WORKERS = FLAGS.integer(
     "not depend on it.",
     lower_bound=1,
 )
-_DATA_DIR = FLAGS.string(
-    "data_dir", None, "The folder of TensorFlow Datasets; ~/tensorflow_datasets if not given."
-)
+_TEXT = TextFlags(FLAGS)
 
 
 def _run() -> None:
-    from pipelines.corpora.documents import Reading
     from pipelines.jobs.split_sentences import SplitSentencesConfig, split_sentences
 
     counts = split_sentences(
@@ -75,13 +57,9 @@ def _run() -> None:
             output_file=_OUTPUT_FILE.value,
             output_dir=_OUTPUT_DIR.value,
             num_shards=_NUM_SHARDS.value,
-            input_format=_INPUT_FORMAT.value,
+            input_format=_TEXT.input_format,
             language=_LANGUAGE.value,
-            reading=Reading(
-                text_field=_TEXT_FIELD.value,
-                one_document_per_file=_ONE_DOCUMENT_PER_FILE.value,
-                data_dir=_DATA_DIR.value,
-            ),
+            reading=_TEXT.reading(),
             num_workers=_NUM_WORKERS.value,
         )
     )
