@@ -9,6 +9,7 @@ from tests.support.pretraining_run import GOLDEN, RECORDED, metrics, run
 
 pytestmark = pytest.mark.slow
 
+WHOLE_WORDS = GOLDEN.with_name("pretrain_whole_words")
 NAMES = {
     "loss": "loss",
     "masked_lm_loss": "masked_lm_loss",
@@ -39,6 +40,27 @@ def assert_follows(lines, recorded):
 
 def test_losses_rates_and_norms_follow_the_original(whole, recorded):
     assert_follows(metrics(whole / "run"), recorded)
+
+
+@pytest.mark.parametrize("kernels", ["plain", "auto"])
+def test_another_configuration_and_whole_words_follow_the_original_too(tmp_path, kernels):
+    """Relu, three layers, three segment types, no warm-up, whole-word records of full length."""
+    flags = {
+        **RECORDED,
+        "input_file": WHOLE_WORDS / "train.tfrecord",
+        "bert_config_file": WHOLE_WORDS / "bert_config.json",
+        "init_checkpoint": WHOLE_WORDS / "init" / "bert_model.ckpt",
+        "max_seq_length": 48,
+        "max_predictions_per_seq": 12,
+        "train_batch_size": 6,
+        "learning_rate": 2e-3,
+        "num_train_steps": 30,
+        "num_warmup_steps": 0,
+        "kernels": kernels,
+    }
+    run(tmp_path, **flags)
+    recorded = json.loads((WHOLE_WORDS / "losses.json").read_text())["steps"]
+    assert_follows(metrics(tmp_path), recorded)
 
 
 def test_weights_and_moments_end_where_the_originals_end(whole):
