@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert_impl.fast_path.matrices import like, rows_of
+from keras_bert_impl.fast_path.matrices import like, normalized, rows_of
 from keras_bert_impl.layers.activations import activate
 from keras_bert_impl.layers.dropout import Draw
 from keras_bert_impl.layers.kernels import Dense, Norm, PlainKernels, Projections
@@ -90,10 +90,5 @@ def _prepared(weight: Any, dtype: Any, factor: float = 1.0) -> Any:
 
 @tf.function(jit_compile=True)
 def _layer_norm(rows: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
-    """LayerNorm of [rows, width] in one pass; its sums are products, which XLA vectorizes."""
-    numbers = tf.cast(rows, tf.float32)
-    average = tf.fill([rows.shape[-1], 1], 1.0 / rows.shape[-1])
-    centered = numbers - tf.matmul(numbers, average)
-    variance = tf.matmul(tf.square(centered), average)
-    scaled = centered * tf.math.rsqrt(variance + epsilon) * gamma + beta
-    return tf.cast(scaled, dtype)
+    """LayerNorm of [rows, width] in one pass over memory."""
+    return tf.cast(normalized(tf.cast(rows, tf.float32), gamma, beta, epsilon), dtype)

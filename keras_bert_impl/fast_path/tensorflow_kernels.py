@@ -1,6 +1,6 @@
 """The kernels of a BERT step for TensorFlow on CPUs: oneDNN products between compiled islands.
 
-Every island calls the plain kernel, so the mathematics stand in one place.
+Where an island has no faster form of its own, it calls the plain kernel.
 """
 
 from typing import Any
@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.fast_path.islands import island
-from keras_bert_impl.fast_path.matrices import like, rows_of
+from keras_bert_impl.fast_path.matrices import like, normalized, rows_of
 from keras_bert_impl.layers.activations import activate
-from keras_bert_impl.layers.dropout import Draw
+from keras_bert_impl.layers.dropout import Draw, drop
 from keras_bert_impl.layers.kernels import PLAIN, Dense, Norm, PlainKernels, Projections, joined
 
 
@@ -80,14 +80,14 @@ def _kept(key: Any, compute: Any, *cut: Any) -> Any:
 def _add_norm(epsilon: float, draw: Draw) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
         products, bias, residual, gamma, beta = inputs
-        outputs = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
-        norm = (gamma, beta, epsilon)
         keys, first_row = constants
-        part = Draw(keys, draw.threshold, first_row * products.shape[-1])
-        return PLAIN.add_norm(outputs, residual, norm, part)
+        outputs = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
+        outputs = drop(outputs, Draw(keys, draw.threshold, first_row * products.shape[-1]))
+        total = outputs + tf.cast(residual, tf.float32)
+        return tf.cast(normalized(total, gamma, beta, epsilon), residual.dtype)
 
-    cut = (True, False, True, False, False), (False,)
-    return _kept(("add_norm", epsilon, draw.threshold), compute, *cut)
+    # Not cut: its sums are products, which use all cores.
+    return _kept(("add_norm", epsilon, draw.threshold), compute)
 
 
 def _split_heads(heads: int) -> Any:
