@@ -1,7 +1,9 @@
 """Writing files so that what looks whole is whole: write aside, then rename."""
 
 import contextlib
+import glob
 import os
+import platform
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +12,35 @@ from typing import IO
 from keras_bert_impl.errors import UserError
 
 
-def _aside(path: Path) -> Path:
-    """The name of `path` until it is complete; in the same folder, so that renaming is atomic."""
-    return path.with_name(f".{path.name}.{os.getpid()}.incomplete")
+def _aside(path: Path, ending: str = "incomplete") -> Path:
+    """The name of `path` until it is complete; in the same folder, so that renaming is atomic.
+
+    What killed processes of this machine left under such names is removed.
+    """
+    machine = platform.node().replace(".", "-")
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{machine}.*.{ending}"):
+        process = left.name.split(".")[-2]
+        if process.isdecimal() and not _lives(int(process)):
+            remove(left)
+    return path.with_name(f".{path.name}.{machine}.{os.getpid()}.{ending}")
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OverflowError:
+        return False
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
+
+
+def remove(path: Path) -> None:
+    """Removes a file or a folder with all that is in it, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -104,7 +132,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield aside
         if final.exists():
             # A folder cannot be renamed over a full one: the old one steps aside first.
-            old = final.with_name(f".{final.name}.{os.getpid()}.replaced")
+            old = _aside(final, "replaced")
             final.rename(old)
             aside.rename(final)
             shutil.rmtree(old)

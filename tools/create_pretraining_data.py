@@ -22,7 +22,8 @@ _INPUT_FILE = FLAGS.string(
 _OUTPUT_FILE = FLAGS.string(
     "output_file",
     None,
-    "Common name of the shards, e.g. data/train.tfrecord; -00000-of-00008 and so on is added.",
+    "Common name of the shards, e.g. data/train.tfrecord; -00000-of-00008 and so on is added. Or "
+    "the files themselves, separated by commas: they are the shards.",
     required=True,
 )
 _VOCAB_FILE = FLAGS.string(

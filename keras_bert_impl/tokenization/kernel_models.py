@@ -155,10 +155,9 @@ def longest_word_place(wordpiece_model: np.ndarray) -> int:
 
 
 def _wordpiece_model(pieces: list[str], max_bytes: int) -> np.ndarray:
-    from tensorflow_text.core.pybinds import (
-        pywrap_fast_wordpiece_tokenizer_model_builder as builder,
-    )
+    from keras_bert_impl.tokenization import kernels
 
+    builder = kernels.wordpiece_model_builder()
     model = builder.build_fast_wordpiece_model(pieces, max_bytes, CONTINUATION, UNK, False, False)
     return np.frombuffer(model, np.uint8)
 

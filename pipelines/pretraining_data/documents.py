@@ -17,6 +17,7 @@ from keras_bert_impl.errors import UserError
 BLOCK_BYTES = 4 << 20
 _EMPTY_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2", b"PK\x03\x04": "unzip"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,12 +85,20 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
         file: the same file, opened for reading bytes.
         block_bytes: least size of a block.
 
+    Raises:
+        UserError: the file is packed, so that its blocks cannot be read apart from each other.
+
     Example:
         >>> import io
         >>> blocks = cut_into_blocks("x.txt", io.BytesIO(b"One.\n\nTwo.\n\nThree.\n"), 2)
         >>> [(block.start, block.end) for block in blocks]
         [(0, 6), (6, 12), (12, 19)]
     """
+    file.seek(0)
+    beginning = file.read(8)
+    for magic, tool in _PACKED.items():
+        if beginning.startswith(magic):
+            raise UserError(f"{path}: is packed; unpack it first ({tool}), or name another file.")
     size = file.seek(0, 2)
     starts = [0]
     while (cut := find_cut(file, starts[-1] + block_bytes)) is not None and cut < size:

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,11 +65,11 @@ class Recipe:
         """What must hold, by the sentence that says so."""
         shares = self.mask_probabilities
         good_shares = len(shares) == 3 and abs(sum(shares) - 1) < 1e-6 and min(shares) >= 0
-        good_predictions = 1 <= self.max_predictions_per_seq < self.max_seq_length
+        good_predictions = 1 <= self.max_predictions_per_seq < 65536
         known = self.random_replacements in REPLACEMENTS
         return {
             "--max_seq_length must be 5 to 65535": 5 <= self.max_seq_length < 65536,
-            "--max_predictions_per_seq must be 1 to --max_seq_length - 1": good_predictions,
+            "--max_predictions_per_seq must be 1 to 65535": good_predictions,
             "--dupe_factor must be at least 1": self.dupe_factor >= 1,
             "--short_seq_prob must be 0 to 1": 0 <= self.short_seq_prob <= 1,
             "--masked_lm_prob must be above 0 and at most 1": 0 < self.masked_lm_prob <= 1,
@@ -129,7 +130,8 @@ class PretrainingDataConfig:
 
     Attributes:
         input_file: documents: files or globs, separated by commas.
-        output_file: the shards' common name; `-00000-of-00008` and so on is added to it.
+        output_file: the shards' common name; `-00000-of-00008` and so on is added to it. Or the
+            shards' names, separated by commas; the first one also names the set.
         vocab_file: the vocabulary, one piece a line.
         do_lower_case: lower-case the text (for an uncased vocabulary).
         strip_accents: remove accents; None follows `do_lower_case`.
@@ -157,11 +159,33 @@ class PretrainingDataConfig:
     beam_arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if "," in self.output_file or self.output_file.endswith(("/", "\\")):
+        names = self.output_file.split(",")
+        if any(not name or name.endswith(("/", "\\")) for name in names):
             raise UserError(
-                f"--output_file: '{self.output_file}' must be the one common name of all shards; "
-                "--num_shards says how many there are."
+                f"--output_file: '{self.output_file}' must be the common name of all shards or the "
+                "names of files, separated by commas."
             )
+        folders = {re.split(r"[^\\/]*$", name)[0] for name in names}
+        if len(folders) > 1 or len({*names}) < len(names):
+            raise UserError(
+                f"--output_file: '{self.output_file}' must name different files of one folder."
+            )
+        if len(names) > 1 and self.num_shards not in (0, len(names)):
+            raise UserError(
+                f"--num_shards={self.num_shards} contradicts the {len(names)} files that "
+                "--output_file names; leave it out."
+            )
+
+    @property
+    def set_name(self) -> str:
+        """The name of the whole set: what its description is called after."""
+        return self.output_file.split(",")[0]
+
+    @property
+    def shards_asked(self) -> int:
+        """How many shards are asked for; 0 where that is left to us."""
+        names = self.output_file.count(",") + 1
+        return names if names > 1 else self.num_shards
 
 
 @dataclasses.dataclass(frozen=True)

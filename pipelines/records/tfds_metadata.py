@@ -6,9 +6,9 @@ shards in the folder is a split, named like the set without its endings.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from pipelines.records.description import SUFFIX, Description
+from pipelines.records.description import SUFFIX, Description, ShardEntry
 from pipelines.records.features import Feature, pair_features
 
 _MODULE = "tensorflow_datasets.core.features"
@@ -41,7 +41,7 @@ def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, st
         "description": named[latest.removesuffix(SUFFIX)].summary(),
         "fileFormat": "tfrecord",
         "name": "pretraining_examples",
-        "splits": [_split(name, description) for name, description in alike.items()],
+        "splits": [split for each in alike.items() for split in _splits(*each)],
         "version": "1.0.0",
     }
     spec = {
@@ -59,12 +59,20 @@ def _features(description: Description) -> tuple[Feature, ...]:
     return pair_features(recipe.max_seq_length, recipe.stored_predictions)
 
 
-def _split(name: str, description: Description) -> dict:
+def _splits(name: str, description: Description) -> list[dict]:
+    """The split that a set is; where its shards have names of their own, each is a split."""
+    shards = description.shards
+    if shards and not shards[0].file.startswith(f"{name}-"):
+        return [_split(shard.file, shard.file, [shard]) for shard in shards]
+    return [_split(name, f"{name}-{{SHARD_X_OF_Y}}", shards)]
+
+
+def _split(name: str, template: str, shards: Sequence[ShardEntry]) -> dict:
     return {
         "name": split_name(name),
-        "filepathTemplate": f"{name}-{{SHARD_X_OF_Y}}",
-        "numBytes": str(sum(shard.bytes for shard in description.shards)),
-        "shardLengths": [str(shard.counts.get("examples", 0)) for shard in description.shards],
+        "filepathTemplate": template,
+        "numBytes": str(sum(shard.bytes for shard in shards)),
+        "shardLengths": [str(shard.counts.get("examples", 0)) for shard in shards],
     }
 
 

@@ -40,6 +40,7 @@ from pipelines.runners.common import (
     choose_shards,
     describe,
     shard_names,
+    split_names,
 )
 
 _FINISHED, _REQUESTS = "finished", "requests"
@@ -67,7 +68,7 @@ def run_beam(config: PretrainingDataConfig) -> Description:
         if found := re.search(r"UserError: (.*?)( \[while running|\\n|\n|$)", str(error)):
             raise UserError(found[1]) from error
         raise
-    return _read_description(config.output_file)
+    return _read_description(config.set_name)
 
 
 class MakeShards(beam.PTransform):
@@ -118,7 +119,7 @@ class MakeShards(beam.PTransform):
             examples
             | "Count" >> beam.Map(lambda block: len(block.keys))
             | "All examples" >> beam.CombineGlobally(sum)
-            | "Number of shards" >> beam.Map(choose_shards, config.num_shards)
+            | "Number of shards" >> beam.Map(choose_shards, config.shards_asked)
         )
         entries = (
             (
@@ -245,7 +246,7 @@ class WriteShard(beam.DoFn):
 def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
     """The text blocks of all input files, and the files' names."""
     blocks, files = [], []
-    for pattern in patterns.split(","):
+    for pattern in split_names(patterns):
         found = sorted(entry.path for entry in FileSystems.match([pattern])[0].metadata_list)
         if not found:
             raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
@@ -325,9 +326,9 @@ def _write_description(
     """Writes what says that the set is complete; gives back its summary."""
     ordered = sorted(entries, key=lambda entry: entry.file)
     description = describe(config, pieces, {"files": files, **sizes["source"]}, ordered)
-    name = base_name(config.output_file)
-    folder = config.output_file[: len(config.output_file) - len(name)]
-    with _create_whole(f"{config.output_file}{SUFFIX}") as file:
+    name = base_name(config.set_name)
+    folder = config.set_name[: len(config.set_name) - len(name)]
+    with _create_whole(f"{config.set_name}{SUFFIX}") as file:
         file.write(description.to_text().encode())
     sets = {name: description}
     for entry in FileSystems.match([f"{folder}*{SUFFIX}"])[0].metadata_list:

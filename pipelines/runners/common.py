@@ -33,6 +33,22 @@ def check_partners(config: PretrainingDataConfig, documents: int) -> None:
         )
 
 
+def split_names(patterns: str) -> list[str]:
+    """The names and globs of `--input_file`, which are separated by commas.
+
+    Raises:
+        UserError: there is none.
+
+    Example:
+        >>> split_names("a.txt, b*.txt")
+        ['a.txt', 'b*.txt']
+    """
+    names = [name.strip() for name in patterns.split(",") if name.strip()]
+    if not names:
+        raise UserError("--input_file names no file; name at least one.")
+    return names
+
+
 def choose_shards(examples: int, asked: int) -> int:
     """The number of shards: as asked, or one for about 65 thousand examples, at most 1024.
 
@@ -44,12 +60,16 @@ def choose_shards(examples: int, asked: int) -> int:
 
 
 def shard_names(output_file: str, number: int) -> list[str]:
-    """The names of a set's shards.
+    """The names of a set's shards: made from their common name, or the names that were given.
 
     Example:
         >>> shard_names("data/train.tfrecord", 2)
         ['data/train.tfrecord-00000-of-00002', 'data/train.tfrecord-00001-of-00002']
+        >>> shard_names("data/a.tfrecord,data/b.tfrecord", 2)
+        ['data/a.tfrecord', 'data/b.tfrecord']
     """
+    if "," in output_file:
+        return output_file.split(",")
     return [f"{output_file}-{shard:05d}-of-{number:05d}" for shard in range(number)]
 
 

@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
+from pipelines.pretraining_data.recipe import Pieces
 from pipelines.runners.mapped import MappedArray
 
 _END = "corpus.json"
@@ -34,11 +39,27 @@ class TokenizerSettings:
 
 @dataclasses.dataclass(frozen=True)
 class BlockTask:
-    """One text block to tokenize, and where its tokens go."""
+    """One text block to tokenize, and where its tokens go.
+
+    Attributes:
+        block: the text.
+        settings: how it becomes ids.
+        target: the file for the ids.
+        plain: with the tokenizer that needs no TensorFlow (the same ids, slower for much text).
+    """
 
     block: TextBlock
     settings: TokenizerSettings
     target: str
+    plain: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockTasks:
+    """Text blocks to tokenize in threads of one process."""
+
+    blocks: Sequence[BlockTask]
+    threads: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,21 +95,34 @@ class Corpus:
         return MappedArray(Path(self.folder) / "documents.bin", np.int64)
 
 
-_tokenizers: dict[TokenizerSettings, tuple] = {}
+_tokenizers: dict[tuple[TokenizerSettings, bool], tuple] = {}
+
+
+def _tokenizer(task: BlockTask) -> tuple:
+    """What turns lines into ids, and the ids' type; made once a process."""
+    settings, key = task.settings, (task.settings, task.plain)
+    if key not in _tokenizers:
+        made = PlainTokenizer if task.plain else Tokenizer
+        vocabulary = Vocabulary.load(settings.vocab_file)
+        tokenizer = made(vocabulary, settings.do_lower_case, settings.strip_accents)
+        _tokenizers[key] = (tokenizer, Pieces.of(vocabulary).dtype)
+    return _tokenizers[key]
+
+
+def tokenize_blocks(tasks: BlockTasks) -> int:
+    """Tokenizes blocks; gives back the bytes of text.
+
+    TensorFlow's kernels work in threads side by side, and one copy of TensorFlow serves all.
+    """
+    _tokenizer(tasks.blocks[0])
+    with ThreadPoolExecutor(tasks.threads) as threads:
+        return sum(threads.map(tokenize_block, tasks.blocks))
 
 
 def tokenize_block(task: BlockTask) -> int:
     """Tokenizes a block into its file; gives back the bytes of text."""
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
-    from pipelines.pretraining_data.recipe import Pieces
-
     settings = task.settings
-    if settings not in _tokenizers:
-        vocabulary = Vocabulary.load(settings.vocab_file)
-        tokenizer = Tokenizer(vocabulary, settings.do_lower_case, settings.strip_accents)
-        _tokenizers[settings] = (tokenizer, Pieces.of(vocabulary).dtype)
-    tokenizer, dtype = _tokenizers[settings]
+    tokenizer, dtype = _tokenizer(task)
     with open_input(task.block.path) as file:
         file.seek(task.block.start)
         data = file.read(task.block.end - task.block.start)

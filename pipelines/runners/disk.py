@@ -72,16 +72,17 @@ def check_disk(config: PretrainingDataConfig, work: Path, text_bytes: int, piece
         UserError: the shards or the temporary files will not fit.
     """
     need = estimate(text_bytes, config.recipe, pieces)
-    output = Path(config.output_file)
-    written = sum(path.stat().st_size for path in output.parent.glob(f"{output.name}-*"))
+    output = Path(config.set_name)
+    shards = {*map(Path, config.output_file.split(",")), *output.parent.glob(f"{output.name}-*")}
+    written = sum(path.stat().st_size for path in shards if path.is_file())
     kept = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
-    shards, temporary = max(0.0, need.shards - written), max(0.0, need.temporary - kept)
+    remaining, temporary = max(0.0, need.shards - written), max(0.0, need.temporary - kept)
     free_output = shutil.disk_usage(output.parent).free
     free_work = shutil.disk_usage(work).free
     if output.parent.stat().st_dev == work.stat().st_dev:
-        shards, temporary = shards + temporary, 0.0
+        remaining, temporary = remaining + temporary, 0.0
     for folder, bytes_needed, free in (
-        (output.parent, shards, free_output),
+        (output.parent, remaining, free_output),
         (work, temporary, free_work),
     ):
         if bytes_needed > free:

@@ -7,6 +7,8 @@ number of workers changes nothing but the time.
 import contextlib
 import dataclasses
 import fcntl
+import glob
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_input, open_whole
+from keras_bert_impl.files import make_folder, open_input, open_whole, remove
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
@@ -24,12 +26,23 @@ from pipelines.records.patterns import match_files
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import plans, shards
-from pipelines.runners.common import base_name, check_partners, choose_shards, describe, shard_names
+from pipelines.runners.common import (
+    base_name,
+    check_partners,
+    choose_shards,
+    describe,
+    shard_names,
+    split_names,
+)
 from pipelines.runners.disk import check_disk
 from pipelines.runners.workers import run_tasks
 
-# What a tokenizing process loads: once, and shared by all of them.
-_TOKENIZING = "pipelines.runners.tokenizing_process"
+_LOGGER = logging.getLogger(__name__)
+
+# What processes load when they start: for the kernels that cut text, and for all other work.
+_TOKENIZING, _NUMBERS = "pipelines.runners.tokenizing_process", "pipelines.runners.shards"
+# Up to here the tokenizer that needs no TensorFlow is done before TensorFlow would be loaded.
+_PLAIN_BYTES = 8 << 20
 
 
 def run_local(config: PretrainingDataConfig) -> Description:
@@ -39,17 +52,27 @@ def run_local(config: PretrainingDataConfig) -> Description:
         UserError: bad input, or an output folder that cannot be written.
     """
     vocabulary = Vocabulary.load(config.vocab_file)
-    output = Path(config.output_file)
+    text = _Text.of(config.input_file)
+    output = Path(config.set_name)
+    if output.is_dir():
+        raise UserError(
+            f"--output_file: {output} is a folder; give the shards a name in it, such as "
+            f"{output / 'train.tfrecord'}."
+        )
     make_folder(output.parent)
     work = Path(config.work_folder or output.with_name(f".{output.name}.work"))
     make_folder(work)
-    with _alone(work):
-        _remove_leftovers(output, work)
+    with _alone(work / f"output-{fingerprint(str(output.resolve()))}.lock", output):
+        _remove_leftovers(config)
         pieces = Pieces.of(vocabulary)
-        corpus = _corpus(config, vocabulary, pieces, work)
-        check_partners(config, corpus.documents)
+        try:
+            check_disk(config, work, text.bytes, pieces)
+            corpus = _corpus(config, text, vocabulary, work)
+            check_partners(config, corpus.documents)
+        finally:
+            _remove_if_useless(config, work)
         entries = _shards(config, corpus, pieces, work)
-        description = describe(config, pieces, source_of(config, corpus), entries)
+        description = describe(config, pieces, source_of(text, corpus), entries)
         description.write(description_path(output))
         _write_metadata(output)
     if config.work_folder is None:
@@ -57,10 +80,49 @@ def run_local(config: PretrainingDataConfig) -> Description:
     return description
 
 
-def _remove_leftovers(output: Path, work: Path) -> None:
-    """Removes what a killed run was just writing."""
-    for path in [*output.parent.glob(f".{output.name}*.incomplete"), *work.rglob("*.incomplete")]:
-        path.unlink()
+@dataclasses.dataclass(frozen=True)
+class _Text:
+    """The input.
+
+    Attributes:
+        files: its files.
+        blocks: its blocks of whole documents, in order.
+        stamps: path, size and time of each file, by which a change is noticed.
+        bytes: its size.
+    """
+
+    files: list[str]
+    blocks: list[TextBlock]
+    stamps: list[list]
+    bytes: int
+
+    @classmethod
+    def of(cls, patterns: str) -> "_Text":
+        """Finds the input and cuts it into blocks, before anything is written."""
+        files = find_inputs(patterns)
+        blocks: list[TextBlock] = []
+        stamps = []
+        for path in files:
+            with open_input(path) as file:
+                blocks += cut_into_blocks(path, file)
+                status = os.fstat(file.fileno())
+                stamps.append([str(Path(path).resolve()), status.st_size, status.st_mtime_ns])
+        return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
+
+
+def _remove_leftovers(config: PretrainingDataConfig) -> None:
+    """Removes what a killed run was just writing, whatever machine or container it ran on."""
+    for name in config.output_file.split(","):
+        output = Path(name)
+        for path in output.parent.glob(f".{glob.escape(output.name)}*.incomplete"):
+            remove(path)
+
+
+def _remove_if_useless(config: PretrainingDataConfig, work: Path) -> None:
+    """Removes the work folder where a run has failed before there was anything to keep."""
+    kept = (path for path in work.rglob("*") if path.is_file() and path.suffix != ".lock")
+    if config.work_folder is None and not any(kept):
+        shutil.rmtree(work)
 
 
 def _beside(config: PretrainingDataConfig) -> int:
@@ -76,10 +138,10 @@ def _write_metadata(output: Path) -> None:
             file.write(content)
 
 
-def source_of(config: PretrainingDataConfig, corpus: corpora.Corpus) -> dict[str, Any]:
+def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
     """What the description says of the text."""
     return {
-        "files": [base_name(path) for path in find_inputs(config.input_file)],
+        "files": [base_name(path) for path in text.files],
         "bytes": corpus.text_bytes,
         "sha256": corpus.text_sha256,
         "documents": corpus.documents,
@@ -95,7 +157,7 @@ def find_inputs(patterns: str) -> list[str]:
         UserError: a name or glob matches no file.
     """
     found = []
-    for pattern in patterns.split(","):
+    for pattern in split_names(patterns):
         paths = match_files(pattern)
         if not paths:
             raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
@@ -104,31 +166,38 @@ def find_inputs(patterns: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _alone(work: Path) -> Iterator[None]:
-    """Keeps a second run out of the same work folder."""
-    with (work / "lock").open("w") as lock:
+def _alone(lock_file: Path, what: Path) -> Iterator[None]:
+    """Keeps a second run from making the same thing at the same time.
+
+    Raises:
+        UserError: another run is making it.
+    """
+    with lock_file.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise UserError(
-                f"{work}: another run is at work here; wait for it, or name another output."
+                f"{what}: another run is at work here; wait for it, or name another output."
             ) from error
         yield
 
 
+@contextlib.contextmanager
+def _in_turn(lock_file: Path) -> Iterator[None]:
+    """Waits while another run makes the same thing."""
+    with lock_file.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _LOGGER.info("%s: waiting for another run's tokens of the same text", lock_file.parent)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _corpus(
-    config: PretrainingDataConfig, vocabulary: Vocabulary, pieces: Pieces, work: Path
+    config: PretrainingDataConfig, text: _Text, vocabulary: Vocabulary, work: Path
 ) -> corpora.Corpus:
     """The tokenized corpus: found, or made from the text."""
-    blocks: list[TextBlock] = []
-    stamps = []
-    for path in find_inputs(config.input_file):
-        with open_input(path) as file:
-            blocks += cut_into_blocks(path, file)
-            status = os.fstat(file.fileno())
-            stamps.append([str(Path(path).resolve()), status.st_size, status.st_mtime_ns])
-    text_bytes = sum(block.end - block.start for block in blocks)
-    check_disk(config, work, text_bytes, pieces)
     settings = corpora.TokenizerSettings(
         config.vocab_file,
         config.do_lower_case,
@@ -136,22 +205,40 @@ def _corpus(
         config.invalid_utf8 == "drop",
     )
     key = {**dataclasses.asdict(settings), "vocab_file": vocabulary.sha256}
-    folder = make_folder(work / f"tokens-{fingerprint([stamps, key])}")
-    if (finished := corpora.find_corpus(folder)) is not None:
-        return finished
-    files = [folder / f"block-{number:06d}.tokens" for number in range(len(blocks))]
-    tasks = [
-        corpora.BlockTask(block, settings, str(file))
-        for block, file in zip(blocks, files, strict=True)
-        if not file.exists()
-    ]
-    todo = sum(task.block.end - task.block.start for task in tasks)
-    progress = Progress("tokenize", text_bytes / 1e6, "MB")
-    progress.resume_from((text_bytes - todo) / 1e6)
-    for _, size in run_tasks(corpora.tokenize_block, tasks, config.num_workers, _TOKENIZING):
+    folder = make_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
+    with _in_turn(folder / "tokens.lock"):
+        if (finished := corpora.find_corpus(folder)) is not None:
+            return finished
+        for path in folder.glob("*.incomplete"):
+            remove(path)
+        return _tokenized(config, text, settings, folder)
+
+
+def _tokenized(
+    config: PretrainingDataConfig,
+    text: _Text,
+    settings: corpora.TokenizerSettings,
+    folder: Path,
+) -> corpora.Corpus:
+    """Tokenizes what an earlier run has not, and joins the blocks."""
+    files = [folder / f"block-{number:06d}.tokens" for number in range(len(text.blocks))]
+    missing = [pair for pair in zip(text.blocks, files, strict=True) if not pair[1].exists()]
+    todo = sum(block.end - block.start for block, _ in missing)
+    plain = todo <= _PLAIN_BYTES
+    tasks = [corpora.BlockTask(block, settings, str(file), plain) for block, file in missing]
+    progress = Progress("tokenize", text.bytes / 1e6, "MB")
+    progress.resume_from((text.bytes - todo) / 1e6)
+    if plain:
+        done = run_tasks(corpora.tokenize_block, tasks, _beside(config), _NUMBERS)
+    else:
+        threads = max(1, config.num_workers)
+        starts = range(0, len(tasks), 4 * threads)
+        groups = [corpora.BlockTasks(tasks[at : at + 4 * threads], threads) for at in starts]
+        done = run_tasks(corpora.tokenize_blocks, groups, min(1, config.num_workers), _TOKENIZING)
+    for _, size in done:
         progress.advance(size / 1e6)
     progress.close()
-    return corpora.assemble(folder, files, text_bytes, config.input_file)
+    return corpora.assemble(folder, files, text.bytes, config.input_file)
 
 
 def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
@@ -162,7 +249,7 @@ def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -
     progress = Progress("plan", len(tasks), "slabs")
     progress.resume_from(len(tasks) - len(missing))
     chosen = [tasks[number] for number in missing]
-    for number, count in run_tasks(plans.plan_slab, chosen, _beside(config)):
+    for number, count in run_tasks(plans.plan_slab, chosen, _beside(config), _NUMBERS):
         examples[missing[number]] = count
         progress.advance()
     progress.close()
@@ -173,11 +260,14 @@ def _shards(
     config: PretrainingDataConfig, corpus: corpora.Corpus, pieces: Pieces, work: Path
 ) -> list[ShardEntry]:
     """The finished shards."""
-    name = [config.recipe.to_json(), corpus.text_sha256, Path(corpus.folder).name]
+    output = str(Path(config.set_name).resolve())
+    name = [config.recipe.to_json(), corpus.text_sha256, Path(corpus.folder).name, output]
     folder = make_folder(work / f"plan-{fingerprint(name)}")
+    for path in folder.glob("*.incomplete"):
+        remove(path)
     slabs = _plan(config, corpus, folder)
     examples = sum(count for _, count in slabs)
-    files = shard_names(config.output_file, choose_shards(examples, config.num_shards))
+    files = shard_names(config.output_file, choose_shards(examples, config.shards_asked))
     tasks = [
         shards.ShardTask(
             corpus,
@@ -196,7 +286,7 @@ def _shards(
     progress = Progress("write", examples, "examples")
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
     chosen = [tasks[number] for number in missing]
-    for number, entry in run_tasks(shards.write_shard, chosen, _beside(config)):
+    for number, entry in run_tasks(shards.write_shard, chosen, _beside(config), _NUMBERS):
         entries[missing[number]] = entry
         progress.advance(entry.counts.get("examples", 0))
     progress.close()

@@ -1,7 +1,16 @@
-"""What a tokenizing process needs, imported once by the process that workers are forked from."""
+"""What a tokenizing process needs, imported when it starts."""
+
+import sys
 
 from keras_bert_impl.quiet_tensorflow import standard_error_held_back
 
+# TensorFlow imports these if they are there; cutting text needs neither, and without them it starts
+# in half the time and with 200 MB less. None makes Python say that they are not installed.
+for _companion in ("jax", "keras"):
+    if _companion not in sys.modules:
+        sys.modules[_companion] = None  # type: ignore[assignment]
+
 # TensorFlow's start-up lines would stand between the lines of progress.
 with standard_error_held_back():
-    import keras_bert_impl.tokenization.kernels  # noqa: F401
+    import keras_bert_impl.tokenization.kernels
+    import keras_bert_impl.tokenization.line_cutting  # noqa: F401

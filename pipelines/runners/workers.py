@@ -34,8 +34,8 @@ def run_tasks(
         function: importable by name; takes a task, gives a result that can be pickled.
         tasks: what to work on.
         num_workers: processes at most; 0 works in this process.
-        preload: module that all workers need; several workers share one copy of what it loads
-            where the system can fork.
+        preload: module that all workers need, loaded before their first task; several workers are
+            forked from one process that has loaded it, where the system can fork.
 
     Yields:
         (number of the task, result) in the order in which tasks finish.

@@ -1,6 +1,8 @@
 import errno
 import os
+import platform
 import stat
+import subprocess
 
 import pytest
 
@@ -43,6 +45,25 @@ def test_a_complete_folder_replaces_the_old_one(tmp_path):
             (folder / f"{content}.txt").write_text(content)
     assert names_in(target) == ["new.txt"]
     assert names_in(tmp_path) == ["model"]
+
+
+def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path):
+    dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
+    machine = platform.node().replace(".", "-")
+    for process in (dead.stdout.strip(), os.getppid()):
+        (tmp_path / f".out.txt.{machine}.{process}.incomplete").write_text("half")
+    (tmp_path / f".model.{machine}.{dead.stdout.strip()}.incomplete").mkdir()
+    (tmp_path / f".out.txt.elsewhere.{dead.stdout.strip()}.incomplete").write_text("not ours")
+    with open_whole(tmp_path / "out.txt") as file:
+        file.write("whole")
+    with whole_folder(tmp_path / "model") as folder:
+        (folder / "weights").write_text("whole")
+    assert sorted(path.name.replace(machine, "HERE") for path in tmp_path.iterdir()) == [
+        f".out.txt.HERE.{os.getppid()}.incomplete",
+        f".out.txt.elsewhere.{dead.stdout.strip()}.incomplete",
+        "model",
+        "out.txt",
+    ]
 
 
 def test_a_name_that_cannot_be_a_folder_is_refused_by_name(tmp_path):

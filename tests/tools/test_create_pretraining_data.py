@@ -1,9 +1,12 @@
+import gzip
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.records.check import Expected, check_shards, find_shards
 from tests.support.pretraining_corpus import make_config
 from tools import create_pretraining_data, inspect_pretraining_data
 
@@ -51,11 +54,56 @@ def test_a_mistake_is_one_sentence(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("Error: --max_seq_length must be")
 
 
-@pytest.mark.parametrize("name", ["a.tfrecord,b.tfrecord", "folder/"])
-def test_the_output_is_one_common_name(tmp_path, capsys, name):
-    arguments = [*_arguments(tmp_path), f"--output_file={tmp_path}/{name}"]
-    assert create_pretraining_data.main(arguments) == 1
-    assert "must be the one common name" in capsys.readouterr().err
+def test_files_that_are_named_one_by_one_are_the_shards(tmp_path, capsys):
+    """As in the original: `--input_file=a.txt,b.txt --output_file=a.tfrecord,b.tfrecord`."""
+    arguments = _arguments(tmp_path)
+    text = tmp_path / "corpus.txt"
+    named = f"--output_file={tmp_path}/two/a.tfrecord,{tmp_path}/two/b.tfrecord"
+    assert create_pretraining_data.main([*arguments, named, f"--input_file={text},{text}"]) == 0
+    assert "in 2 shards" in capsys.readouterr().out
+    shards = find_shards([f"{tmp_path}/two/a.tfrecord", f"{tmp_path}/two/b.tfrecord"])
+    assert [shard.path.name for shard in shards] == ["a.tfrecord", "b.tfrecord"]
+    assert all(shard.entry.counts["examples"] > 20 for shard in shards)
+    whole = find_shards([f"{tmp_path}/two"])
+    assert [shard.path.name for shard in whole] == ["a.tfrecord", "b.tfrecord"]
+    check_shards(shards, Expected(max_seq_length=32, max_predictions_per_seq=4))
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--output_file={}/folder/"], "must be the common name of all shards"),
+        (["--output_file={}/a,"], "must be the common name of all shards"),
+        (["--output_file={}/a,{}/a"], "different files of one folder"),
+        (["--output_file={}/a,{}/b/a"], "different files of one folder"),
+        (["--output_file={}/a,{}/b", "--num_shards=3"], "contradicts the 2 files"),
+        (["--output_file={}"], "is a folder; give the shards a name in it"),
+        (["--input_file="], "--input_file names no file"),
+        (["--max_predictions_per_seq=0"], "must be 1 to 65535"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(tmp_path, capsys, flags, sentence):
+    arguments = [flag.replace("{}", str(tmp_path)) for flag in flags]
+    assert create_pretraining_data.main([*_arguments(tmp_path), *arguments]) == 1
+    assert sentence in capsys.readouterr().err
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith((".work", ".lock"))]
+
+
+def test_more_predictions_than_tokens_are_padding(tmp_path):
+    arguments = [*_arguments(tmp_path), "--max_seq_length=16", "--max_predictions_per_seq=20"]
+    assert create_pretraining_data.main(arguments) == 0
+    evaluation = PretrainingEvaluation([f"{tmp_path}/out/train.tfrecord"], 8, 16, 20)
+    batch = next(iter(evaluation.batches()))
+    assert batch["masked_lm_ids"].shape == (8, 20)
+    assert batch["masked_lm_weights"].sum(axis=1).max() == 2  # 15 % of 16
+
+
+def test_a_packed_text_is_named(tmp_path, capsys):
+    arguments = _arguments(tmp_path)
+    packed = tmp_path / "corpus.txt.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "corpus.txt").read_bytes()))
+    assert create_pretraining_data.main([*arguments, f"--input_file={packed}"]) == 1
+    assert "is packed; unpack it first (gunzip)" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s
     [
         {"max_seq_length": 4},
         {"max_predictions_per_seq": 0},
-        {"max_predictions_per_seq": 128},
+        {"max_predictions_per_seq": 65536},
         {"dupe_factor": 0},
         {"short_seq_prob": 1.1},
         {"masked_lm_prob": 0.0},

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -151,12 +152,52 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, expected, 
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
 
 
-def test_a_second_run_at_the_same_time_is_refused(tmp_path):
+def test_a_second_run_at_the_same_time_is_refused(tmp_path, monkeypatch):
     config = make_config(tmp_path)
-    work = tmp_path / "out" / ".train.tfrecord.work"
-    work.mkdir(parents=True)
-    with local._alone(work), pytest.raises(UserError, match="another run is at work"):
-        create_pretraining_data(config)
+    true_plan = local._plan
+
+    def plan(*args):
+        with pytest.raises(UserError, match="another run is at work"):
+            create_pretraining_data(config)
+        return true_plan(*args)
+
+    monkeypatch.setattr(local, "_plan", plan)
+    create_pretraining_data(config)
+
+
+def test_two_runs_share_the_tokens_of_one_work_folder(tmp_path, expected):
+    """Started together, with different outputs: both end, and the text is cut once."""
+    work = str(tmp_path / "work")
+    configs = [
+        make_config(tmp_path, work_folder=work, output=f"{name}/train.tfrecord") for name in "ab"
+    ]
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(create_pretraining_data, configs))
+    assert contents(tmp_path / "a") == contents(tmp_path / "b") == expected
+    assert len(list((tmp_path / "work").glob("tokens-*"))) == 1
+
+
+@pytest.mark.slow
+def test_both_tokenizers_give_the_same_shards(tmp_path, expected, monkeypatch):
+    monkeypatch.setattr(local, "_PLAIN_BYTES", -1)
+    make_shards(tmp_path, num_workers=2)
+    assert contents(tmp_path / "out") == expected
+
+
+def test_what_a_killed_run_was_writing_is_removed(tmp_path, expected):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".train.tfrecord-00001-of-00003.other-machine.17.incomplete").write_text("half a shard")
+    (out / ".train.tfrecord.recipe.json.1.incomplete").write_text("half a description")
+    make_shards(tmp_path)
+    assert contents(out) == expected
+
+
+def test_a_run_that_failed_at_once_leaves_nothing(tmp_path, monkeypatch):
+    usage = lambda path: type("Usage", (), {"free": 1000})()  # noqa: E731
+    monkeypatch.setattr(disk.shutil, "disk_usage", usage)
+    _refused(make_config(tmp_path), "needs about")
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def _refused(config, message: str) -> None:
