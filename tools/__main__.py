@@ -4,7 +4,14 @@ import importlib
 import sys
 from pathlib import Path
 
-_NOT_TOOLS = {"__init__", "__main__", "command_line", "text_flags", "training_flags"}
+_NOT_TOOLS = {
+    "__init__",
+    "__main__",
+    "checkpoint_flags",
+    "command_line",
+    "text_flags",
+    "training_flags",
+}
 
 
 def tool_names() -> list[str]:

@@ -1,5 +1,8 @@
 """The switch between plain and fast kernels."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import keras
 
 from keras_bert_impl.errors import UserError
@@ -46,6 +49,25 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
     else:
         kernels.choose(kernels.PLAIN)
     return kernels.current().name
+
+
+def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """The fastest way here to compute a model's outputs outside of training.
+
+    On TensorFlow without a GPU or TPU that is the model frozen with its present weights, elsewhere
+    Keras' own prediction.
+
+    Args:
+        model: one of this project's models, with the weights that it shall keep.
+
+    Returns:
+        A function from a dict of features to the model's dict of outputs.
+    """
+    if keras.backend.backend() != "tensorflow" or _accelerated():
+        return model.predict_on_batch
+    from keras_bert_impl.fast_path.frozen import freeze
+
+    return freeze(model)
 
 
 def _accelerated() -> bool:

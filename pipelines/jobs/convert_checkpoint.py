@@ -2,7 +2,12 @@
 
 import dataclasses
 
-from keras_bert_impl.checkpoints.portable import format_of, read_portable, write_portable
+from keras_bert_impl.checkpoints.portable import (
+    PortableModel,
+    format_of,
+    read_portable,
+    write_portable,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,13 +40,24 @@ def convert_checkpoint(config: ConvertConfig) -> str:
     Raises:
         UserError: the input is not whole or not a BERT, or the output cannot be written.
     """
-    model = read_portable(
-        config.input, config.bert_config_file, config.vocab_file, config.do_lower_case
-    )
-    form = format_of(config.output) if config.output_format == "auto" else config.output_format
-    write_portable(model, config.output, form)
+    model = read_input(config)
+    form = write_output(model, config)
     table = model.report.table().replace("restored from", "converted from", 1)
     lines = [line for line in table.splitlines() if "newly initialised" not in line]
     lines = [line.replace("  loaded   ", "  converted", 1) for line in lines]
     types = sorted({str(array.dtype) for array in model.weights.values()})
     return "\n".join([*lines, f"written to {config.output} ({form}, {', '.join(types)})"])
+
+
+def read_input(config: ConvertConfig) -> PortableModel:
+    """Reads the checkpoint that a configuration names."""
+    return read_portable(
+        config.input, config.bert_config_file, config.vocab_file, config.do_lower_case
+    )
+
+
+def write_output(model: PortableModel, config: ConvertConfig) -> str:
+    """Writes a model where and in the format that a configuration says; gives the format."""
+    form = format_of(config.output) if config.output_format == "auto" else config.output_format
+    write_portable(model, config.output, form)
+    return form

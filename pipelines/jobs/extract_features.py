@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_input, open_whole
 from keras_bert_impl.progress import Progress
+from keras_bert_impl.training.precision import dtype_policy
 
 POOLINGS = ("none", "mean", "cls")
 COMBINATIONS = ("concat", "sum")
@@ -32,6 +33,7 @@ class FeaturesConfig:
         output_format: "json" (google's form) or "npz".
         pooling: "none" (a vector a token), "mean" over an input's tokens, or "cls".
         combination: how the layers become one vector in "npz": "concat" or "sum".
+        precision: what to compute in, "float32" or "bfloat16".
         bert_config_file: the configuration where the checkpoint has none beside it.
         vocab_file: the vocabulary where the checkpoint has none beside it.
         do_lower_case: the casing where the checkpoint does not say it.
@@ -46,6 +48,7 @@ class FeaturesConfig:
     output_format: str = "json"
     pooling: str = "none"
     combination: str = "concat"
+    precision: str = "float32"
     bert_config_file: str | None = None
     vocab_file: str | None = None
     do_lower_case: bool | None = None
@@ -80,6 +83,7 @@ class FeatureExtractor:
     def __init__(self, config: FeaturesConfig) -> None:
         from keras_bert_impl.checkpoints.portable import find_description
         from keras_bert_impl.checkpoints.restore import restore
+        from keras_bert_impl.fast_path.switch import forward_function
         from keras_bert_impl.models.encoder import BertEncoder
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
@@ -95,8 +99,10 @@ class FeatureExtractor:
                 f"{found.config.max_position_embeddings} positions; lower it."
             )
         self._config = config
-        self._model = BertEncoder(found.config, return_all_layers=True)
-        restore(self._model, config.init_checkpoint)
+        policy = dtype_policy(config.precision)
+        model = BertEncoder(found.config, return_all_layers=True, dtype=policy)
+        restore(model, config.init_checkpoint)
+        self._forward = forward_function(model)
 
     def extract(self, lines: Sequence[str]) -> Iterator[LineFeatures]:
         """The vectors of every line, in the order of the lines.
@@ -145,8 +151,8 @@ class FeatureExtractor:
             batch["input_ids"][row, : len(ids)] = ids
             batch["input_mask"][row, : len(ids)] = 1
             batch["segment_ids"][row, : len(ids)] = segments
-        layers = self._model.predict_on_batch(batch)["all_encoder_layers"]
-        return np.asarray(layers, np.float32)[self._layers]
+        layers = self._forward(batch)["all_encoder_layers"]
+        return np.asarray(layers)[self._layers].astype(np.float32)
 
 
 def extract_features(config: FeaturesConfig) -> int:

@@ -3,37 +3,25 @@
 import dataclasses
 from collections.abc import Sequence
 
-from keras_bert_impl.checkpoints.portable import format_of, read_portable, write_portable
 from keras_bert_impl.checkpoints.vocabulary_growth import NewPiece, grow_vocabulary
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input
+from pipelines.jobs.convert_checkpoint import ConvertConfig, read_input, write_output
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GrowConfig:
-    """Which words to add to which checkpoint.
+class GrowConfig(ConvertConfig):
+    """Which words to add to which checkpoint; what is read and written as in `ConvertConfig`.
 
     Attributes:
-        input: a model directory or the prefix of a TF1 checkpoint.
-        output: a folder, or a prefix such as "folder/bert_model.ckpt".
         words: the new words.
         words_file: a UTF-8 file with more new words, one a line.
         fill_unused: use `[unused…]` entries up before the tables are enlarged.
-        output_format: "hugging_face", "google_tf1", or "auto": as the output's name says.
-        bert_config_file: the configuration where the input has none beside it.
-        vocab_file: the vocabulary where the input has none beside it.
-        do_lower_case: the casing where the input does not say it.
     """
 
-    input: str
-    output: str
     words: Sequence[str] = ()
     words_file: str | None = None
     fill_unused: bool = True
-    output_format: str = "auto"
-    bert_config_file: str | None = None
-    vocab_file: str | None = None
-    do_lower_case: bool | None = None
 
 
 def grow_checkpoint(config: GrowConfig) -> list[NewPiece]:
@@ -45,14 +33,11 @@ def grow_checkpoint(config: GrowConfig) -> list[NewPiece]:
     Raises:
         UserError: the input is not whole, or a word cannot be added or could never be used.
     """
-    model = read_portable(
-        config.input, config.bert_config_file, config.vocab_file, config.do_lower_case
-    )
+    model = read_input(config)
     words = [*config.words, *_read_words(config.words_file)]
     grown, new = grow_vocabulary(model, words, config.fill_unused)
     _check_reachable(grown.vocabulary, words, model.do_lower_case, model.strip_accents)
-    form = format_of(config.output) if config.output_format == "auto" else config.output_format
-    write_portable(grown, config.output, form)
+    write_output(grown, config)
     return new
 
 

@@ -63,6 +63,15 @@ def test_arrays_are_the_same_numbers_pooled(tmp_path, pooling, combination):
     assert len(arrays["ids"]) == arrays["offsets"][-1]
 
 
+def test_bfloat16_is_near_the_original_s_numbers(tmp_path):
+    flags = ["--layers=-1", "--output_format=npz", "--precision=bfloat16"]
+    assert run(tmp_path / "a.npz", *flags) == 0
+    vectors = np.load(tmp_path / "a.npz")["vectors"]
+    records = [token["layers"][0]["values"] for r in original_records() for token in r["features"]]
+    assert vectors.dtype == np.float32
+    assert 0 < np.abs(vectors - np.array(records)).max() < 0.06  # of numbers of size 1
+
+
 def test_an_empty_line_keeps_its_place(tmp_path):
     lines, output = tmp_path / "lines.txt", tmp_path / "a.npz"
     lines.write_text("the old city\n\nthe river\n")

@@ -8,8 +8,14 @@ import numpy as np
 from tools.benchmarks.settings import Settings
 
 
-def training_step(settings: Settings, kernels: str) -> Callable[[], Any]:
-    """Takes one step of the real trainer each time it is called (TensorFlow)."""
+def training_step(settings: Settings, kernels: str, recompute: bool = False) -> Callable[[], Any]:
+    """Takes one step of the real trainer each time it is called (TensorFlow).
+
+    Args:
+        settings: the workload.
+        kernels: "plain" or "fast".
+        recompute: compute activations again in the backward pass instead of keeping them.
+    """
     from keras_bert_impl.config import named_config
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.training.config import TrainingConfig
@@ -32,6 +38,7 @@ def training_step(settings: Settings, kernels: str) -> Callable[[], Any]:
         model = BertPretrainer(
             named_config(settings.size, settings.vocab_size), dtype=dtype_policy(settings.precision)
         )
+    model.encoder.recompute = recompute
     state = TrainingState(model, config, devices)
     objective = PretrainingObjective()
     step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)

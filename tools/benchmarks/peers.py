@@ -49,24 +49,32 @@ def keras_hub_inference(settings: Settings) -> Callable[[], Any]:
     return lambda: np.asarray(compute(inputs)["pooled_output"])
 
 
-def torch_training_step(settings: Settings) -> Callable[[], Any]:
-    """Hugging Face's BERT under bfloat16 autocast, fused AdamW, masked positions only."""
+def torch_training_step(settings: Settings, compiled: bool = False) -> Callable[[], Any]:
+    """Hugging Face's BERT under bfloat16 autocast, fused AdamW, masked positions only.
+
+    Args:
+        settings: the workload.
+        compiled: let PyTorch's Inductor compile encoder and head (needs a C++ compiler).
+    """
     import torch
 
     model = _torch_model(settings, "BertForMaskedLM").train()
+    encode, head = model.bert, model.cls
+    if compiled:
+        encode, head = torch.compile(encode), torch.compile(head)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, weight_decay=0.01, fused=True)
     features = {name: torch.tensor(array).long() for name, array in settings.features().items()}
     positions = features["masked_lm_positions"][..., None]
 
     def run() -> float:
         with _autocast(settings):
-            sequence = model.bert(
+            sequence = encode(
                 input_ids=features["input_ids"],
                 attention_mask=features["input_mask"],
                 token_type_ids=features["segment_ids"],
             ).last_hidden_state
             masked = torch.gather(sequence, 1, positions.expand(-1, -1, sequence.shape[-1]))
-            scores = model.cls(masked).float()
+            scores = head(masked).float()
             loss = torch.nn.functional.cross_entropy(
                 scores.view(-1, settings.vocab_size), features["masked_lm_ids"].view(-1)
             )

@@ -14,8 +14,6 @@ from typing import Any
 
 from tools.benchmarks.settings import Settings
 
-TRAINING = ("ours_fast", "ours_plain", "keras_hub", "torch")
-INFERENCE = TRAINING
 ON_JAX = {"ours_jax": "ours", "keras_hub_jax": "keras_hub"}
 _WARM_UP = 2
 
@@ -27,10 +25,12 @@ def make(task: str, contender: str, settings: Settings) -> Callable[[], Any]:
     makers: dict[tuple[str, str], Callable[[], Callable[[], Any]]] = {
         ("train", "ours_fast"): lambda: our_model.training_step(settings, "fast"),
         ("train", "ours_plain"): lambda: our_model.training_step(settings, "plain"),
+        ("train", "ours_recompute"): lambda: our_model.training_step(settings, "fast", True),
         ("train", "ours_jax"): lambda: our_model.jax_training_step(settings),
         ("train", "keras_hub"): lambda: peers.keras_hub_training_step(settings),
         ("train", "keras_hub_jax"): lambda: peers.keras_hub_training_step(settings),
         ("train", "torch"): lambda: peers.torch_training_step(settings),
+        ("train", "torch_compiled"): lambda: peers.torch_training_step(settings, compiled=True),
         ("inference", "ours_fast"): lambda: our_model.inference(settings, "frozen"),
         ("inference", "ours_plain"): lambda: our_model.inference(settings, "plain"),
         ("inference", "ours_jax"): lambda: our_model.inference(settings, "plain"),
