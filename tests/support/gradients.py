@@ -23,15 +23,53 @@ def pretraining_loss(outputs, batch):
 
 def gradients_of_pretraining_loss(model, batch, address=None):
     """{path: gradient}, NumPy; in training mode at `address`, else without dropout."""
+    return gradients_of(model, batch, lambda outputs: pretraining_loss(outputs, batch), address)
+
+
+def gradients_of(model, batch, loss, address=None):
+    """{path: gradient} of `loss(outputs)`, NumPy; in training mode at `address`."""
     find = {"tensorflow": _tensorflow, "jax": _jax}[keras.backend.backend()]
-    return find(model, batch, address)
+    return find(model, batch, loss, address)
+
+
+def assert_slopes(reference, gradients, names, loss):
+    """Holds gradients against central differences of an independent float64 model.
+
+    A direction at random: one difference checks all numbers of a weight at once.
+
+    Args:
+        reference: the `NumpyBert`.
+        gradients: by our paths.
+        names: (our path, the reference's name, whether it is turned) of the weights to check.
+        loss: gives the reference's loss.
+    """
+    largest = max(np.abs(gradient).max() for gradient in gradients.values())
+    draw = np.random.default_rng(1)
+    for ours, theirs, turned in names:
+        weight, gradient = reference.tensors[theirs], gradients[ours]
+        gradient = gradient.T if turned else gradient
+        assert weight.shape == gradient.shape
+        direction = draw.standard_normal(weight.shape)
+        direction /= np.linalg.norm(direction)
+        slope = _central_difference(reference, theirs, direction, loss)
+        assert abs(slope - (gradient * direction).sum()) < 1e-4 * max(1.0, largest), ours
+
+
+def _central_difference(reference, name, direction, loss, width=1e-5):
+    """The slope of the loss along a direction of one weight, in float64."""
+    weight, losses = reference.tensors[name], []
+    for sign in (1, -1):
+        reference.tensors[name] = weight + sign * width * direction
+        losses.append(loss())
+    reference.tensors[name] = weight
+    return (losses[0] - losses[1]) / (2 * width)
 
 
 def _place(address):
     return random_address(address) if address is not None else contextlib.nullcontext()
 
 
-def _tensorflow(model, batch, address):
+def _tensorflow(model, batch, loss_of, address):
     import tensorflow as tf
 
     variables = model.trainable_variables
@@ -40,14 +78,17 @@ def _tensorflow(model, batch, address):
     def compute():
         with _place(address), tf.GradientTape() as tape:
             outputs = model(batch, training=address is not None)
-            loss = pretraining_loss(outputs, batch)
+            loss = loss_of(outputs)
             gradients = tape.gradient(loss, [variable.value for variable in variables])
-        return [tf.convert_to_tensor(gradient) for gradient in gradients]
+        # A head on single positions leaves the pooler without gradient.
+        return [
+            0.0 if gradient is None else tf.convert_to_tensor(gradient) for gradient in gradients
+        ]
 
     return {v.path: g.numpy() for v, g in zip(variables, compute(), strict=True)}
 
 
-def _jax(model, batch, address):
+def _jax(model, batch, loss_of, address):
     import jax
 
     rest = [variable.value for variable in model.non_trainable_variables]
@@ -55,7 +96,7 @@ def _jax(model, batch, address):
     def loss(weights):
         with _place(address):
             outputs, _ = model.stateless_call(weights, rest, batch, training=address is not None)
-        return pretraining_loss(outputs, batch)
+        return loss_of(outputs)
 
     gradients = jax.grad(loss)([variable.value for variable in model.trainable_variables])
     paths = [variable.path for variable in model.trainable_variables]

@@ -77,6 +77,18 @@ class NumpyBert:
         """[batch, hidden] -> [batch, labels]"""
         return self._dense("classifier", pooled)
 
+    def head_outputs(self, head, batch):
+        """What the model with a head gives: "classifier", "span", "tagger" or "choice"."""
+        inputs = [batch[name] for name in ("input_ids", "input_mask", "segment_ids")]
+        sequence = self.encode(*(part.reshape(-1, part.shape[-1]) for part in inputs))[-1]
+        if head == "span":
+            scores = self._dense("qa_outputs", sequence)
+            return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
+        if head == "tagger":
+            return {"logits": self._dense("classifier", sequence)}
+        logits = self.class_logits(self.pooled(sequence))
+        return {"logits": logits.reshape(inputs[0].shape[:2]) if head == "choice" else logits}
+
     def pretraining_loss(self, batch):
         """The sum of the masked-LM and next-sentence losses of a batch of features."""
         sequence = self.encode(batch["input_ids"], batch["input_mask"], batch["segment_ids"])[-1]

@@ -9,6 +9,7 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.span_labeler import BertSpanLabeler
 from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from tests.support.gradients import assert_slopes, gradients_of
 from tests.support.numpy_bert import NumpyBert
 from tests.support.tiny_bert import TINY, VOCABULARY, features, scatter_weights
 
@@ -56,13 +57,38 @@ def test_a_head_gives_float32_of_its_shape(head, shapes):
     assert {keras.backend.standardize_dtype(v.dtype) for v in outputs.values()} == {"float32"}
 
 
-def test_the_classifier_is_the_independent_one(tmp_path):
-    model, batch = scatter_weights(MAKERS["classifier"]()), features()
+@pytest.mark.parametrize("head", MAKERS)
+def test_outputs_and_gradients_are_those_of_an_independent_model(tmp_path, head):
+    model, batch = scatter_weights(MAKERS[head]()), batch_for(head)
     write_model_directory(tmp_path / "model", model, VOCABULARY, do_lower_case=True)
     reference = NumpyBert(tmp_path / "model")
-    sequence = reference.encode(batch["input_ids"], batch["input_mask"], batch["segment_ids"])[-1]
-    expected = reference.class_logits(reference.pooled(sequence))
-    np.testing.assert_allclose(np.array(model(batch)["logits"]), expected, atol=1e-5)
+    expected, draw = reference.head_outputs(head, batch), np.random.default_rng(4)
+    for name, value in model(batch).items():
+        np.testing.assert_allclose(np.array(value), expected[name], atol=1e-5)
+    # A loss that weighs every output by a number of its own.
+    factors = {name: draw.standard_normal(value.shape) for name, value in expected.items()}
+
+    def loss(outputs):
+        return sum(ops.sum(outputs[name] * factors[name].astype("float32")) for name in factors)
+
+    def reference_loss():
+        outputs = reference.head_outputs(head, batch)
+        return sum((outputs[name] * factors[name]).sum() for name in factors)
+
+    theirs = "qa_outputs" if head == "span" else "classifier"
+    names = [
+        (f"{head}/dense/kernel", f"{theirs}.weight", True),
+        (f"{head}/dense/bias", f"{theirs}.bias", False),
+        ("embeddings/token_embeddings", "embeddings.word_embeddings.weight", False),
+        ("embeddings/position_embeddings", "embeddings.position_embeddings.weight", False),
+        ("layer_0/attention/query/kernel", "encoder.layer.0.attention.self.query.weight", True),
+        ("layer_1/attention/value/bias", "encoder.layer.1.attention.self.value.bias", False),
+        ("layer_1/intermediate/kernel", "encoder.layer.1.intermediate.dense.weight", True),
+        ("layer_1/output_layer_norm/gamma", "encoder.layer.1.output.LayerNorm.weight", False),
+    ]
+    if head in ("classifier", "choice"):
+        names.append(("pooler/dense/kernel", "pooler.dense.weight", True))
+    assert_slopes(reference, gradients_of(model, batch, loss), names, reference_loss)
 
 
 def test_equal_choices_score_equally_and_others_do_not():

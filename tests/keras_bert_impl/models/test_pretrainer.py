@@ -5,7 +5,7 @@ import pytest
 from keras_bert_impl.checkpoints.model_directory import read_config, write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from tests.support.gradients import gradients_of_pretraining_loss
+from tests.support.gradients import assert_slopes, gradients_of_pretraining_loss
 from tests.support.numpy_bert import NumpyBert, log_softmax
 from tests.support.tiny_bert import (
     GOLDEN,
@@ -57,17 +57,7 @@ def test_gradients_are_those_of_an_independent_encoder(tmp_path):
     write_model_directory(tmp_path / "model", model, VOCABULARY, do_lower_case=True)
     reference, batch = NumpyBert(tmp_path / "model"), features()
     gradients = gradients_of_pretraining_loss(model, batch)
-    largest = max(np.abs(gradient).max() for gradient in gradients.values())
-    draw = np.random.default_rng(1)
-    for ours, theirs, turned in _NAMES:
-        weight, gradient = reference.tensors[theirs], gradients[ours]
-        gradient = gradient.T if turned else gradient
-        assert weight.shape == gradient.shape
-        # A direction at random: one difference checks all numbers of the weight at once.
-        direction = draw.standard_normal(weight.shape)
-        direction /= np.linalg.norm(direction)
-        slope = central_difference(reference, theirs, direction, batch)
-        assert abs(slope - (gradient * direction).sum()) < 1e-4 * max(1.0, largest), ours
+    assert_slopes(reference, gradients, _NAMES, lambda: reference.pretraining_loss(batch))
 
 
 _NAMES = [
@@ -94,16 +84,6 @@ _NAMES = [
     ("next_sentence/dense/kernel", "cls.seq_relationship.weight", True),
     ("next_sentence/dense/bias", "cls.seq_relationship.bias", False),
 ]
-
-
-def central_difference(reference, name, direction, batch, width=1e-5):
-    """The slope of the loss along a direction of one weight, in float64."""
-    weight, losses = reference.tensors[name], []
-    for sign in (1, -1):
-        reference.tensors[name] = weight + sign * width * direction
-        losses.append(reference.pretraining_loss(batch))
-    reference.tensors[name] = weight
-    return (losses[0] - losses[1]) / (2 * width)
 
 
 def test_recomputed_activations_give_the_same_gradients():
