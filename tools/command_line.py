@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -169,9 +170,16 @@ def _describe_value(flag: flags.Flag) -> str:
     return f" (default {str(flag.default_as_str).strip(chr(39))})"
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    """A warning for the user is one line; those for programmers have no place here."""
+    if issubclass(category, UserWarning):
+        sys.stderr.write(f"Warning: {message}\n")
+
+
 def _show_the_librarys_lines() -> None:
     """What the library and the jobs tell (what was loaded, what was repaired) goes to stderr."""
     logging.basicConfig(format="%(message)s", stream=sys.stderr, force=True)
+    warnings.showwarning = _show_warning
     for room in ("keras_bert_impl", "pipelines"):
         logging.getLogger(room).setLevel(logging.INFO)
 

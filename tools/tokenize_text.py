@@ -10,6 +10,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from keras_bert_impl.errors import UserError
 from tools import command_line
@@ -60,11 +61,12 @@ _CERTIFY = FLAGS.switch(
 
 @contextlib.contextmanager
 def _output(path: str | None) -> Iterator:
-    from keras_bert_impl.files import open_whole
+    from keras_bert_impl.files import make_folder, open_whole
 
     if path is None:
         yield sys.stdout
     else:
+        make_folder(Path(path).parent)
         with open_whole(path) as file:
             yield file
 

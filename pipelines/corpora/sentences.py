@@ -14,7 +14,7 @@ _NOT_AN_END = re.compile(
     r"(?:^|[\s(\[“\"'])(?:"
     r"[Vv]ol|[Nn]os?|[Pp]p?|[Ff]igs?|[Ee]qs?|[Ss]ec|[Cc]h|[Aa]rt|[Cc]a?|[Cc]f|[Vv]s?|[Aa]pprox|[Ff]l|"
     r"St|Ste|Sta|Sto|Ft|Mt|Pt|Fr|Sr|Br|Dr|Mr|Mrs|Ms|Mx|Messrs|Prof|Rev|Hon|Pres|Gov|Gen|Sen|Rep|"
-    r"Col|Lt|Maj|Capt|Cpl|Sgt|Pvt|Adm|Cmdr|Brig|Insp|Supt|Amb"
+    r"Col|Lt|Maj|Capt|Cpl|Sgt|Pvt|Adm|Cmdr|Brig|Insp|Supt|Amb|Mon|Tues?|Thurs?"
     r")\.\s*$"
 )
 _LIST_NUMBER = re.compile(r"^(?:\(?\d{1,3}[.)]|[A-Za-z][.)]|제\s?\d+\s?[조장절항]\.)\s*$")
@@ -28,6 +28,10 @@ _ASIDE = re.compile(r"^\(.*[.!?]\)\s+(?=[\"“(]?\w)", re.DOTALL)
 # Korean: what reports a quotation, the names that hold an exclamation mark, and dates.
 _REPORTS = re.compile(
     r"(?:이?라고|이?라며|이?라는|이?라면서|이?란|하고|하며|고|며|라)(?![가-힣])|라|이라|하고"
+)
+_SAYS_KOREAN = re.compile(
+    r"(?:\S{1,9}(?:이|가|은|는|께서|도) )?(?:\S{1,6}[게히며서] )?"
+    r"(?:되?물었|되?묻|말했|말하|대답|소리[쳤치]|외[쳤치]|속삭[였이]|중얼거[렸리]|덧붙[였이]|하셨|했)"
 )
 _DATE = re.compile(r"(?:^|\s)\d{4}\.\s*(?:\d{1,2}\.\s*){1,2}$")
 _YEAR_OR_MONTH = re.compile(r"\d\.\s*$")
@@ -60,11 +64,13 @@ def split_paragraph(paragraph: str, language: str = "en") -> list[str]:
     """
     import sentencex  # type: ignore[import-untyped]
 
+    # Where nothing is written with capitals, a small letter at a border says nothing.
+    has_case = not paragraph.islower()
     proposed = sentencex.segment(language, paragraph)
     sentences: list[str] = []
     before = ""
     for part in proposed:
-        if before and not _is_none(_Border(before, part), language):
+        if before and not _is_none(_Border(before, part), language, has_case):
             sentences.append(before)
             before = part
         else:
@@ -74,11 +80,11 @@ def split_paragraph(paragraph: str, language: str = "en") -> list[str]:
     return [sentence for sentence in stripped if sentence]
 
 
-def _is_none(border: _Border, language: str) -> bool:
+def _is_none(border: _Border, language: str, has_case: bool) -> bool:
     """Whether a proposed border is none."""
     before, behind = border
-    first = behind[:1]
-    if first.islower() and before.rstrip()[-1:] == ".":
+    small = behind[:1].islower() and not behind[1:2].isupper()  # a name like iPad may begin one
+    if has_case and small and before.rstrip()[-1:] in ".!?":
         return True
     if _NOT_AN_END.search(before[-12:]) or (len(before) < 12 and _LIST_NUMBER.match(before)):
         return True
@@ -91,8 +97,10 @@ def _is_none(border: _Border, language: str) -> bool:
 
 def _is_none_in_korean(border: _Border) -> bool:
     before, behind = border
-    if _ENDS_IN_QUOTE.search(before[-3:]) and _REPORTS.match(behind):
-        return True
+    if _ENDS_IN_QUOTE.search(before[-3:]):
+        # Without a space, what follows is an ending of the quoted words: “왜?”였다.
+        attached = not before[-1:].isspace() and "가" <= behind[:1] <= "힣"
+        return attached or bool(_REPORTS.match(behind) or _SAYS_KOREAN.match(behind))
     return bool(_DATE.search(before[-16:]))
 
 

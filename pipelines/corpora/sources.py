@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora.unpacking import open_unpacked
+from pipelines.corpora.unpacking import DAMAGED, open_unpacked
 
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
@@ -76,7 +76,10 @@ def _files_below(path: Path) -> list[str]:
 
 def _form_of(path: str) -> Form:
     with open_unpacked(path) as file:
-        start = file.peek(512).removeprefix(b"\xef\xbb\xbf").lstrip()
+        try:
+            start = file.peek(512).removeprefix(b"\xef\xbb\xbf").lstrip()
+        except DAMAGED as error:
+            raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UserError(f"{path}: is UTF-16; convert it to UTF-8.")
     if start.startswith(b"<doc "):

@@ -17,6 +17,7 @@ _UNPACKERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".bz2": bz2.BZ2File,
 }
 BLOCK_BYTES = 1 << 20
+DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)  # what reading a damaged file raises
 
 
 class Unpacked(io.BufferedReader):
@@ -71,7 +72,7 @@ def read_line_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Line
             try:
                 text = file.read(block_bytes)
                 text += file.readline() if text and not text.endswith(b"\n") else b""
-            except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            except DAMAGED as error:
                 raise UserError(
                     f"{path}: cannot be unpacked behind line {line} ({error}); get the file again."
                 ) from error

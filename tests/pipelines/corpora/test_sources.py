@@ -1,7 +1,12 @@
+import bz2
+import gzip
+import lzma
+
 import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.corpora.sources import Source, expand_patterns, find_sources
+from pipelines.corpora.unpacking import read_line_blocks
 
 
 @pytest.fixture
@@ -57,3 +62,14 @@ def test_utf16_is_refused(folder):
     (folder / "utf16.txt").write_text("Text.", encoding="utf-16")
     with pytest.raises(UserError, match=r"utf16\.txt: is UTF-16; convert it to UTF-8"):
         find_sources([f"{folder}/utf16.txt"])
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_a_packed_file_that_is_cut_off_or_damaged_is_named(tmp_path, pack):
+    ending = {gzip.compress: "gz", lzma.compress: "xz", bz2.compress: "bz2"}[pack]
+    packed = pack(b"Some text.\n" * 500)
+    path = tmp_path / f"text.{ending}"
+    for content in (packed[: len(packed) // 2], packed[:20] + b"!" + packed[21:]):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=rf"text\.{ending}: cannot be unpacked"):
+            list(read_line_blocks(find_sources([str(path)])[0].name))
