@@ -10,11 +10,17 @@ ESTIMATE_WITHIN = 0.15
 """How far the estimate may be from a measured run, as a share of it."""
 
 _FLOAT = 4
+_HALF = 2  # bytes of a number in 16-bit precision
 # What a process holds before there is a model: TensorFlow itself, compiled programs, threads.
-_RUNTIME = {True: 1.3e9, False: 0.6e9}
-# Numbers kept per place of a sequence and layer, in units of hidden size, of intermediate size and
-# of heads x length (attention probabilities); fitted to measured runs (tools/benchmarks/memory.py).
-_KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 6.8, 2.0, 0.8
+_RUNTIME = {True: 0.92e9, False: 0.6e9}
+# Numbers kept per place of a sequence and layer, counted in the code: in units of hidden size
+# (the layer's input; products, queries, keys and values; context, twice; two products and their
+# normalised sums), of intermediate size (before and after the activation) and of heads x length
+# (scores, probabilities).
+_KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 13, 2, 2
+# Layers whose numbers the backward pass holds besides; with recomputation all that is held. These
+# three and the runtime are fitted to measured runs (tools/benchmarks/memory.py).
+_BACKWARD_LAYERS, _RECOMPUTED_LAYERS = 1.5, 1.8
 _KEPT_LOGITS = 1.9
 
 
@@ -47,13 +53,18 @@ def training_memory(
     """
     numbers = count_parameters(config)
     rows = -(-training.batch_size // (replicas * training.accumulation_steps))
+    activations = rows * activation_bytes(config, training, length)
+    logits = rows * predictions * config.vocab_size * _FLOAT * _KEPT_LOGITS
+    gradients = _FLOAT * numbers
+    kept = gradients if training.accumulation_steps > 1 else 0  # the sum over micro-batches
     parts = {
         "runtime": _RUNTIME[on_cpu],
         "weights": _FLOAT * numbers,
         "adam_moments": 2 * _FLOAT * numbers,
-        "gradients": _FLOAT * numbers * (2 if training.accumulation_steps > 1 else 1),
-        "activations": rows * activation_bytes(config, training, length),
-        "logits": rows * predictions * config.vocab_size * _FLOAT * _KEPT_LOGITS,
+        # Gradients take the place of activations as the backward pass goes on.
+        "gradients": kept + max(0.0, gradients - activations - logits),
+        "activations": activations,
+        "logits": logits,
     }
     if on_cpu:
         parts["checkpoint_copy"] = 3 * _FLOAT * numbers
@@ -72,8 +83,8 @@ def machine_bytes(parts: Mapping[str, float], replicas: int) -> float:
 
 
 def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) -> float:
-    """Estimates what one example keeps for the backward pass, in bytes."""
-    size = _FLOAT if training.precision == "float32" else 2.8  # some is float32 in any precision
+    """Estimates the most that the backward pass of one example holds, in bytes."""
+    size = _FLOAT if training.precision == "float32" else _HALF
     layer = length * (
         _KEPT_HIDDEN * config.hidden_size
         + _KEPT_WIDE * config.intermediate_size
@@ -81,5 +92,5 @@ def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) 
     )
     if training.recompute:
         inputs = config.num_hidden_layers * length * config.hidden_size
-        return size * (inputs + layer)
-    return size * config.num_hidden_layers * layer
+        return size * (inputs + _RECOMPUTED_LAYERS * layer)
+    return size * (config.num_hidden_layers + _BACKWARD_LAYERS) * layer

@@ -1,5 +1,6 @@
 """Where a run's figures go: `metrics.jsonl` and TensorBoard."""
 
+import contextlib
 import json
 import os
 import time
@@ -55,7 +56,8 @@ class JsonLines:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # a full disk: what could be written is written
+            self._file.close()
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Appends one line; it is in the file when this returns."""
@@ -86,7 +88,8 @@ class TensorBoard:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with contextlib.suppress(tf.errors.OpError):
+            self._file.close()
 
     def write(self, step: int, scalars: Mapping[str, float], prefix: str = "train") -> None:
         """Writes the scalars of one step under `prefix/`."""

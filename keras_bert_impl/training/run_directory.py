@@ -1,9 +1,13 @@
 """The names of everything that a run leaves behind."""
 
+import contextlib
 import dataclasses
+import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 
 
@@ -83,6 +87,27 @@ class RunDirectory:
     def learning_curve(self) -> Path:
         """The picture of the losses."""
         return self.path / "learning_curve.png"
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """Inside the block nobody else can train here; a process that is killed lets go.
+
+        A folder on a file system without locks is taken unseen.
+
+        Raises:
+            UserError: another process trains here.
+        """
+        with (self.path / ".lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UserError(
+                    f"{self.path}: another process is training in this folder; wait for its end, "
+                    "stop it, or name another --output_dir."
+                ) from error
+            except OSError:
+                pass  # no locks here
+            yield
 
     def write_flags(self, flags: str) -> None:
         """Keeps the flags of the present command."""

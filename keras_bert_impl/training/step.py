@@ -173,13 +173,16 @@ class TrainingStep:
         count = self._config.accumulation_steps
         if count == 1:
             return total
+        # Nothing else would keep TensorFlow from computing two parts at once, in twice the memory.
+        with tf.control_dependencies([*total[0], total[1]]):
+            second = tf.identity(1)
         _, *total = tf.while_loop(
             lambda index, *_: index < count,
             lambda index, *sums: (
                 index + 1,
                 *tf.nest.map_structure(tf.add, tuple(sums), part(index)),
             ),
-            (tf.constant(1), *total),
+            (second, *total),
             parallel_iterations=1,
         )
         return tuple(total)

@@ -1,6 +1,8 @@
 """Which devices a run computes on."""
 
 import dataclasses
+import json
+import os
 from typing import Any
 
 import tensorflow as tf
@@ -88,11 +90,38 @@ def _find_devices(config: TrainingConfig) -> Devices:
         count = len(tf.config.list_logical_devices(kind))
         names = [f"/{kind.lower()}:{number}" for number in range(count)]
         return Devices(tf.distribute.MirroredStrategy(names), use_xla, on_cpu=kind == "CPU")
+    _check_cluster(os.environ.get("TF_CONFIG", "{}"))
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     resolver = strategy.cluster_resolver
     workers = len(resolver.cluster_spec().as_dict().get("worker", [])) or 1
     worker = resolver.task_id or 0
     return Devices(strategy, use_xla, worker == 0, workers, worker, on_cpu=kind == "CPU")
+
+
+def _check_cluster(text: str) -> None:
+    """Refuses a TF_CONFIG that TensorFlow would stumble over, or wait with for ever.
+
+    Example:
+        >>> _check_cluster('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker"}}')
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: TF_CONFIG: its task has no index; write it as
+        {"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}.
+    """
+    form = '{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}'
+    problem = None
+    try:
+        values = json.loads(text)
+        workers = values.get("cluster", {}).get("worker", [])
+        index = values.get("task", {}).get("index", None if workers else 0)
+        if index is None:
+            problem = "its task has no index"
+        elif workers and not 0 <= int(index) < len(workers):
+            problem = f"its task is number {index}, but it lists {len(workers)} workers"
+    except (ValueError, AttributeError, TypeError) as error:
+        problem = f"it cannot be read ({error})"
+    if problem:
+        raise UserError(f"TF_CONFIG: {problem}; write it as {form}.")
 
 
 def _split_cpu(count: int) -> None:

@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 
+import tensorflow as tf
+
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import Save
@@ -55,7 +57,7 @@ class Watch:
         where: Callable[[int], str] | None = None,
     ) -> None:
         self._config, self._first_step, self._where = config, first_step, where
-        self._report = report
+        self._run, self._report = run, report
         self._expected = expectations or Expectations()
         self._plateau = Plateau(self._expected.frequency_loss, config.num_warmup_steps, report)
         self._files = contextlib.ExitStack()
@@ -109,8 +111,9 @@ class Watch:
         """Writes one evaluation's figures."""
         self.best_loss = min(self.best_loss, results["loss"])
         if self._evaluations and self._board:
-            self._evaluations.write({"step": step, **results})
-            self._board.write(step, results, prefix="eval")
+            with _room_to_write(self._run):
+                self._evaluations.write({"step": step, **results})
+                self._board.write(step, results, prefix="eval")
 
     def end(self, step: int, metrics: Mapping[str, float]) -> None:
         """Says at the end what went otherwise than planned."""
@@ -131,8 +134,9 @@ class Watch:
                 "bytes": save.bytes,
             }
             if self._saves and self._board:
-                self._saves.write({"step": save.step, **line})
-                self._board.write(save.step, line, prefix="save")
+                with _room_to_write(self._run):
+                    self._saves.write({"step": save.step, **line})
+                    self._board.write(save.step, line, prefix="save")
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:
@@ -156,8 +160,22 @@ class Watch:
         if chunk.tokens:
             line["padding_share"] = round(chunk.padding_share, 4)
         if self._metrics and self._board:
-            self._metrics.write({"step": step, **line})
-            self._board.write(step, line)
+            with _room_to_write(self._run):
+                self._metrics.write({"step": step, **line})
+                self._board.write(step, line)
+
+
+@contextlib.contextmanager
+def _room_to_write(run: RunDirectory) -> Iterator[None]:
+    """A full disk is the user's to mend, not a bug."""
+    try:
+        yield
+    except (OSError, tf.errors.OpError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise UserError(
+            f"{run.path}: the run's figures cannot be written ({reason}); free some space and "
+            "start the same command again: it resumes from the newest checkpoint."
+        ) from error
 
 
 def _ordered(

@@ -94,10 +94,20 @@ def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> No
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise UserError(
-            f"{folder}: {wanted} checkpoints of {one / 1e9:.2f} GB (one of them being written) and "
-            f"the model still need {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB are free; lower "
-            "--keep_checkpoint_max or name another --output_dir."
+            f"{folder}: {wanted} checkpoints of {format_bytes(one)} (one of them being written) "
+            f"and the model still need {format_bytes(needed)}, but {format_bytes(free)} are free; "
+            "lower --keep_checkpoint_max or name another --output_dir."
         )
+
+
+def format_bytes(count: float) -> str:
+    """Writes a size as a person would.
+
+    Example:
+        >>> format_bytes(1_321_000_000), format_bytes(2_200_000)
+        ('1.32 GB', '2.2 MB')
+    """
+    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
 def check_memory(

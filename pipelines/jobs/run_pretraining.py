@@ -1,8 +1,10 @@
 """Pre-training: from shards to a model directory."""
 
+import contextlib
 import itertools
 import logging
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -10,6 +12,7 @@ import keras
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.optimizers.schedules import learning_rate_schedule
 from keras_bert_impl.planning.model_size import training_flops
@@ -146,6 +149,7 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         raise UserError("Nothing to do; give --do_train or --do_eval.")
     if not config.input_file:
         raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
+    _check_tf1_flags(config)
     run = RunDirectory.open(config.output_dir)
     if config.dry_run:
         return PretrainingResults(rehearsal=_Job(config, run).rehearse())
@@ -156,11 +160,21 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
             return PretrainingResults(already_finished=True, changed=_changed_flags(config, run))
     job = _Job(config, run)
     with restart_when_a_worker_is_lost(job.devices, _LOGGER.warning):
-        training = job.train() if config.do_train and not trained else None
+        training = job.train_alone() if config.do_train and not trained else None
         if training and not training.finished:
             return PretrainingResults(training)
         evaluation = job.evaluate(training) if config.do_eval else {}
     return PretrainingResults(training, evaluation=evaluation)
+
+
+def _check_tf1_flags(config: RunPretrainingConfig) -> None:
+    if config.continue_tf1_run and not config.init_checkpoint:
+        raise UserError(
+            "--continue_tf1_run needs the training checkpoint of the original; name it with "
+            "--init_checkpoint."
+        )
+    if config.tf1_checkpoint:
+        make_folder(Path(config.tf1_checkpoint).parent)  # not only found out after a week
 
 
 def _goes_further(config: RunPretrainingConfig, run: RunDirectory) -> bool:
@@ -220,6 +234,11 @@ class _Job:
         """Takes one step of each phase and leaves nothing behind."""
         training = self._config.training
         return rehearse(self._model, self._objective, self._phases, training, self.devices)
+
+    def train_alone(self) -> TrainingResult:
+        """As `train`; of several workers the first one keeps other processes out of the folder."""
+        with self._run.taken() if self.devices.is_chief else contextlib.nullcontext():
+            return self.train()
 
     def train(self) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""

@@ -38,7 +38,7 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
     from keras_bert_impl.config import named_config
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.planning.made_up_batches import made_up_examples
-    from keras_bert_impl.planning.memory import training_memory
+    from keras_bert_impl.planning.memory import machine_bytes, training_memory
     from keras_bert_impl.training.batches import ArrayBatches
     from keras_bert_impl.training.config import TrainingConfig
     from keras_bert_impl.training.loop import train
@@ -78,9 +78,11 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
             RunDirectory.open(folder),
             devices=devices,
         )
-    estimate = training_memory(config, training, int(length), _PREDICTIONS, on_cpu=True)
+    replicas = devices.replicas
+    parts = training_memory(config, training, int(length), _PREDICTIONS, True, replicas)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"case": case, "measured": peak, "estimate": sum(estimate.values()), "parts": estimate}
+    estimate = machine_bytes(parts, replicas)
+    return {"case": case, "measured": peak, "estimate": estimate, "parts": parts}
 
 
 def _run() -> None:

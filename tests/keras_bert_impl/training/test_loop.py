@@ -1,9 +1,11 @@
+import errno
 import json
 import shutil
 import threading
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
@@ -170,6 +172,28 @@ def test_training_goes_on_while_a_checkpoint_is_being_written(tmp_path, monkeypa
     assert saves[0]["stopped_seconds"] < saves[0]["written_seconds"]
 
 
+def test_a_full_disk_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
+    def no_room(_file, _line):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("keras_bert_impl.training.watch.JsonLines.write", no_room)
+    with pytest.raises(
+        UserError, match=r"cannot be written \(No space left on device\); free some"
+    ):
+        run(tmp_path)
+
+
+def test_a_checkpoint_that_finds_no_room_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
+    def no_room(_folder, _state, _description):
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", no_room)
+    with pytest.raises(
+        UserError, match=r"cannot be written \(No space left on device\); free some"
+    ):
+        run(tmp_path)
+
+
 def test_what_is_written_is_the_state_of_its_step_though_training_goes_on(tmp_path, monkeypatch):
     _, expected = run(tmp_path / "stopped", stop_after_step=10)
     waited = threading.Event()
@@ -215,8 +239,6 @@ def test_a_profile_is_written_where_tensorboard_looks(tmp_path):
 
 
 def test_the_events_can_be_read_and_hold_the_losses(tmp_path):
-    import tensorflow as tf
-
     run(tmp_path)
     (file,) = (tmp_path / "events").glob("events.out.tfevents.*")
     events = [tf.compat.v1.Event.FromString(r.numpy()) for r in tf.data.TFRecordDataset(str(file))]

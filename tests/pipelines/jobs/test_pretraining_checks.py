@@ -58,7 +58,7 @@ def free_space(monkeypatch):
 def test_a_full_disk_is_noticed_before_the_run(tmp_path, free_space):
     free_space(3)
     check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=2))
-    with pytest.raises(UserError, match=r"4 checkpoints of .* GB are free; lower --keep_checkp"):
+    with pytest.raises(UserError, match=r"4 checkpoints of .* are free; lower --keep_checkp"):
         check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=3))
     with pytest.raises(UserError, match="4 checkpoints"):  # the best one is kept as well
         check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=2, eval_steps=100))
