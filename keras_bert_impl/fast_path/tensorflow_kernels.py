@@ -11,21 +11,30 @@ from keras_bert_impl.fast_path.islands import island
 from keras_bert_impl.fast_path.matrices import like, normalized, rows_of
 from keras_bert_impl.layers.activations import activate
 from keras_bert_impl.layers.dropout import Draw, drop
-from keras_bert_impl.layers.kernels import PLAIN, Dense, Norm, PlainKernels, Projections, joined
+from keras_bert_impl.layers.kernels import (
+    PLAIN,
+    Dense,
+    Norm,
+    PlainKernels,
+    Projections,
+    joined,
+    of_type,
+)
 
 
 class TensorFlowKernels(PlainKernels):
     """Fast kernels; same results as `PlainKernels` but for rounding.
 
-    Rows of all sequences stand in one matrix (see `matrices`). Biases are
-    added inside the islands, where they cost no pass of their own.
+    Rows of all sequences stand in one matrix (see `matrices`). Biases are added inside the islands,
+    where they cost no pass of their own.
     """
 
     name = "tensorflow"
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """See `PlainKernels.dense`."""
-        products = tf.matmul(rows_of(inputs), tf.convert_to_tensor(kernel))
+        kernel, bias = of_type(inputs.dtype, kernel, bias)
+        products = tf.matmul(rows_of(inputs), kernel)
         outputs = _ACTIVATED[activation]((products, bias), ())
         return like(outputs, inputs)
 
@@ -33,9 +42,9 @@ class TensorFlowKernels(PlainKernels):
         self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
     ) -> Any:
         """See `PlainKernels.dense_add_norm`."""
-        kernel, bias = dense
+        kernel, bias = of_type(inputs.dtype, *dense)
         gamma, beta, epsilon = norm
-        products = tf.matmul(rows_of(inputs), tf.convert_to_tensor(kernel))
+        products = tf.matmul(rows_of(inputs), kernel)
         tensors = (products, bias, rows_of(residual), gamma, beta)
         outputs = _add_norm(epsilon, draw)(tensors, (draw.keys,))
         return like(outputs, residual)
@@ -46,7 +55,7 @@ class TensorFlowKernels(PlainKernels):
         """See `PlainKernels.self_attention`."""
         kernel, bias = joined(projections)
         batch, length, width = tf.shape(hidden)[0], tf.shape(hidden)[1], hidden.shape[2]
-        products = tf.matmul(rows_of(hidden), tf.convert_to_tensor(kernel))
+        products = tf.matmul(rows_of(hidden), kernel)
         products = tf.reshape(products, [batch, length, 3 * width])
         query, key, value = _split_heads(heads)((products, bias), ())
         scores = tf.matmul(query, key, transpose_b=True)  # [batch, heads, from, to]

@@ -26,6 +26,7 @@ class PlainKernels:
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """`activation(inputs @ kernel + bias)`; [..., in] x [in, out] -> [..., out]."""
+        kernel, bias = of_type(inputs.dtype, kernel, bias)
         return activate(ops.add(ops.matmul(inputs, kernel), bias), activation)
 
     def decode(self, hidden: Any, table: Any) -> Any:
@@ -97,6 +98,15 @@ class PlainKernels:
         numbers = ops.multiply(ops.cast(scores, "float32"), size**-0.5)
         probabilities = ops.softmax(ops.add(numbers, mask), axis=-1)
         return ops.cast(drop(probabilities, draw), scores.dtype)
+
+
+def of_type(dtype: Any, kernel: Any, bias: Any) -> Dense:
+    """Kernel and bias in the type that is computed in.
+
+    Keras casts weights while a layer is called; what is computed again in the backward pass is
+    computed outside of any call.
+    """
+    return ops.cast(kernel, dtype), ops.cast(bias, dtype)
 
 
 def joined(projections: Projections) -> Dense:

@@ -123,7 +123,10 @@ def inference(settings: Settings, kernels: str) -> Callable[[], Any]:
     if keras.backend.backend() == "jax":
         import jax
 
-        weights = [[v.value for v in model.trainable_variables], []]
+        weights = [
+            [variable.value for variable in variables]
+            for variables in (model.trainable_variables, model.non_trainable_variables)
+        ]
         call = jax.jit(lambda *state: model.stateless_call(*state, features)[0])
         return lambda: np.asarray(call(*weights)["pooled_output"].astype("float32"))
     import tensorflow as tf

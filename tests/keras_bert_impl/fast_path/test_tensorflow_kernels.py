@@ -86,8 +86,9 @@ def test_in_bfloat16_both_are_equally_far_from_float32():
             assert np.abs(fast[part][name] - value).max() <= allowed, name
 
 
-def test_recomputed_activations_work_with_fast_kernels():
-    model = scatter_weights(BertPretrainer(TINY))
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_recomputed_activations_work_with_fast_kernels(dtype):
+    model = scatter_weights(BertPretrainer(TINY, dtype=dtype))
     with kernels.use(TensorFlowKernels()):
         kept = gradients_of_pretraining_loss(model, features(), ADDRESS)
         model.encoder.recompute = True

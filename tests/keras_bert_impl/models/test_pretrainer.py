@@ -86,9 +86,10 @@ _NAMES = [
 ]
 
 
-def test_recomputed_activations_give_the_same_gradients():
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_recomputed_activations_give_the_same_gradients(dtype):
     batch, address = features(), [1, 2, 3, 4]
-    model = scatter_weights(BertPretrainer(TINY))
+    model = scatter_weights(BertPretrainer(TINY, dtype=dtype))
     kept = gradients_of_pretraining_loss(model, batch, address)
     model.encoder.recompute = True
     again = gradients_of_pretraining_loss(model, batch, address)
