@@ -324,18 +324,20 @@ def _write_description(
     sizes: dict[str, Any],
 ) -> str:
     """Writes what says that the set is complete; gives back its summary."""
-    ordered = sorted(entries, key=lambda entry: entry.file)
+    names = [base_name(shard) for shard in shard_names(config.output_file, len(entries))]
+    ordered = sorted(entries, key=lambda entry: names.index(entry.file))
     description = describe(config, pieces, {"files": files, **sizes["source"]}, ordered)
     name = base_name(config.set_name)
     folder = config.set_name[: len(config.set_name) - len(name)]
-    with _create_whole(f"{config.set_name}{SUFFIX}") as file:
-        file.write(description.to_text().encode())
-    sets = {name: description}
+    sets = {}
     for entry in FileSystems.match([f"{folder}*{SUFFIX}"])[0].metadata_list:
         sets[base_name(entry.path)] = _read_description(entry.path.removesuffix(SUFFIX))
+    sets[f"{name}{SUFFIX}"] = description
     for file_name, content in metadata_files(sets, name).items():
         with _create_whole(f"{folder}{file_name}") as file:
             file.write(content.encode())
+    with _create_whole(f"{config.set_name}{SUFFIX}") as file:
+        file.write(description.to_text().encode())  # last: it says that the set is complete
     return description.summary()
 
 

@@ -10,6 +10,7 @@ import fcntl
 import glob
 import logging
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
 from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
+from pipelines.records.index import index_path
 from pipelines.records.patterns import match_files
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
@@ -73,8 +75,9 @@ def run_local(config: PretrainingDataConfig) -> Description:
             _remove_if_useless(config, work)
         entries = _shards(config, corpus, pieces, work)
         description = describe(config, pieces, source_of(text, corpus), entries)
-        description.write(description_path(output))
-        _write_metadata(output)
+        _remove_older_shards(output, entries)
+        _write_metadata(output, description)
+        description.write(description_path(output))  # last: it says that the set is complete
     if config.work_folder is None:
         shutil.rmtree(work)
     return description
@@ -130,9 +133,21 @@ def _beside(config: PretrainingDataConfig) -> int:
     return config.num_workers if config.num_workers > 1 else 0
 
 
-def _write_metadata(output: Path) -> None:
+def _remove_older_shards(output: Path, entries: list[ShardEntry]) -> None:
+    """Removes what an older set of the same name has left: a glob would take both for one."""
+    names = {entry.file for entry in entries}
+    is_shard = re.compile(re.escape(output.name) + r"-\d{5}-of-\d{5}").fullmatch
+    for path in output.parent.glob(f"{glob.escape(output.name)}-*"):
+        if is_shard(path.name) and path.name not in names and index_path(path).exists():
+            _LOGGER.info("%s: removed, it belonged to an older set of this name", path)
+            remove(index_path(path))
+            remove(path)
+
+
+def _write_metadata(output: Path, description: Description) -> None:
     """Lets TensorFlow Datasets open the folder."""
     sets = {path.name: Description.read(path) for path in output.parent.glob(f"*{SUFFIX}")}
+    sets[f"{output.name}{SUFFIX}"] = description
     for name, content in metadata_files(sets, output.name).items():
         with open_whole(output.with_name(name)) as file:
             file.write(content)
@@ -286,6 +301,8 @@ def _shards(
     progress = Progress("write", examples, "examples")
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
     chosen = [tasks[number] for number in missing]
+    if chosen:  # from now on an older set of this name is not whole any more
+        remove(description_path(Path(config.set_name)))
     for number, entry in run_tasks(shards.write_shard, chosen, _beside(config), _NUMBERS):
         entries[missing[number]] = entry
         progress.advance(entry.counts.get("examples", 0))

@@ -193,6 +193,25 @@ def test_what_a_killed_run_was_writing_is_removed(tmp_path, expected):
     assert contents(out) == expected
 
 
+def test_a_new_set_takes_the_place_of_an_older_one_of_its_name(tmp_path, expected):
+    make_shards(tmp_path, num_shards=4, recipe=dataclasses.replace(RECIPE, random_seed=6))
+    (tmp_path / "out" / "train.tfrecord-notes").write_text("not ours")
+    make_shards(tmp_path)
+    made = contents(tmp_path / "out")
+    assert made.pop("train.tfrecord-notes") == b"not ours"
+    assert made == expected
+
+
+def test_an_older_set_that_is_half_replaced_is_not_described(tmp_path, monkeypatch):
+    make_shards(tmp_path)
+
+    def fail(*_):
+        raise UserError("out of luck")
+
+    monkeypatch.setattr("pipelines.runners.shards.write_shard", fail)
+    _refused(make_config(tmp_path, recipe=dataclasses.replace(RECIPE, random_seed=6)), "luck")
+
+
 def test_a_run_that_failed_at_once_leaves_nothing(tmp_path, monkeypatch):
     usage = lambda path: type("Usage", (), {"free": 1000})()  # noqa: E731
     monkeypatch.setattr(disk.shutil, "disk_usage", usage)
