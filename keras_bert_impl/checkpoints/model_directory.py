@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.location import WEIGHTS_FILE
+from keras_bert_impl.checkpoints.location import WEIGHTS_FILE, find_checkpoint
 from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.config import BertConfig, read_json_object
@@ -135,6 +135,8 @@ def read_config(folder: str | os.PathLike[str]) -> BertConfig:
     path = Path(folder) / CONFIG_FILE
     if not Path(folder).is_dir():
         raise UserError(f"{folder}: no such model directory; check the path.")
+    if not path.exists():
+        _refuse_tf1(folder)
     return BertConfig.from_hugging_face(read_json_object(path), str(path))
 
 
@@ -151,6 +153,8 @@ def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool,
     """
     vocabulary = find_vocabulary(folder)
     path, fast = Path(folder) / TOKENIZER_FILE, Path(folder) / FAST_TOKENIZER_FILE
+    if not path.exists() and not fast.exists():
+        _refuse_tf1(folder)
     values = read_json_object(path) if path.exists() or not fast.exists() else {}
     lower, accents = values.get("do_lower_case"), values.get("strip_accents")
     if not isinstance(lower, bool) and fast.exists():
@@ -168,6 +172,16 @@ def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool,
             "round Chinese characters; name a model that was trained so."
         )
     return vocabulary, lower, accents
+
+
+def _refuse_tf1(folder: str | os.PathLike[str]) -> None:
+    """Says what to do where a model directory is needed and a TF1 checkpoint lies."""
+    found = find_checkpoint(folder)
+    if found != Path(folder):
+        raise UserError(
+            f"{folder}: holds a TF1 checkpoint and is no model directory; name {found} with "
+            "--bert_config_file and --vocab_file, or convert it first (convert_checkpoint)."
+        )
 
 
 def find_vocabulary(folder: str | os.PathLike[str]) -> Path:

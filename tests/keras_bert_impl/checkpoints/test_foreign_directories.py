@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.hugging_face import WEIGHTS_FILE
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_directory import (
+    read_config,
+    read_tokenizer_settings,
+    write_model_directory,
+)
 from keras_bert_impl.checkpoints.portable import read_portable, write_portable
 from keras_bert_impl.checkpoints.safetensors_file import (
     read_header,
@@ -166,3 +170,11 @@ def test_what_cannot_be_understood_gives_one_sentence(folder, damage, words):
     with pytest.raises(UserError, match=words) as caught:
         read_portable(folder)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("read", [read_config, read_tokenizer_settings])
+def test_a_folder_of_google_s_is_told_apart_from_a_model_directory(tmp_path, read):
+    (tmp_path / "bert_model.ckpt.index").touch()
+    (tmp_path / "vocab.txt").write_text("[PAD]\n")
+    with pytest.raises(UserError, match=r"holds a TF1 checkpoint.*name \S+bert_model\.ckpt with"):
+        read(tmp_path)
