@@ -179,7 +179,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> N
 def _show_the_librarys_lines() -> None:
     """What the library and the jobs tell (what was loaded, what was repaired) goes to stderr."""
     logging.basicConfig(format="%(message)s", stream=sys.stderr, force=True)
-    warnings.showwarning = _show_warning
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
     for room in ("keras_bert_impl", "pipelines"):
         logging.getLogger(room).setLevel(logging.INFO)
 
