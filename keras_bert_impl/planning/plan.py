@@ -95,8 +95,11 @@ def largest_batch(
         tried = dataclasses.replace(training, batch_size=rows * parts)
         return sum(training_memory(config, tried, length, predictions, on_cpu, replicas).values())
 
-    # The estimate is a line in the rows of a part: two points give it.
-    one = needed(1)
-    if one > device_bytes:
-        return 0
-    return parts * (1 + int((device_bytes - one) / (needed(2) - one)))
+    # The estimate grows with the rows of a part: halve the range in which it passes the memory.
+    fits, too_many = 0, 1
+    while needed(too_many) <= device_bytes:
+        fits, too_many = too_many, 2 * too_many
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        fits, too_many = (middle, too_many) if needed(middle) <= device_bytes else (fits, middle)
+    return parts * fits

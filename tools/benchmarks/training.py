@@ -46,8 +46,8 @@ _WARM_UP, _PREDICTIONS, _LOG_STEPS = 5, 20, 5
 _SAVE_STEPS = 1000  # the default of --save_checkpoints_steps
 
 
-def measure(way: str, case: dict[str, Any], folder: str) -> float:
-    """Measures one way in this process; gives seconds a step."""
+def measure(way: str, case: dict[str, Any], folder: str) -> dict[str, float]:
+    """Measures one way here: `seconds` a step, and for how many of them a save `stopped` it."""
     import keras
 
     from keras_bert_impl.config import named_config
@@ -84,7 +84,9 @@ def measure(way: str, case: dict[str, Any], folder: str) -> float:
     return run(model, PretrainingObjective(), batches, training, devices)
 
 
-def _bare_steps(model: Any, objective: Any, batches: Any, training: Any, devices: Any) -> float:
+def _bare_steps(
+    model: Any, objective: Any, batches: Any, training: Any, devices: Any
+) -> dict[str, float]:
     """The compiled step on one prepared batch."""
     from keras_bert_impl.training.state import TrainingState
     from keras_bert_impl.training.step import TrainingStep
@@ -96,10 +98,12 @@ def _bare_steps(model: Any, objective: Any, batches: Any, training: Any, devices
     for _ in range(training.num_train_steps):
         step.metrics(step.run(*inputs)[0])
         times.append(time.monotonic())
-    return (times[-1] - times[_WARM_UP - 1]) / (len(times) - _WARM_UP)
+    return {"seconds": (times[-1] - times[_WARM_UP - 1]) / (len(times) - _WARM_UP)}
 
 
-def _whole_loop(model: Any, objective: Any, batches: Any, training: Any, devices: Any) -> float:
+def _whole_loop(
+    model: Any, objective: Any, batches: Any, training: Any, devices: Any
+) -> dict[str, float]:
     """The training loop, by its own log."""
     from keras_bert_impl.training.loop import train
     from keras_bert_impl.training.metric_files import read_json_lines
@@ -109,8 +113,11 @@ def _whole_loop(model: Any, objective: Any, batches: Any, training: Any, devices
         run = RunDirectory.open(folder)
         train(model, objective, batches, training, run, devices=devices)
         lines = read_json_lines(run.metrics)
+        stopped = read_json_lines(run.saves)[0]["stopped_seconds"]
     lines = lines[_WARM_UP // _LOG_STEPS :]  # the first line's interval holds the compilation
-    return statistics.fmean(training.batch_size / line["examples_per_second"] for line in lines)
+    rates = [line["examples_per_second"] for line in lines]
+    seconds = statistics.fmean(training.batch_size / rate for rate in rates)
+    return {"seconds": seconds, "stopped": stopped}
 
 
 def write_shard(folder: Path, case: dict[str, Any]) -> None:
@@ -165,8 +172,8 @@ def _first_step_of_the_command(case: dict[str, Any], folder: Path) -> float:
         return seconds
 
 
-def _in_children(way: str, case: dict[str, Any], folder: Path) -> float:
-    """Runs a way in a process of its own (`half`: in two at once); gives the slower one's step."""
+def _in_children(way: str, case: dict[str, Any], folder: Path) -> dict[str, float]:
+    """Runs a way in a process of its own (`half`: in two at once); gives the slower one."""
     cores = sorted(os.sched_getaffinity(0))
     half = len(cores) // 2
     children = []
@@ -175,14 +182,15 @@ def _in_children(way: str, case: dict[str, Any], folder: Path) -> float:
         command = [sys.executable, "-m", "tools.benchmarks.training"]
         command.append(f"--child={json.dumps(words)}")
         children.append(subprocess.Popen(command, stdout=subprocess.PIPE))
-    return max(float(child.communicate()[0].splitlines()[-1]) for child in children)
+    figures = [json.loads(child.communicate()[0].splitlines()[-1]) for child in children]
+    return max(figures, key=lambda each: each["seconds"])
 
 
 def _run() -> None:
     if _CHILD.value:
         words = json.loads(_CHILD.value)
         os.sched_setaffinity(0, words["cores"])  # before TensorFlow makes its threads
-        print(measure(words["way"], words["case"], words["folder"]))
+        print(json.dumps(measure(words["way"], words["case"], words["folder"])))
         return
     case = {
         "model_size": _MODEL_SIZE.value,
@@ -192,28 +200,36 @@ def _run() -> None:
         "precision": _PRECISION.value,
         "num_steps": _STEPS.value,
     }
-    seconds: dict[str, list[float]] = {way: [] for way in _WAYS.value}
+    results: dict[str, list[dict[str, float]]] = {way: [] for way in _WAYS.value}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_shard(folder, case)
         for _ in range(_ROUNDS.value):
-            for way, measured in seconds.items():
-                run = _first_step_of_the_command if way == "command" else None
-                measured.append(run(case, folder) if run else _in_children(way, case, folder))
-    _show(case, seconds)
+            for way, measured in results.items():
+                if way == "command":
+                    measured.append({"seconds": _first_step_of_the_command(case, folder)})
+                else:
+                    measured.append(_in_children(way, case, folder))
+    _show(case, results)
 
 
-def _show(case: dict[str, Any], seconds: dict[str, list[float]]) -> None:
+def _show(case: dict[str, Any], results: dict[str, list[dict[str, float]]]) -> None:
     cores = len(os.sched_getaffinity(0))
     print(", ".join(f"{name} {value}" for name, value in case.items()) + f", {cores} cores")
     print(f"{'way':10} {'seconds':>9} {'spread':>7}")
+    seconds = {way: [each["seconds"] for each in measured] for way, measured in results.items()}
     middle = {way: statistics.median(measured) for way, measured in seconds.items()}
     for way, measured in seconds.items():
         spread = (max(measured) - min(measured)) / middle[way]
         print(f"{way:10} {middle[way]:9.4f} {spread:7.1%}")
     ratios = {
         f"{one}/{other}": round(middle[one] / middle[other], 3)
-        for one, other in (("trainer", "step"), ("mirrored", "half"), ("mirrored", "trainer"))
+        for one, other in (
+            ("trainer", "step"),
+            ("mirrored", "trainer"),
+            ("mirrored", "step"),
+            ("mirrored", "half"),
+        )
         if one in middle and other in middle
     }
     if "saving" in middle and "trainer" in middle and "step" in middle:
@@ -221,6 +237,9 @@ def _show(case: dict[str, Any], seconds: dict[str, list[float]]) -> None:
         every = middle["trainer"] + save / _SAVE_STEPS
         ratios |= {
             "a save in steps": round(save / middle["step"], 2),
+            "training stands still for, in steps": round(
+                statistics.median(each["stopped"] for each in results["saving"]) / middle["step"], 2
+            ),
             f"trainer/step, a save every {_SAVE_STEPS} steps": round(every / middle["step"], 3),
         }
     for name, ratio in ratios.items():
