@@ -22,6 +22,8 @@ _KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 13, 2, 2
 # three and the runtime are fitted to measured runs (tools/benchmarks/memory.py).
 _BACKWARD_LAYERS, _RECOMPUTED_LAYERS = 1.5, 1.8
 _KEPT_LOGITS = 1.9
+# With micro-batches memory of one is not yet given back when the next one takes its own.
+_PARTS_HELD = 2
 
 
 def training_memory(
@@ -53,10 +55,12 @@ def training_memory(
     """
     numbers = count_parameters(config)
     rows = -(-training.batch_size // (replicas * training.accumulation_steps))
+    several = training.accumulation_steps > 1
     activations = rows * activation_bytes(config, training, length)
+    activations *= _PARTS_HELD if several else 1
     logits = rows * predictions * config.vocab_size * _FLOAT * _KEPT_LOGITS
     gradients = _FLOAT * numbers
-    kept = gradients if training.accumulation_steps > 1 else 0  # the sum over micro-batches
+    kept = gradients if several else 0  # the sum over micro-batches
     parts = {
         "runtime": _RUNTIME[on_cpu],
         "weights": _FLOAT * numbers,

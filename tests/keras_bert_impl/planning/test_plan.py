@@ -52,8 +52,9 @@ def test_the_largest_batch_fits_and_one_more_part_does_not():
 def test_micro_batches_and_replicas_make_room():
     config = named_config("base", 30522)
     one = largest_batch(config, TRAINING, 128, 20, False, 1, 16e9)
-    four = dataclasses.replace(TRAINING, accumulation_steps=4)
-    assert largest_batch(config, four, 128, 20, False, 2, 16e9) > 7 * one
+    eight = dataclasses.replace(TRAINING, accumulation_steps=8)
+    assert largest_batch(config, TRAINING, 128, 20, False, 2, 16e9) == 2 * one
+    assert largest_batch(config, eight, 128, 20, False, 1, 16e9) > 3 * one
 
 
 def test_a_model_that_does_not_fit_has_largest_batch_zero():
