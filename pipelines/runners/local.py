@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_input, open_whole, remove
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.vocabulary import Vocabulary, contradiction_of_casing
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
 from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
@@ -54,6 +55,8 @@ def run_local(config: PretrainingDataConfig) -> Description:
         UserError: bad input, or an output folder that cannot be written.
     """
     vocabulary = Vocabulary.load(config.vocab_file)
+    if contradiction := contradiction_of_casing(vocabulary, config.do_lower_case):
+        warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
     if output.is_dir():

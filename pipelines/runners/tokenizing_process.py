@@ -1,6 +1,7 @@
 """What a tokenizing process needs, imported when it starts."""
 
 import sys
+import warnings
 
 from keras_bert_impl.quiet_tensorflow import standard_error_held_back
 
@@ -9,6 +10,9 @@ from keras_bert_impl.quiet_tensorflow import standard_error_held_back
 for _companion in ("jax", "keras"):
     if _companion not in sys.modules:
         sys.modules[_companion] = None  # type: ignore[assignment]
+
+# The process that starts this one has said what there is to say of the vocabulary.
+warnings.simplefilter("ignore", UserWarning)
 
 # TensorFlow's start-up lines would stand between the lines of progress.
 with standard_error_held_back():

@@ -212,6 +212,14 @@ def test_an_older_set_that_is_half_replaced_is_not_described(tmp_path, monkeypat
     _refused(make_config(tmp_path, recipe=dataclasses.replace(RECIPE, random_seed=6)), "luck")
 
 
+def test_casing_that_contradicts_the_vocabulary_is_warned_of(tmp_path):
+    config = make_config(tmp_path)
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text(vocabulary.read_text() + "The\nFox\nHen\n")
+    with pytest.warns(UserWarning, match="do_lower_case is on, but 3 of 21 pieces"):
+        create_pretraining_data(config)
+
+
 def test_a_run_that_failed_at_once_leaves_nothing(tmp_path, monkeypatch):
     usage = lambda path: type("Usage", (), {"free": 1000})()  # noqa: E731
     monkeypatch.setattr(disk.shutil, "disk_usage", usage)
