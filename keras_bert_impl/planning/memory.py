@@ -18,10 +18,10 @@ _RUNTIME = {True: 0.92e9, False: 0.6e9}
 # normalised sums), of intermediate size (before and after the activation) and of heads x length
 # (scores, probabilities).
 _KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 13, 2, 2
-# Layers whose numbers the backward pass holds besides; with recomputation all that is held. These
-# three and the runtime are fitted to measured runs (tools/benchmarks/memory.py).
+# Layers whose numbers the backward pass holds besides; with recomputation all that is held. These,
+# the runtime and the logits are fitted to measured runs (tools/benchmarks/memory.py).
 _BACKWARD_LAYERS, _RECOMPUTED_LAYERS = 1.5, 1.8
-_KEPT_LOGITS = 1.9
+_KEPT_LOGITS = {True: 3.2, False: 4.2}  # float32 copies, in float32 and in mixed precision
 # With micro-batches memory of one is not yet given back when the next one takes its own.
 _PARTS_HELD = 2
 
@@ -58,7 +58,8 @@ def training_memory(
     several = training.accumulation_steps > 1
     activations = rows * activation_bytes(config, training, length)
     activations *= _PARTS_HELD if several else 1
-    logits = rows * predictions * config.vocab_size * _FLOAT * _KEPT_LOGITS
+    copies = _KEPT_LOGITS[training.precision == "float32"]
+    logits = rows * predictions * config.vocab_size * _FLOAT * copies
     gradients = _FLOAT * numbers
     kept = gradients if several else 0  # the sum over micro-batches
     parts = {

@@ -11,7 +11,9 @@ from keras_bert_impl.training.config import TrainingConfig
 # size, batch, length, further settings, replicas, measured peak in GB; a checkpoint after each step
 FITTED = [
     ("tiny", 64, 128, {}, 1, 1.94),
+    ("tiny", 128, 64, {"precision": "bfloat16"}, 1, 2.64),
     ("mini", 32, 128, {}, 1, 2.04),
+    ("mini", 48, 128, {"precision": "bfloat16", "recompute": True}, 1, 1.87),
     ("mini", 8, 512, {}, 1, 2.01),
     ("mini", 16, 64, {"precision": "bfloat16"}, 1, 1.48),
     ("mini", 64, 128, {"accumulation_steps": 2}, 1, 2.60),
@@ -30,6 +32,7 @@ FITTED = [
 HELD_OUT = [
     ("tiny", 16, 512, {}, 1, 1.64),
     ("mini", 12, 256, {"recompute": True}, 1, 1.43),
+    ("small", 48, 64, {}, 1, 2.65),
     ("medium", 32, 64, {}, 1, 2.84),
     ("small", 24, 256, {"precision": "bfloat16"}, 1, 2.58),
     ("small", 16, 128, {}, 2, 2.83),
