@@ -187,8 +187,8 @@ def _in_children(way: str, case: dict[str, Any], folder: Path) -> dict[str, floa
 
 
 def _run() -> None:
-    if _CHILD.value:
-        words = json.loads(_CHILD.value)
+    if child := _CHILD.value:
+        words = json.loads(child)
         os.sched_setaffinity(0, words["cores"])  # before TensorFlow makes its threads
         print(json.dumps(measure(words["way"], words["case"], words["folder"])))
         return
