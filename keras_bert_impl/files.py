@@ -17,12 +17,20 @@ def _aside(path: Path, ending: str = "incomplete") -> Path:
 
     What killed processes of this machine left under such names is removed.
     """
-    machine = platform.node().replace(".", "-")
-    for left in path.parent.glob(f".{glob.escape(path.name)}.{machine}.*.{ending}"):
+    for left in _left_by_the_dead(path, ending):
+        remove(left)
+    return path.with_name(f".{path.name}.{_machine()}.{os.getpid()}.{ending}")
+
+
+def _left_by_the_dead(path: Path, ending: str) -> Iterator[Path]:
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{_machine()}.*.{ending}"):
         process = left.name.split(".")[-2]
         if process.isdecimal() and not _lives(int(process)):
-            remove(left)
-    return path.with_name(f".{path.name}.{machine}.{os.getpid()}.{ending}")
+            yield left
+
+
+def _machine() -> str:
+    return platform.node().replace(".", "-")
 
 
 def _lives(process: int) -> bool:
@@ -125,6 +133,10 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     final = Path(path)
     make_folder(final.parent)
+    for older in _left_by_the_dead(final, "replaced"):
+        # Its process was killed when the older folder had stepped aside and no other stood there.
+        if not final.exists():
+            older.rename(final)
     aside = _aside(final)
     shutil.rmtree(aside, ignore_errors=True)
     make_folder(aside)

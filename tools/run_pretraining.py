@@ -111,8 +111,9 @@ _TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
 
 
 def _run() -> None:
+    from pipelines.jobs.pretraining_config import RunPretrainingConfig
     from pipelines.jobs.pretraining_phases import PhaseConfig
-    from pipelines.jobs.run_pretraining import RunPretrainingConfig, run_pretraining
+    from pipelines.jobs.run_pretraining import run_pretraining
 
     training = _TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value)
     phase2 = PhaseConfig(

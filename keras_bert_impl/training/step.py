@@ -173,7 +173,7 @@ class TrainingStep:
         count = self._config.accumulation_steps
         if count == 1:
             return total
-        # Nothing else would keep TensorFlow from computing two parts at once, in twice the memory.
+        # Without this TensorFlow may compute the first two parts at once.
         with tf.control_dependencies([*total[0], total[1]]):
             second = tf.identity(1)
         _, *total = tf.while_loop(

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
@@ -10,18 +10,16 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.checkpoints import Checkpoints, read_description
 from keras_bert_impl.training.resume import check_settings
 from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.jobs.pretraining_config import RunPretrainingConfig
 from pipelines.jobs.pretraining_start import read_model_config
 from pipelines.records.check import find_shards
 from pipelines.records.remote import with_local_copies
-
-if TYPE_CHECKING:
-    from pipelines.jobs.run_pretraining import RunPretrainingConfig
 
 _LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, beside its size
 
 
 def pretraining_settings(
-    config: "RunPretrainingConfig", model_config: BertConfig, vocabulary_sha256: str | None
+    config: RunPretrainingConfig, model_config: BertConfig, vocabulary_sha256: str | None
 ) -> dict[str, Any]:
     """The settings by the names of their flags; shards count by their content, not their path.
 
@@ -40,7 +38,7 @@ def pretraining_settings(
     }
 
 
-def _phase_settings(config: "RunPretrainingConfig") -> dict[str, Any]:
+def _phase_settings(config: RunPretrainingConfig) -> dict[str, Any]:
     """What the phases read, each setting by the name of its flag."""
     first, *later = config.phases()
     settings: dict[str, Any] = {
@@ -84,7 +82,7 @@ def shards_identity(patterns: Sequence[str]) -> str:
     return f"{count}, {size:,} bytes, content {digest.hexdigest()[:10]}"
 
 
-def check_finished_run(config: "RunPretrainingConfig", run: RunDirectory) -> None:
+def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:
     """Refuses to call a run finished that was made with other flags than the present command.
 
     What can no longer be looked at (shards that were deleted since) is not compared.
@@ -123,7 +121,7 @@ def finished_settings(run: RunDirectory) -> dict[str, Any] | None:
     return None
 
 
-def _settings_as_far_as_known(config: "RunPretrainingConfig") -> dict[str, Any]:
+def _settings_as_far_as_known(config: RunPretrainingConfig) -> dict[str, Any]:
     try:
         model_config = read_model_config(config.bert_config_file, config.init_checkpoint)
         named = config.vocab_file

@@ -66,6 +66,18 @@ def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path):
     ]
 
 
+def test_a_folder_that_had_stepped_aside_when_its_process_was_killed_comes_back(tmp_path):
+    dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
+    machine = platform.node().replace(".", "-")
+    aside = tmp_path / f".model.{machine}.{dead.stdout.strip()}.replaced"
+    aside.mkdir()
+    (aside / "weights").write_text("older")
+    with pytest.raises(RuntimeError), whole_folder(tmp_path / "model"):
+        raise RuntimeError
+    assert names_in(tmp_path) == ["model"]
+    assert (tmp_path / "model" / "weights").read_text() == "older"
+
+
 def test_a_name_that_cannot_be_a_folder_is_refused_by_name(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match=r"file/out: this folder cannot be written to"):
