@@ -78,14 +78,14 @@ class ExactCutting:
                 again = _in_numpy(kernels.cut_pieces(settled, wordpiece_model))
                 lines = tf.tensor_scatter_nd_update(lines, rows[:, np.newaxis], settled)
                 pieces = splice_rows(pieces, rows, again)
-        unknown = np.flatnonzero(
-            pieces.ids == self._unk_id
-        )  # a word over the limit is one of these
+        # A word over the kernel's limit is one of the unknown ones, which are few.
+        unknown = np.flatnonzero(pieces.ids == self._unk_id)
         lengths = pieces.ends[unknown] - pieces.starts[unknown]
         long = unknown[lengths > MAX_CHARACTERS_PER_WORD]
         return self._cut_long_words_now(lines, pieces, long) if long.size else pieces
 
     def _cut_long_words_now(self, lines: Any, pieces: Pieces, places: np.ndarray) -> Pieces:
+        """Does what `cut_long_words` does, in eager mode for the few words at `places`."""
         rows = tf.gather(lines, _row_in_numpy(places, pieces.row_splits)).numpy()
         spans = zip(rows, pieces.starts[places], pieces.ends[places], strict=True)
         words = [row[start:end] for row, start, end in spans]

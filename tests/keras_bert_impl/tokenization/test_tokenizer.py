@@ -77,6 +77,16 @@ def test_what_is_beyond_the_kernels_is_cut_as_by_the_reference(tokenizers, line,
     assert found == expected_ids(lines, ALPHABET, *options)
 
 
+@pytest.mark.parametrize("options", OPTIONS)
+def test_many_lines_beyond_the_kernels_are_cut_in_one_batch(tokenizers, options):
+    sigma, long = "ΑΣ a Σ'Α", "é" * 200 + " b " + "각" * 66 + " " + "a" * 201
+    lines = [sigma, long, f"{long} {sigma}", "a b", "", f"{sigma} {long} {long}", sigma]
+    found = by_line(tokenizers[options].encode_lines(lines))
+    assert found == expected_ids(lines, ALPHABET, *options)
+    alone = [by_line(tokenizers[options].encode_lines([line]))[0] for line in lines]
+    assert found == alone
+
+
 def test_lines_become_one_block(words):
     block = words.encode_lines(["The words.", "", b"the caf\xc3\xa9"])
     assert block.ids.tolist() == [5, 6, 7, 8, 5, 9]
