@@ -66,6 +66,12 @@ _EVAL_BATCH_SIZE = FLAGS.integer(
 _PREDICT_BATCH_SIZE = FLAGS.integer(
     "predict_batch_size", 8, "Examples computed at once when answering.", lower_bound=1
 )
+_TRIM_PADDING = FLAGS.switch(
+    "trim_padding",
+    True,
+    "Cut each batch behind its longest example, rounded up to an eighth of --max_seq_length: the "
+    "same figures sooner. On a TPU, and with --iterations_per_loop, batches stay whole.",
+)
 _NUM_TRAIN_EPOCHS = FLAGS.number("num_train_epochs", 3.0, "Passes over train.tsv.", lower_bound=0.0)
 _WARMUP_PROPORTION = FLAGS.number(
     "warmup_proportion",
@@ -95,6 +101,7 @@ def _run() -> None:
             max_seq_length=_MAX_SEQ_LENGTH.value,
             eval_batch_size=_EVAL_BATCH_SIZE.value,
             predict_batch_size=_PREDICT_BATCH_SIZE.value,
+            trim_padding=_TRIM_PADDING.value,
             num_train_epochs=_NUM_TRAIN_EPOCHS.value,
             warmup_proportion=_WARMUP_PROPORTION.value,
             training=_TRAINING.config(num_train_steps=1, num_warmup_steps=0),

@@ -1,6 +1,6 @@
 """Where batches come from: endless sources for training, finite ones for evaluation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -35,7 +35,7 @@ class BatchSource(Protocol):
 
 
 class EvaluationSource(Protocol):
-    """One pass over a finite set; every batch has the same shape.
+    """One pass over a finite set; every batch has the same number of rows.
 
     The last batch is padded; `example_weights` [batch] tells real rows (1) from padding (0).
     """
@@ -76,6 +76,7 @@ class ArrayBatches:
         batch_size: rows of a batch.
         seed: fixes the order.
         shuffle: False keeps the order of the arrays in every epoch.
+        finish: what is done to each batch at last, e.g. `trim_padding`; a pure function.
 
     Raises:
         UserError: no rows, or arrays of different lengths.
@@ -87,10 +88,17 @@ class ArrayBatches:
         ([2, 0], [1, 2])
     """
 
-    def __init__(self, features: Batch, batch_size: int, seed: int, shuffle: bool = True) -> None:
+    def __init__(
+        self,
+        features: Batch,
+        batch_size: int,
+        seed: int,
+        shuffle: bool = True,
+        finish: Callable[[Batch], Batch] = dict,
+    ) -> None:
         self._rows = _count_rows(features)
         self._features = dict(features)
-        self._seed, self._shuffle = seed, shuffle
+        self._seed, self._shuffle, self._finish = seed, shuffle, finish
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
         self.batch_size = batch_size
 
@@ -103,7 +111,7 @@ class ArrayBatches:
         """Gives the batches of steps `step`, `step + 1`, ...; each array is [batch_size, ...]."""
         while True:
             rows = self._rows_of(step)
-            yield {name: array[rows] for name, array in self._features.items()}
+            yield self._finish({name: array[rows] for name, array in self._features.items()})
             step += 1
 
     def where(self, step: int) -> str:
@@ -140,6 +148,7 @@ class ArrayEvaluation:
     Args:
         features: arrays with a common first dimension.
         batch_size: rows of every batch.
+        finish: what is done to each batch at last, e.g. `trim_padding`; a pure function.
 
     Raises:
         UserError: no rows, or arrays of different lengths.
@@ -150,9 +159,11 @@ class ArrayEvaluation:
         [([0, 1], [1.0, 1.0]), ([2, 0], [1.0, 0.0])]
     """
 
-    def __init__(self, features: Batch, batch_size: int) -> None:
+    def __init__(
+        self, features: Batch, batch_size: int, finish: Callable[[Batch], Batch] = dict
+    ) -> None:
         self._rows = _count_rows(features)
-        self._features = dict(features)
+        self._features, self._finish = dict(features), finish
         self.batch_size = batch_size
         self.num_batches = -(-self._rows // batch_size)
 
@@ -168,4 +179,4 @@ class ArrayEvaluation:
             real = places < self._rows
             rows = np.where(real, places, 0)
             batch = {name: array[rows] for name, array in self._features.items()}
-            yield {**batch, EXAMPLE_WEIGHTS: real.astype(np.float32)}
+            yield self._finish({**batch, EXAMPLE_WEIGHTS: real.astype(np.float32)})

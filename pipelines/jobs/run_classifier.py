@@ -13,10 +13,11 @@ import numpy as np
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
+from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation, Batch
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import predict
 from keras_bert_impl.training.loop import TrainingResult, train
+from keras_bert_impl.training.padding import trim_padding
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.tasks.catalogue import find_task
@@ -44,6 +45,7 @@ class RunClassifierConfig:
         max_seq_length: pieces of an example; longer ones are cut.
         eval_batch_size: examples computed at once when scoring.
         predict_batch_size: examples computed at once when answering.
+        trim_padding: cut each batch behind its longest example; see `training.padding`.
         num_train_epochs: passes over the training split.
         warmup_proportion: share of the steps over which the learning rate rises.
         training: everything else about training; its steps and warm-up are computed here.
@@ -63,6 +65,7 @@ class RunClassifierConfig:
     max_seq_length: int = 128
     eval_batch_size: int = 8
     predict_batch_size: int = 8
+    trim_padding: bool = True
     num_train_epochs: float = 3.0
     warmup_proportion: float = 0.1
     training: TrainingConfig
@@ -145,6 +148,7 @@ class _Job:
     ) -> None:
         self._config, self._task, self._run, self._start = config, task, run, start
         self._tokenizer = start.tokenizer()
+        self._finish: Callable[[Batch], Batch] = trim_padding if self._trims() else dict
 
     def build_model(self, devices: Devices) -> keras.Model:
         """Builds the task's model with the checkpoint's weights."""
@@ -169,7 +173,7 @@ class _Job:
         result = train(
             model,
             self._task.objective(),
-            ArrayBatches(features, training.batch_size, training.seed),
+            ArrayBatches(features, training.batch_size, training.seed, finish=self._finish),
             training,
             self._run,
             evaluate=self._evaluation_while_training(model, devices, splits),
@@ -213,7 +217,7 @@ class _Job:
         files: list[Path] = []
         for split in self._task.test_splits:
             features = self._features(splits[split])
-            source = ArrayEvaluation(features, self._config.predict_batch_size)
+            source = ArrayEvaluation(features, self._config.predict_batch_size, self._finish)
             outputs = predict(model, source, strategy=devices.strategy)
             files += self._task.write_predictions(self._run.path, split, splits[split], outputs)
         return files
@@ -229,7 +233,7 @@ class _Job:
         features: dict[str, np.ndarray],
     ) -> dict[str, float]:
         """The mean loss over a whole split, and the task's metrics."""
-        source = ArrayEvaluation(features, self._config.eval_batch_size)
+        source = ArrayEvaluation(features, self._config.eval_batch_size, self._finish)
         outputs = predict(model, source, strategy=devices.strategy)
         objective = self._task.objective()
         loss, _ = objective.loss(outputs, features, objective.normalizers(features))
@@ -244,6 +248,12 @@ class _Job:
             return None
         features = self._features(splits[split])
         return lambda: self._score(model, devices, splits[split], features)
+
+    def _trims(self) -> bool:
+        """Whether batches may differ in length: not on a TPU, nor inside one compiled call."""
+        training = self._config.training
+        one_shape = training.distribution_strategy == "tpu" or training.iterations_per_loop > 1
+        return self._config.trim_padding and not one_shape
 
     def _training_config(self, examples: int) -> TrainingConfig:
         config = self._config
@@ -265,6 +275,7 @@ class _Job:
             "training_data": _fingerprint(features),
             "init_checkpoint": checkpoint and str(Path(checkpoint).resolve()),
             "max_seq_length": self._config.max_seq_length,
+            "trim_padding": self._trims(),
             "do_lower_case": self._start.do_lower_case,
             "vocabulary_sha256": self._start.vocabulary.sha256,
             "model": self._start.config.to_google(),

@@ -104,6 +104,23 @@ def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_p
     assert weights[0] == weights[1]
 
 
+@pytest.mark.slow
+def test_trimmed_batches_train_and_score_as_whole_ones(encoder, cola, tmp_path):
+    runs = {}
+    for trim in (True, False):
+        out = tmp_path / f"trim-{trim}"
+        steps = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
+        results = run_classifier(configuration(cola, out, trim_padding=trim, **steps))
+        lines = (out / "metrics.jsonl").read_text().splitlines()
+        runs[trim] = (results.evaluation, [json.loads(line) for line in lines])
+    (scores, trimmed), (whole_scores, whole) = runs[True], runs[False]
+    # 12 places of 7 or fewer pieces: 8 are computed.
+    assert trimmed[0]["padding_share"] == pytest.approx(1 - 1.5 * (1 - whole[0]["padding_share"]))
+    for name in ("loss", "gradient_norm"):
+        np.testing.assert_allclose([m[name] for m in trimmed], [m[name] for m in whole], rtol=1e-4)
+    assert scores == pytest.approx(whole_scores, rel=1e-4)
+
+
 def test_a_regression_is_scored_by_correlations(encoder, tmp_path):
     data = write_sts(tmp_path / "sts")
     results = run_classifier(
