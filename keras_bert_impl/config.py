@@ -264,6 +264,7 @@ _NAMED_SIZES = {
     "base": (12, 768, 12),
     "large": (24, 1024, 16),
 }
+MODEL_SIZES = tuple(_NAMED_SIZES)
 VOCABULARY_SIZES = {"uncased": 30522, "cased": 28996, "multilingual": 119547}
 
 

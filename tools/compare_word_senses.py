@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from tools import command_line
+from tools.checkpoint_flags import DescriptionFlags
 
 FLAGS = command_line.FlagSet(__doc__)
 _INIT_CHECKPOINT = FLAGS.string(
@@ -25,6 +26,7 @@ _TEXT = FLAGS.string(
 _WORD = FLAGS.string("word", "bank", "The word; one piece of the vocabulary.")
 _LAST_LAYERS = FLAGS.integer("last_layers", 4, "So many last layers are added up.", lower_bound=1)
 _PICTURE = FLAGS.string("picture", None, "A PNG file to draw the cosines in.")
+_DESCRIPTION = DescriptionFlags(FLAGS, "checkpoint")
 
 
 def _run() -> None:
@@ -36,6 +38,7 @@ def _run() -> None:
         word=_WORD.value,
         last_layers=_LAST_LAYERS.value,
         picture=_PICTURE.value,
+        **_DESCRIPTION.values(),
     )
     print(compare_word_senses(config).text())
 

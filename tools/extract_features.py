@@ -55,6 +55,11 @@ _PRECISION = FLAGS.choice(
     "to two digits.",
 )
 _DESCRIPTION = DescriptionFlags(FLAGS, "checkpoint")
+_IGNORED = "Taken for the original's sake; it changes nothing here."
+FLAGS.switch("use_tpu", False, _IGNORED)
+FLAGS.switch("use_one_hot_embeddings", False, _IGNORED)
+FLAGS.string("master", None, _IGNORED)
+FLAGS.integer("num_tpu_cores", 8, _IGNORED)
 
 
 def _layers() -> list[int]:

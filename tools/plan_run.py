@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from keras_bert_impl.config import MODEL_SIZES
 from tools import command_line
 from tools.training_flags import TrainingFlags
 
@@ -22,7 +23,7 @@ _BERT_CONFIG_FILE = FLAGS.string(
 _MODEL_SIZE = FLAGS.choice(
     "model_size",
     None,
-    ("tiny", "mini", "small", "medium", "base", "large"),
+    MODEL_SIZES,
     "A published size, instead of a configuration file.",
 )
 _VOCAB_SIZE = FLAGS.integer(

@@ -14,6 +14,7 @@ Example:
 import sys
 from collections.abc import Sequence
 
+from keras_bert_impl.config import MODEL_SIZES
 from tools import command_line
 from tools.training_flags import TrainingFlags
 
@@ -29,6 +30,12 @@ _BERT_CONFIG_FILE = FLAGS.string(
     None,
     "The model's configuration (google's JSON form); not needed where --init_checkpoint is a model "
     "directory.",
+)
+_MODEL_SIZE = FLAGS.choice(
+    "model_size",
+    None,
+    MODEL_SIZES,
+    "A published size with the pieces of --vocab_file, in place of a configuration file.",
 )
 _INIT_CHECKPOINT = FLAGS.string(
     "init_checkpoint",
@@ -56,7 +63,7 @@ _DO_LOWER_CASE = FLAGS.switch(
     "do_lower_case",
     None,
     "Whether the shards' text was lower-cased, to be noted in the model; by default what "
-    "--init_checkpoint says, else yes.",
+    "--init_checkpoint or the shards say, else yes.",
 )
 _EVAL_INPUT_FILE = FLAGS.words(
     "eval_input_file", [], "Held-out shards to evaluate on; by default those of --input_file."
@@ -129,6 +136,7 @@ def _run() -> None:
         input_file=tuple(_INPUT_FILE.value),
         eval_input_file=tuple(_EVAL_INPUT_FILE.value),
         bert_config_file=_BERT_CONFIG_FILE.value,
+        model_size=_MODEL_SIZE.value,
         init_checkpoint=_INIT_CHECKPOINT.value,
         continue_tf1_run=_CONTINUE_TF1_RUN.value,
         tf1_checkpoint=_TF1_CHECKPOINT.value,

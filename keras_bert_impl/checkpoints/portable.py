@@ -108,8 +108,16 @@ def find_description(
     config_file: str | os.PathLike[str] | None = None,
     vocab_file: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
+    otherwise_lower_case: bool | None = None,
 ) -> Description:
     """Reads configuration, vocabulary and casing; the arguments are those of `read_portable`.
+
+    Args:
+        checkpoint: a model directory or the prefix of a TF1 checkpoint.
+        config_file: google's bert_config.json.
+        vocab_file: the vocabulary.
+        do_lower_case: the casing.
+        otherwise_lower_case: the casing where nothing says it; None refuses to guess.
 
     Raises:
         UserError: one is missing, or they do not fit together.
@@ -121,7 +129,7 @@ def find_description(
         vocab_file = _existing(None, folder / VOCABULARY_FILE, "vocab_file")
     vocab_file = vocab_file or find_vocabulary(folder)
     vocabulary = Vocabulary.load(vocab_file)
-    lower, accents = _find_casing(folder, do_lower_case, vocabulary)
+    lower, accents = _find_casing(folder, do_lower_case, otherwise_lower_case, vocabulary)
     if len(vocabulary) > config.vocab_size:
         raise UserError(
             f"{vocab_file}: has {len(vocabulary)} pieces, but the checkpoint only "
@@ -233,11 +241,12 @@ def _find_config(
 
 
 def _find_casing(
-    folder: Path, do_lower_case: bool | None, vocabulary: Vocabulary
+    folder: Path, do_lower_case: bool | None, otherwise: bool | None, vocabulary: Vocabulary
 ) -> tuple[bool, bool | None]:
     described = any((folder / name).exists() for name in (TOKENIZER_FILE, FAST_TOKENIZER_FILE))
     if do_lower_case is None and described:
         return read_tokenizer_settings(folder)[1:]
+    do_lower_case = otherwise if do_lower_case is None else do_lower_case
     if do_lower_case is None:
         raise UserError(
             f"{folder}: no file there says whether text is lower-cased; add --do_lower_case for an "

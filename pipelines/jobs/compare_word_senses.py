@@ -21,6 +21,9 @@ class SensesConfig:
         word: the word, one piece of the vocabulary.
         last_layers: the vectors of so many last layers are added up.
         picture: a PNG file to write, or None.
+        bert_config_file: as in `FeaturesConfig`.
+        vocab_file: as there.
+        do_lower_case: as there.
     """
 
     init_checkpoint: str
@@ -28,6 +31,9 @@ class SensesConfig:
     word: str
     last_layers: int = 4
     picture: str | None = None
+    bert_config_file: str | None = None
+    vocab_file: str | None = None
+    do_lower_case: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +80,9 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
             output_file="",
             init_checkpoint=config.init_checkpoint,
             layers=range(-config.last_layers, 0),
+            bert_config_file=config.bert_config_file,
+            vocab_file=config.vocab_file,
+            do_lower_case=config.do_lower_case,
         )
     )
     (line,) = extractor.extract([config.text])

@@ -36,7 +36,8 @@ class FeaturesConfig:
         precision: what to compute in, "float32" or "bfloat16".
         bert_config_file: the configuration where the checkpoint has none beside it.
         vocab_file: the vocabulary where the checkpoint has none beside it.
-        do_lower_case: the casing where the checkpoint does not say it.
+        do_lower_case: the casing where the checkpoint does not say it; None is lower case, as in
+            the original.
     """
 
     input_file: str
@@ -88,7 +89,11 @@ class FeatureExtractor:
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
         found = find_description(
-            config.init_checkpoint, config.bert_config_file, config.vocab_file, config.do_lower_case
+            config.init_checkpoint,
+            config.bert_config_file,
+            config.vocab_file,
+            config.do_lower_case,
+            otherwise_lower_case=True,
         )
         self.vocabulary = found.vocabulary
         self._tokenizer = Tokenizer(found.vocabulary, found.do_lower_case, found.strip_accents)

@@ -16,6 +16,7 @@ class RunPretrainingConfig:
         eval_input_file: held-out shards; by default those of `input_file`, as in the original.
         bert_config_file: google's form of the configuration; None takes the one of
             `init_checkpoint`, a model directory.
+        model_size: a published size with the pieces of `vocab_file`, in place of a configuration.
         init_checkpoint: a model directory or the prefix of a TF1 checkpoint; None for new weights.
         continue_tf1_run: take `adam_m`, `adam_v` and `global_step` from `init_checkpoint`, too.
         tf1_checkpoint: prefix of a TF1 checkpoint to write at the end, training state included.
@@ -39,6 +40,7 @@ class RunPretrainingConfig:
     input_file: tuple[str, ...]
     eval_input_file: tuple[str, ...] = ()
     bert_config_file: str | None = None
+    model_size: str | None = None
     init_checkpoint: str | None = None
     continue_tf1_run: bool = False
     tf1_checkpoint: str | None = None

@@ -123,7 +123,9 @@ def finished_settings(run: RunDirectory) -> dict[str, Any] | None:
 
 def _settings_as_far_as_known(config: RunPretrainingConfig) -> dict[str, Any]:
     try:
-        model_config = read_model_config(config.bert_config_file, config.init_checkpoint)
+        model_config = read_model_config(
+            config.bert_config_file, config.init_checkpoint, config.model_size, config.vocab_file
+        )
         named = config.vocab_file
         sha256 = Vocabulary.load(named).sha256 if named else None
         settings = pretraining_settings(config, model_config, sha256)

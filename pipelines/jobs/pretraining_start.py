@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.model_directory import read_config, read_tokenizer_settings
-from keras_bert_impl.config import BertConfig
+from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.records.check import find_shards
@@ -31,18 +31,39 @@ class ModelText:
         return self.do_lower_case, self.strip_accents
 
 
-def read_model_config(bert_config_file: str | None, init_checkpoint: str | None) -> BertConfig:
-    """Reads google's file, or the configuration of a model directory.
+def read_model_config(
+    bert_config_file: str | None,
+    init_checkpoint: str | None = None,
+    model_size: str | None = None,
+    vocab_file: str | None = None,
+) -> BertConfig:
+    """Reads google's file or the configuration of a model directory, or makes one by its size.
+
+    Args:
+        bert_config_file: google's form of the configuration.
+        init_checkpoint: where it is a model directory, its configuration is taken.
+        model_size: a published size, in place of a configuration.
+        vocab_file: the vocabulary, by whose pieces a model of `model_size` is made.
 
     Raises:
-        UserError: neither is given.
+        UserError: nothing says what the model is like, or two things do.
     """
+    if model_size:
+        if bert_config_file or init_checkpoint:
+            raise UserError(
+                f"--model_size={model_size} is for a new model without --bert_config_file and "
+                "--init_checkpoint; leave it out."
+            )
+        if not vocab_file:
+            raise UserError("--model_size needs --vocab_file; name the vocabulary of the shards.")
+        return named_config(model_size, len(Vocabulary.load(vocab_file)))
     if bert_config_file:
         return BertConfig.from_google_file(bert_config_file)
     if init_checkpoint and Path(init_checkpoint).is_dir():
         return read_config(init_checkpoint)
     raise UserError(
-        "--bert_config_file is missing; give it, or an --init_checkpoint that is a model directory."
+        "--bert_config_file is missing; give it, or --model_size, or an --init_checkpoint that is "
+        "a model directory."
     )
 
 

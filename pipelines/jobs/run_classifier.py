@@ -275,7 +275,6 @@ class _Job:
             "training_data": _fingerprint(features),
             "init_checkpoint": checkpoint and str(Path(checkpoint).resolve()),
             "max_seq_length": self._config.max_seq_length,
-            "trim_padding": self._trims(),
             "do_lower_case": self._start.do_lower_case,
             "vocabulary_sha256": self._start.vocabulary.sha256,
             "model": self._start.config.to_google(),

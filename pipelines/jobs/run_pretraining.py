@@ -129,7 +129,9 @@ class _Job:
 
     def __init__(self, config: RunPretrainingConfig, run: RunDirectory) -> None:
         self._config, self._run = config, run
-        self._model_config = read_model_config(config.bert_config_file, config.init_checkpoint)
+        self._model_config = read_model_config(
+            config.bert_config_file, config.init_checkpoint, config.model_size, config.vocab_file
+        )
         for phase in config.phases():
             check_length(self._model_config, phase.max_seq_length)
         check_disk(run.path, self._model_config, config.training)

@@ -27,6 +27,20 @@ def test_uses_cosines_and_a_picture_come_out(tmp_path, capsys, model):
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_checkpoint_of_the_original_will_do(capsys):
+    pretrain = GOLDEN / "pretrain"
+    flags = [
+        f"--init_checkpoint={pretrain / 'init' / 'bert_model.ckpt'}",
+        f"--bert_config_file={pretrain / 'bert_config.json'}",
+        f"--vocab_file={pretrain / 'vocab.txt'}",
+        "--last_layers=1",
+        "--word=the",
+        "--text=The old city and the new river.",
+    ]
+    assert compare_word_senses.main(flags) == 0
+    assert "cosine of uses 1 and 2" in capsys.readouterr().out
+
+
 def test_a_word_that_is_used_once_is_refused(capsys, model):
     flags = [f"--init_checkpoint={model}", "--word=river", "--last_layers=2"]
     assert compare_word_senses.main([*flags, "--text=A river."]) == 1

@@ -43,6 +43,17 @@ def test_the_json_is_the_original_s(tmp_path):
                 np.testing.assert_allclose(layer["values"], wanted["values"], atol=1.1e-5)
 
 
+def test_the_command_of_the_original_s_readme_runs_unchanged(tmp_path):
+    (tmp_path / "google").mkdir()
+    unsaid = [flag for flag in MODEL if flag != "--do_lower_case"]
+    flags = ["--layers=-1", "--batch_size=8", "--nouse_tpu", "--num_tpu_cores=8", "--master=local"]
+    here, there = tmp_path / "here.jsonl", tmp_path / "google" / "there.jsonl"
+    assert run(here, "--layers=-1") == 0
+    lines = [f"--input_file={LINES}", f"--output_file={there}"]
+    assert extract_features.main([*lines, *unsaid, *flags]) == 0
+    assert there.read_bytes() == here.read_bytes()
+
+
 @pytest.mark.parametrize("pooling", ["none", "mean", "cls"])
 @pytest.mark.parametrize("combination", ["sum", "concat"])
 def test_arrays_are_the_same_numbers_pooled(tmp_path, pooling, combination):

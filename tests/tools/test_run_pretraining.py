@@ -40,6 +40,16 @@ def changed_config(folder, **changes):
         ({"input_file": None}, "--input_file is missing"),
         ({"input_file": "nowhere*"}, "'nowhere*' matches no file"),
         ({"bert_config_file": None}, "--bert_config_file is missing"),
+        ({"model_size": "tiny"}, "--model_size=tiny is for a new model"),
+        (
+            {
+                "model_size": "tiny",
+                "bert_config_file": None,
+                "init_checkpoint": None,
+                "vocab_file": None,
+            },
+            "--model_size needs --vocab_file",
+        ),
         ({"bert_config_file": "no.json"}, "no.json: no such file"),
         ({"init_checkpoint": "no.ckpt"}, "no.ckpt: is neither a model directory nor"),
         ({"max_seq_length": 256}, "--max_seq_length=256 is more than the 128 positions"),
