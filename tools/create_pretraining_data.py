@@ -4,7 +4,7 @@ The input is text with one sentence a line and an empty line between documents (
 makes it). The same input, flags and seed give the same bytes for any number of workers, after any
 interruption, and from any runner; the same command again continues an interrupted run.
 
-  keras-bert create_pretraining_data --input_file=corpus/*.txt --vocab_file=vocab.txt \
+  keras-bert create_pretraining_data --input_file='corpus/*.txt' --vocab_file=vocab.txt \
       --output_file=data/train.tfrecord --max_seq_length=128 --num_workers=8
 
 Options of Beam pass through when --runner names one of its runners.
@@ -17,7 +17,7 @@ from tools import command_line
 
 FLAGS = command_line.FlagSet(__doc__)
 _INPUT_FILE = FLAGS.string(
-    "input_file", None, "Text files or globs, separated by commas.", required=True
+    "input_file", None, "Text files or quoted globs, separated by commas.", required=True
 )
 _OUTPUT_FILE = FLAGS.string(
     "output_file",
@@ -51,7 +51,7 @@ _RANDOM_SEED = FLAGS.integer("random_seed", 12345, "Fixes every draw.")
 _NUM_SHARDS = FLAGS.integer(
     "num_shards",
     0,
-    "Number of shards; 0 takes one for about 65,000 examples, at most 256.",
+    "Number of shards; 0 takes one for about 65,000 examples, at most 1,024.",
     lower_bound=0,
 )
 _NUM_WORKERS = FLAGS.integer(

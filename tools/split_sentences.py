@@ -2,7 +2,8 @@
 
 Every document of the input is one of the output. Plain text has a paragraph a line and an empty
 line between documents; of JSON lines one field is the text; folders of WikiExtractor and data sets
-of TensorFlow Datasets (tfds:NAME:SPLIT) are read as they are; .gz, .xz and .bz2 are unpacked.
+of TensorFlow Datasets (tfds:NAME:SPLIT) are read as they are; .gz, .xz and .bz2 are unpacked. A
+data set must have been prepared before (`download_and_prepare`): nothing is downloaded here.
 
 Examples:
   keras-bert split_sentences --input_file='wiki/*.jsonl.xz' --output_file=sentences.txt
