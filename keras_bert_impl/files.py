@@ -25,7 +25,9 @@ def _aside(path: Path, ending: str = "incomplete") -> Path:
 def _left_by_the_dead(path: Path, ending: str) -> Iterator[Path]:
     for left in path.parent.glob(f".{glob.escape(path.name)}.{_machine()}.*.{ending}"):
         process = left.name.split(".")[-2]
-        if process.isdecimal() and not _lives(int(process)):
+        # In a container every process may have the number of the one that was killed before it.
+        dead = process == str(os.getpid()) or (process.isdecimal() and not _lives(int(process)))
+        if dead:
             yield left
 
 
@@ -138,24 +140,45 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         if not final.exists():
             older.rename(final)
     aside = _aside(final)
-    shutil.rmtree(aside, ignore_errors=True)
     make_folder(aside)
     try:
         yield aside
+        _flush(aside)
         if final.exists():
             # A folder cannot be renamed over a full one: the old one steps aside first.
             old = _aside(final, "replaced")
             final.rename(old)
             aside.rename(final)
-            shutil.rmtree(old)
+            shutil.rmtree(old, ignore_errors=True)
         else:
             aside.rename(final)
+        _flush_entries(final.parent)
     except OSError as error:
         raise UserError(
             f"{final}: cannot be written ({error.strerror}); free some space or name another place."
         ) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _flush(folder: Path) -> None:
+    """Waits until all that a folder holds is on the disk: a rename may get there before it."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir():
+            _flush_entries(path)
+        elif path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def _flush_entries(folder: Path) -> None:
+    """Waits until a folder's list of names is on the disk, where the file system can do that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def open_input(path: str | os.PathLike[str]) -> IO[bytes]:

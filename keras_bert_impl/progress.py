@@ -47,6 +47,8 @@ class Progress:
         unit: the unit's name, e.g. "documents".
         stream: where to write; standard error by default.
         seconds_between_lines: the pause between two lines when `stream` is not a terminal.
+        work: how much work the first so many units are, where some take longer than others; the
+            time left follows it.
         clock: gives seconds; a test passes its own.
 
     Example:
@@ -69,12 +71,14 @@ class Progress:
         *,
         stream: TextIO | None = None,
         seconds_between_lines: float = 10.0,
+        work: Callable[[float], float] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._label, self._total, self._unit = label, total, unit
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
         self._pause = 0.2 if self._terminal else seconds_between_lines
+        self._work = work or (lambda units: units)
         self._clock = clock
         self._start = self._last = clock()
         self._done = self._done_at_start = 0.0
@@ -109,7 +113,8 @@ class Progress:
             share = min(1.0, self._done / self._total)
             line += f" of {format_count(self._total)} {self._unit} ({share:.0%})".replace("%", " %")
             line += f", {format_count(rate)} {self._unit}/s"
-            left = (self._total - self._done) / rate if rate > 0 else None
+            total, done, before = map(self._work, (self._total, self._done, self._done_at_start))
+            left = (total - done) * seconds / (done - before) if done > before else None
             return line + (f", {format_duration(max(0.0, left))} left" if left is not None else "")
         return line + f" {self._unit}, {format_count(rate)} {self._unit}/s"
 

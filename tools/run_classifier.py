@@ -70,7 +70,8 @@ _TRIM_PADDING = FLAGS.switch(
     "trim_padding",
     True,
     "Cut each batch behind its longest example, rounded up to an eighth of --max_seq_length: the "
-    "same figures sooner. On a TPU, and with --iterations_per_loop, batches stay whole.",
+    "same figures sooner (but for rounding and dropout's draws). With XLA, on a TPU and with "
+    "--iterations_per_loop batches stay whole.",
 )
 _NUM_TRAIN_EPOCHS = FLAGS.number("num_train_epochs", 3.0, "Passes over train.tsv.", lower_bound=0.0)
 _WARMUP_PROPORTION = FLAGS.number(

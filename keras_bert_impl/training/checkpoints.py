@@ -1,5 +1,6 @@
 """Checkpoints of a run: written beside the training, whole or not at all, newest good one first."""
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -13,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import whole_folder
+from keras_bert_impl.files import remove, whole_folder
 
 State = Mapping[str, Sequence[Any]]
 
@@ -82,6 +83,7 @@ class Checkpoints:
         keep: how many of the newest stay.
         writes: False for workers that only read.
         tell: is told of each save when it is written; called in the writing thread.
+        warn: is told in a line of a save that failed, where a later one did not.
     """
 
     def __init__(
@@ -91,9 +93,11 @@ class Checkpoints:
         keep: int,
         writes: bool = True,
         tell: Callable[[Save], None] = lambda _save: None,
+        warn: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._folder, self._state, self._keep, self._writes = folder, state, keep, writes
-        self._tell = tell
+        self._tell, self._warn = tell, warn
+        self._newest: int | None = None  # the step that was restored, or saved last
         self._copy: dict[str, list[Any]] = {}
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -128,6 +132,9 @@ class Checkpoints:
     ) -> None:
         """Copies the variables now and writes them in the background.
 
+        Where the save before failed (the disk was full for a moment), this one is waited for: the
+        run only ends if it fails as well.
+
         Args:
             step: the steps done.
             settings: of the run, to be compared when it is resumed.
@@ -136,14 +143,15 @@ class Checkpoints:
                 so that a run which resumes from the checkpoint finds its best, too.
 
         Raises:
-            UserError: an earlier checkpoint could not be written.
+            UserError: neither this checkpoint nor the one before could be written.
         """
         start = time.monotonic()
-        regular = regular and step not in self.steps()[:1]
+        regular = regular and step != self._newest
         if not self._writes or not (regular or best):
             self.wait()
             return
-        self.wait()
+        failure = self._join()
+        self._newest = step if regular else self._newest
         self._copy_state()
         folders = ([best] if best else []) + ([self.path(step)] if regular else [])
         description = {"step": step, "settings": dict(settings)}
@@ -152,6 +160,9 @@ class Checkpoints:
             target=self._write, args=(folders, description, stopped), name="checkpoint writer"
         )
         self._thread.start()
+        if failure:
+            self.wait()
+            self._warn(f"{failure} The checkpoint of step {step} is written again.")
 
     def wait(self) -> None:
         """Returns when no checkpoint is being written.
@@ -159,17 +170,29 @@ class Checkpoints:
         Raises:
             UserError: it could not be written.
         """
+        if failure := self._join():
+            raise failure
+
+    def _join(self) -> UserError | None:
+        """Waits for the writing thread; gives what went wrong in it, if the user can mend that."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            if isinstance(failure, tf.errors.OpError):
-                raise UserError(
-                    f"{self._folder}: the checkpoint cannot be written "
-                    f"({failure.message.splitlines()[0]}); free some space."
-                ) from failure
+        failure, self._failure = self._failure, None
+        if failure is None:
+            return None
+        self._newest = None  # the same step may be tried again
+        if isinstance(failure, UserError):
+            return failure
+        if not isinstance(failure, (tf.errors.OpError, OSError)):
             raise failure
+        reason = getattr(failure, "message", None) or str(failure)
+        sentence = UserError(
+            f"{self._folder}: the checkpoint cannot be written ({reason.splitlines()[0]}); free "
+            "some space."
+        )
+        sentence.__cause__ = failure
+        return sentence
 
     def restore_newest(
         self,
@@ -188,25 +211,39 @@ class Checkpoints:
         Raises:
             UserError: there are checkpoints, but none can be read.
         """
-        steps = self.steps()
+        steps, unreadable = self.steps(), list[int]()
         for step in steps:
             try:
                 description = read_description(self.path(step))
                 accept(description)
                 self.restore(self.path(step))
-                return description
+                break
             except _UNREADABLE as error:
                 reason = str(error).strip().splitlines() or [type(error).__name__]
                 report(
                     f"{self.path(step)}: this checkpoint cannot be read ({reason[0]}); "
                     "the one before is used."
                 )
-        if steps:
+                unreadable.append(step)
+        else:
+            if not steps:
+                return None
             raise UserError(
                 f"{self._folder}: none of the {len(steps)} checkpoints can be read; delete the "
                 "folder to start again, or name another --output_dir."
             )
-        return None
+        self._newest = step
+        if self._writes:
+            self._set_aside(unreadable)
+        return description
+
+    def _set_aside(self, steps: Sequence[int]) -> None:
+        """Renames checkpoints that cannot be read: they must not pass for the newest ones."""
+        for step in steps:
+            other_name = self.path(step).with_name(f"{self.path(step).name}.unreadable")
+            remove(other_name)
+            with contextlib.suppress(OSError):  # it may be the file system that does not answer
+                self.path(step).rename(other_name)
 
     def restore(self, folder: Path) -> None:
         """Restores one checkpoint; the run's variables are touched only when all of it is read."""
@@ -225,13 +262,21 @@ class Checkpoints:
         try:
             for folder in folders:
                 write_checkpoint(folder, self._copy, description)
-            for step in self.steps()[self._keep :]:
-                shutil.rmtree(self.path(step))
+            self._rotate()
             written = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
             seconds = time.monotonic() - start
             self._tell(Save(description["step"], stopped, seconds, written))
-        except (tf.errors.OpError, OSError, UserError) as error:
+        except BaseException as error:  # whatever it is: training must not go on without saves
             self._failure = error
+
+    def _rotate(self) -> None:
+        """Lets the oldest checkpoints go; a kill leaves none that looks whole but is not."""
+        for step in self.steps()[self._keep :]:
+            leaving = self._folder / f".{self.path(step).name}.incomplete"
+            remove(leaving)
+            with contextlib.suppress(OSError):  # somebody else was faster
+                self.path(step).rename(leaving)
+            remove(leaving)
 
     def _copy_state(self) -> None:
         if not self._copy:

@@ -50,7 +50,7 @@ class TrainingConfig:
         layer_decay: factor on the learning rate for each layer further from the head; 1 is off.
         weight_decay: decoupled weight decay (not for biases and LayerNorm).
         bias_correction: Adam's bias correction, which the original leaves out.
-        clip_norm: largest global norm of the reduced gradient.
+        clip_norm: largest global norm of the reduced gradient; a huge one clips nothing.
         distribution_strategy: one of `STRATEGIES`.
         num_logical_devices: split the CPU into so many devices (to try mirrored without GPUs).
         use_xla: compile the step with XLA; None decides by device (not on CPU).
@@ -124,8 +124,13 @@ class TrainingConfig:
             value = getattr(self, name)
             if value not in allowed:
                 raise UserError(f"--{name}={value} is unknown; choose {' or '.join(allowed)}.")
-        if self.learning_rate <= 0:
-            raise UserError(f"--learning_rate={self.learning_rate} must be more than 0.")
+        for name in ("learning_rate", "clip_norm", "layer_decay"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"--{name}={getattr(self, name)} must be more than 0.")
+        if not self.weight_decay >= 0:
+            raise UserError(f"--weight_decay={self.weight_decay} must be 0 or more.")
+        if self.layer_decay > 1:
+            raise UserError(f"--layer_decay={self.layer_decay} must be 1 (off) or less.")
 
     def mathematics(self) -> dict[str, object]:
         """The settings that fix what is computed: a resumed run must have the same."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_bert_impl.optimizers.schedules import learning_rate_schedule
 from keras_bert_impl.training.batches import BatchSource
-from keras_bert_impl.training.checkpoints import Checkpoints, Save
+from keras_bert_impl.training.checkpoints import Checkpoints, Save, read_description
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.inputs import chunks
 from keras_bert_impl.training.objective import Objective
@@ -17,8 +17,8 @@ from keras_bert_impl.training.resume import check_settings
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
-from keras_bert_impl.training.stop_signal import on_sigterm
-from keras_bert_impl.training.strategy import Devices, present_devices
+from keras_bert_impl.training.stop_signal import StopRequestedError, StopSignal, on_sigterm
+from keras_bert_impl.training.strategy import Devices, check_same_step, present_devices
 from keras_bert_impl.training.watch import Expectations, Watch
 
 
@@ -54,6 +54,7 @@ def train(
     rate: Callable[[int], float] | None = None,
     expectations: Expectations | None = None,
     report: Callable[[str], None] = lambda _line: None,
+    accepted: Callable[[], None] = lambda: None,
 ) -> TrainingResult:
     """Trains a model from the newest checkpoint of the run, or from its present weights.
 
@@ -71,13 +72,14 @@ def train(
         rate: the learning rate by the steps done; by default `config`'s schedule.
         expectations: what the run's figures are compared with.
         report: is told in a line what is not an error (a checkpoint that cannot be read).
+        accepted: is called before the first step, when the run's checkpoint fits the settings.
 
     Returns:
         How it ended: finished, or stopped by SIGTERM or at `stop_after_step`.
 
     Raises:
-        UserError: the loss is no number, the checkpoint was made with other settings, or a
-            checkpoint cannot be written.
+        UserError: the loss is no number, the checkpoint was made with other settings, a
+            checkpoint cannot be written, or workers do not see the same checkpoints.
     """
     devices = devices or present_devices(config)
     state = TrainingState(model, config, devices)
@@ -89,14 +91,17 @@ def train(
         config.keep_checkpoint_max,
         devices.is_chief,
         saves.append,
+        report,
     )
-    start = _restore(checkpoints, settings, config, run_directory, report)
+    start = _restore(checkpoints, state, settings, config, run_directory, report)
     if start is None:
         start = take_over(state) if take_over else 0
+    check_same_step(devices, start)
+    accepted()
     end = min(config.num_train_steps, config.stop_after_step or config.num_train_steps)
     step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
     profiler = Profiler(config.profile_steps if devices.is_chief else None, run_directory.events)
-    done, metrics = start, {}
+    done, metrics, alone = start, {}, devices.workers == 1
     with (
         prefetched(chunks(step, batches, config, rate or _rate(config), start, end)) as inputs,
         Watch(
@@ -112,6 +117,8 @@ def train(
         contextlib.closing(profiler),
         checkpoints,
     ):
+        evaluator = _Evaluator(evaluate, config, settings, run_directory, checkpoints, watch)
+        evaluator.catch_up(done, stop, alone)
         for chunk in inputs:
             profiler.before(done)
             for row in step.run(chunk.features, chunk.numbers, stop.requested):
@@ -120,16 +127,13 @@ def train(
                 watch.step(done, metrics, chunk)
             watch.advance(done, metrics)
             profiler.after(done)
-            best = None
-            if evaluate and _is_due(done, config.eval_steps):
-                with watch.pause():
-                    results = evaluate()
-                best = run_directory.best_checkpoint if results["loss"] < watch.best_loss else None
-                watch.evaluation(done, results)
-            stopping = metrics["stop_votes"] > 0  # all workers see the same votes
-            due = _is_due(done, config.save_checkpoints_steps) or done == end or stopping
-            if due or best:
-                checkpoints.save(done, settings, due, best)
+            # All workers see the same votes; who is alone need not wait for the next step's.
+            stopping = metrics["stop_votes"] > 0 or (alone and stop.requested)
+            if stopping or done == end or _is_due(done, config.save_checkpoints_steps):
+                checkpoints.save(done, settings)  # first: an evaluation may take minutes
+            if not stopping and not evaluator.after(done, stop, alone):
+                stopping = True
+                checkpoints.save(done, settings)
             watch.saves(saves)
             if stopping:
                 break
@@ -139,8 +143,59 @@ def train(
     return TrainingResult(done, done >= config.num_train_steps, start, metrics, state)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Evaluator:
+    """The held-out evaluations of a run: when they are due, and what becomes of their figures."""
+
+    evaluate: Callable[[], Mapping[str, float]] | None
+    config: TrainingConfig
+    settings: Mapping[str, Any]
+    run_directory: RunDirectory
+    checkpoints: Checkpoints
+    watch: Watch
+
+    def after(self, step: int, stop: StopSignal, alone: bool) -> bool:
+        """Evaluates where it is due; False if a stop interrupted it."""
+        if not self.evaluate or not self._is_due(step):
+            return True
+        try:
+            with self.watch.pause(), stop.interrupting(alone):
+                results = self.evaluate()
+        except StopRequestedError:
+            return False
+        if results["loss"] < self.watch.best_loss:
+            self._keep_best(step)
+        self.watch.evaluation(step, results)
+        return True
+
+    def catch_up(self, step: int, stop: StopSignal, alone: bool) -> None:
+        """Does for the step that a run resumes from what a kill came before."""
+        if not self.evaluate or not step or not self._is_due(step):
+            return
+        losses = self.watch.evaluated
+        if step not in losses:
+            self.after(step, stop, alone)
+        elif losses[step] == min(losses.values()) and self._best_step() != step:
+            self._keep_best(step)
+
+    def _is_due(self, step: int) -> bool:
+        every = self.config.eval_steps
+        return _is_due(step, every) or (every > 0 and step == self.config.num_train_steps)
+
+    def _keep_best(self, step: int) -> None:
+        best = self.run_directory.best_checkpoint
+        self.checkpoints.save(step, self.settings, regular=False, best=best)
+
+    def _best_step(self) -> int | None:
+        try:
+            return int(read_description(self.run_directory.best_checkpoint)["step"])
+        except (OSError, ValueError, LookupError):
+            return None
+
+
 def _restore(
     checkpoints: Checkpoints,
+    state: TrainingState,
     settings: Mapping[str, Any],
     config: TrainingConfig,
     run: RunDirectory,
@@ -157,7 +212,11 @@ def _restore(
             check_settings(description["settings"], settings, str(run.path))
 
     description = checkpoints.restore_newest(report, accept)
-    return description["step"] if description else None
+    if description is None:
+        return None
+    if description["settings"].get("precision") != config.precision:
+        state.loss_scale.reset()
+    return description["step"]
 
 
 def _rate(config: TrainingConfig) -> Callable[[int], float]:

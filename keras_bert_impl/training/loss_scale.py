@@ -49,11 +49,20 @@ class LossScale:
         factor = 1.0 / self.value()
         return [gradient * factor for gradient in gradients]
 
-    def report(self) -> Any:
-        """Scale and number of skipped steps, float32 [2]."""
+    def report(self, used: Any) -> Any:
+        """The scale that a step used and the number of skipped steps, float32 [2].
+
+        Args:
+            used: the scale from before `update`.
+        """
         if not self.dynamic:
             return tf.constant([1.0, 0.0])
-        return tf.stack([self.scale.read_value(), self.skipped.read_value()])
+        return tf.stack([used, self.skipped.read_value()])
+
+    def reset(self) -> None:
+        """Starts anew: another precision had no use for the scale."""
+        self.scale.assign(_START if self.dynamic else 1.0)
+        self.good_steps.assign(0.0)
 
     def update(self, finite: Any) -> None:
         """Counts a step; called once a step outside of the replicas."""

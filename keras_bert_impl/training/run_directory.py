@@ -83,6 +83,27 @@ class RunDirectory:
         """The last evaluation, `name = value` a line."""
         return self.path / "eval_results.txt"
 
+    def finished_step(self) -> int | None:
+        """The step that `model/` is of; None before it is complete."""
+        return _number(self._finished)
+
+    def write_finished_step(self, step: int) -> None:
+        """Notes, after `model/` was written, which step it is of."""
+        with open_whole(self._finished) as file:
+            file.write(f"{step}\n")
+
+    def evaluated_step(self) -> int | None:
+        """The step that `eval_results.txt` is of; None without one."""
+        if not self.eval_results.exists():
+            return None
+        lines = self.eval_results.read_text(encoding="utf-8").splitlines()
+        values = dict(line.split(" = ", 1) for line in lines if " = " in line)
+        return int(values["global_step"]) if values.get("global_step", "").isdigit() else None
+
+    @property
+    def _finished(self) -> Path:
+        return self.path / ".finished"
+
     @property
     def learning_curve(self) -> Path:
         """The picture of the losses."""
@@ -126,3 +147,9 @@ class RunDirectory:
         """
         with open_whole(self.eval_results) as file:
             file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
+
+
+def _number(path: Path) -> int | None:
+    """The whole number that a file holds; None where there is no such file, or something else."""
+    text = path.read_text(encoding="utf-8").strip() if path.exists() else ""
+    return int(text) if text.isdigit() else None

@@ -76,7 +76,7 @@ class TrainingStep:
 
         Returns:
             `loss`, what the objective measures, `stop_votes`, `gradient_norm` (before clipping),
-            `loss_scale` and `skipped_steps`.
+            `loss_scale` (of this step) and `skipped_steps` (so far).
         """
         return dict(zip(self._metric_names, map(float, row.numpy()), strict=True))
 
@@ -151,13 +151,14 @@ class TrainingStep:
         )
         metrics = tf.concat([metrics, [numbers["stop"]]], axis=0)
         *gradients, metrics = context.all_reduce(tf.distribute.ReduceOp.SUM, [*gradients, metrics])
+        scale = self._loss_scale.value()  # the one of this step: the update may change it
         gradients = self._loss_scale.unscale(gradients)
         norm = tf.linalg.global_norm(gradients)
         gradients = [gradient * self._clip_factor(norm) for gradient in gradients]
         tf.__internal__.distribute.interim.maybe_merge_call(
             self._update, self.devices.strategy, gradients, norm, shared
         )
-        return tf.concat([metrics, [norm], self._loss_scale.report()], axis=0)
+        return tf.concat([metrics, [norm], self._loss_scale.report(scale)], axis=0)
 
     def _replica_gradients(self, features: Any, numbers: Any, replica: Any) -> tuple[list, Any]:
         """Adds up gradients and metrics over this replica's micro-batches."""

@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from types import FrameType
 
 
+class StopRequestedError(Exception):
+    """Raised inside `StopSignal.interrupting` when the run shall stop."""
+
+
 class StopSignal:
     """Says whether the run shall save and stop.
 
@@ -21,10 +25,34 @@ class StopSignal:
 
     def __init__(self) -> None:
         self.requested = False
+        self._interrupts = False
 
     def request(self) -> None:
-        """Asks the run to stop after the present step."""
+        """Asks the run to stop after the present step.
+
+        Raises:
+            StopRequestedError: inside of `interrupting`.
+        """
         self.requested = True
+        if self._interrupts:
+            raise StopRequestedError
+
+    @contextlib.contextmanager
+    def interrupting(self, allowed: bool = True) -> Iterator[None]:
+        """Inside the block a request does not wait: it raises `StopRequestedError`.
+
+        For work that can be done again (an evaluation takes minutes, a preemption waits seconds).
+
+        Args:
+            allowed: False changes nothing.
+        """
+        self._interrupts = allowed
+        try:
+            if allowed and self.requested:
+                raise StopRequestedError
+            yield
+        finally:
+            self._interrupts = False
 
 
 @contextlib.contextmanager

@@ -3,8 +3,10 @@
 import dataclasses
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
@@ -76,6 +78,36 @@ def make_devices(config: TrainingConfig) -> Devices:
     return devices
 
 
+def check_same_step(devices: Devices, step: int) -> None:
+    """Compares the steps that the workers start from; with one worker there is nothing to do.
+
+    Raises:
+        UserError: they differ, because workers do not see the same checkpoints. All workers raise.
+    """
+    if devices.workers == 1:
+        return
+
+    def add_up(own: Any) -> Any:
+        context = tf.distribute.get_replica_context()
+        # The copy is on the replica's device; an input of a function is on none.
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(own))
+
+    # Each worker fills its own place, so that the sum lists them all: int64 [workers].
+    own = np.zeros(devices.workers, np.int64)
+    own[devices.worker] = step
+    own_by_replica = devices.strategy.experimental_distribute_values_from_function(
+        lambda _context: tf.constant(own)
+    )
+    total = tf.function(lambda own: devices.strategy.run(add_up, args=(own,)))(own_by_replica)
+    (first, *_) = devices.strategy.experimental_local_results(total)
+    seen = (first.numpy() // devices.own_replicas).tolist()
+    if len(set(seen)) > 1:
+        raise UserError(
+            f"the workers' newest checkpoints are of the steps {', '.join(map(str, seen))}; give "
+            "them one --output_dir that all see."
+        )
+
+
 def _find_devices(config: TrainingConfig) -> Devices:
     _split_cpu(config.num_logical_devices)
     if config.distribution_strategy == "tpu":
@@ -92,9 +124,7 @@ def _find_devices(config: TrainingConfig) -> Devices:
         return Devices(tf.distribute.MirroredStrategy(names), use_xla, on_cpu=kind == "CPU")
     _check_cluster(os.environ.get("TF_CONFIG", "{}"))
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    resolver = strategy.cluster_resolver
-    workers = len(resolver.cluster_spec().as_dict().get("worker", [])) or 1
-    worker = resolver.task_id or 0
+    workers, worker = _place_in_cluster(json.loads(os.environ.get("TF_CONFIG", "{}")))
     return Devices(strategy, use_xla, worker == 0, workers, worker, on_cpu=kind == "CPU")
 
 
@@ -112,16 +142,35 @@ def _check_cluster(text: str) -> None:
     problem = None
     try:
         values = json.loads(text)
-        workers = values.get("cluster", {}).get("worker", [])
-        index = values.get("task", {}).get("index", None if workers else 0)
-        if index is None:
+        cluster, task = values.get("cluster", {}), values.get("task", {})
+        kind = task.get("type", "worker")
+        named = cluster.get(kind, [])
+        index = task.get("index", None if cluster else 0)
+        if kind not in ("chief", "worker") or not {*cluster} <= {"chief", "worker"}:
+            others = sorted({*cluster, kind} - {"chief", "worker"})
+            problem = f"it names {', '.join(others)}, but only chief and worker train"
+        elif index is None:
             problem = "its task has no index"
-        elif workers and not 0 <= int(index) < len(workers):
-            problem = f"its task is number {index}, but it lists {len(workers)} workers"
+        elif cluster and not 0 <= int(index) < len(named):
+            problem = f"its task is {kind} number {index}, but it lists {len(named)} of them"
     except (ValueError, AttributeError, TypeError) as error:
         problem = f"it cannot be read ({error})"
     if problem:
         raise UserError(f"TF_CONFIG: {problem}; write it as {form}.")
+
+
+def _place_in_cluster(described: Mapping[str, Any]) -> tuple[int, int]:
+    """How many workers TF_CONFIG lists, and which one this process is; a chief comes first.
+
+    Example:
+        >>> cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
+        >>> _place_in_cluster({"cluster": cluster, "task": {"type": "worker", "index": 1}})
+        (3, 2)
+    """
+    cluster, task = described.get("cluster", {}), described.get("task", {})
+    chiefs, workers = len(cluster.get("chief", [])), len(cluster.get("worker", []))
+    before = chiefs if task.get("type") != "chief" else 0
+    return max(chiefs + workers, 1), before + int(task.get("index", 0))
 
 
 def _split_cpu(count: int) -> None:

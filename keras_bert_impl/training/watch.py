@@ -24,12 +24,12 @@ class Expectations:
 
     Attributes:
         frequency_loss: masked-LM loss that guessing by word frequency reaches.
-        flops_per_example: floating-point operations of one example's training step.
+        work: floating-point operations of all steps up to a number of steps.
         peak_flops: what the machine can do in a second.
     """
 
     frequency_loss: float | None = None
-    flops_per_example: float | None = None
+    work: Callable[[float], float] | None = None
     peak_flops: float | None = None
 
 
@@ -62,16 +62,20 @@ class Watch:
         self._plateau = Plateau(self._expected.frequency_loss, config.num_warmup_steps, report)
         self._files = contextlib.ExitStack()
         self._metrics = self._evaluations = self._saves = self._board = None
-        self.best_loss = math.inf
         if writes:
             self._metrics = self._files.enter_context(JsonLines(run.metrics, first_step))
             self._evaluations = self._files.enter_context(JsonLines(run.evaluations, first_step))
             self._saves = self._files.enter_context(JsonLines(run.saves, first_step))
             self._board = self._files.enter_context(TensorBoard(run.events, first_step))
         lines = [line for line in read_json_lines(run.evaluations) if line["step"] <= first_step]
-        self.best_loss = min((line["loss"] for line in lines), default=math.inf)
+        self.evaluated = {line["step"]: line["loss"] for line in lines}
         self._progress: Progress | None = None
-        self._since, self._examples, self._tokens = time.monotonic(), 0, 0
+        self._since, self._seconds_a_step, self._measured = time.monotonic(), 0.0, _Measured()
+
+    @property
+    def best_loss(self) -> float:
+        """The smallest held-out loss so far; infinite before the first evaluation."""
+        return min(self.evaluated.values(), default=math.inf)
 
     def __enter__(self) -> "Watch":
         return self
@@ -89,8 +93,7 @@ class Watch:
         """
         scaled = self._config.precision == "float16"
         check_finite(step, metrics, scaled, self._where)
-        self._examples += chunk.examples
-        self._tokens += chunk.tokens
+        self._measure(step, chunk)
         if step % self._config.log_steps == 0 or step == self._config.num_train_steps:
             self._write(step, metrics, chunk)
             self._plateau.see(step, metrics.get("masked_lm_loss"))
@@ -99,7 +102,9 @@ class Watch:
         """Moves the progress line to the steps done."""
         if self._progress is None:
             # Begins when the first call is over: it was spent on compiling, not on steps.
-            self._progress = Progress("train", self._config.num_train_steps, "steps")
+            self._progress = Progress(
+                "train", self._config.num_train_steps, "steps", work=self._expected.work
+            )
             self._progress.resume_from(step)
             self._done = step
         skipped = metrics["skipped_steps"]
@@ -109,7 +114,7 @@ class Watch:
 
     def evaluation(self, step: int, results: Mapping[str, float]) -> None:
         """Writes one evaluation's figures."""
-        self.best_loss = min(self.best_loss, results["loss"])
+        self.evaluated[step] = results["loss"]
         if self._evaluations and self._board:
             with _room_to_write(self._run):
                 self._evaluations.write({"step": step, **results})
@@ -145,16 +150,36 @@ class Watch:
         yield
         self._since += time.monotonic() - start
 
+    def _measure(self, step: int, chunk: Chunk) -> None:
+        """Counts a step and its share of the time that its compiled call took."""
+        if step == chunk.first_step + 1:
+            now = time.monotonic()
+            self._seconds_a_step = (now - self._since) / len(chunk.learning_rates)
+            self._since = now
+            if self._progress is None:  # the very first call was spent on compiling
+                self._measured = _Measured(compiling=True)
+            elif self._measured.compiling:
+                self._measured = _Measured()
+        measured = self._measured
+        measured.steps += 1
+        measured.examples += chunk.examples
+        measured.tokens += chunk.tokens
+        measured.seconds += self._seconds_a_step
+
+    def _rates(self, step: int) -> dict[str, float]:
+        """What was done in a second since the last line; the first call's line has compiling in."""
+        measured, self._measured = self._measured, _Measured()
+        seconds = max(measured.seconds, 1e-9)
+        rates = {"examples_per_second": round(measured.examples / seconds, 2)}
+        if measured.tokens:
+            rates["tokens_per_second"] = round(measured.tokens / seconds, 1)
+        if self._expected.work and self._expected.peak_flops:
+            work = self._expected.work(step) - self._expected.work(step - measured.steps)
+            rates["share_of_peak"] = round(work / seconds / self._expected.peak_flops, 4)
+        return rates
+
     def _write(self, step: int, metrics: Mapping[str, float], chunk: Chunk) -> None:
-        now = time.monotonic()
-        seconds = max(now - self._since, 1e-9)
-        rates = {"examples_per_second": round(self._examples / seconds, 2)}
-        if chunk.tokens:
-            rates["tokens_per_second"] = round(self._tokens / seconds, 1)
-        if self._expected.flops_per_example and self._expected.peak_flops:
-            speed = self._examples * self._expected.flops_per_example / seconds
-            rates["share_of_peak"] = round(speed / self._expected.peak_flops, 4)
-        self._since, self._examples, self._tokens = now, 0, 0
+        rates = self._rates(step)
         learning_rate = chunk.learning_rates[step - 1 - chunk.first_step]
         line = _ordered(metrics, learning_rate, rates)
         if chunk.tokens:
@@ -163,6 +188,17 @@ class Watch:
             with _room_to_write(self._run):
                 self._metrics.write({"step": step, **line})
                 self._board.write(step, line)
+
+
+@dataclasses.dataclass
+class _Measured:
+    """What was done since the last line."""
+
+    steps: int = 0
+    examples: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    compiling: bool = False
 
 
 @contextlib.contextmanager

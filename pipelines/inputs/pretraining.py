@@ -83,11 +83,7 @@ class PretrainingBatches:
         epochs, records = self._order.at(step * self.batch_size + self._part)
         batch = self._records.batch(epochs, records)
         if self._model_config:
-            check_batch(
-                batch,
-                self._model_config,
-                lambda row: self._records.where(records[row : row + 1])[0],
-            )
+            _check(batch, self._model_config, self._records, records)
         return batch
 
     def where(self, step: int) -> str:
@@ -141,6 +137,7 @@ class PretrainingEvaluation:
             do_lower_case: as in `PretrainingBatches`.
         max_batches: stop after so many; None takes all.
         seed: fixes dynamic masking.
+        model_config: the model; each batch is then checked against its tables.
 
     Raises:
         UserError: as `PretrainingBatches`.
@@ -156,11 +153,13 @@ class PretrainingEvaluation:
         do_lower_case: bool | None = None,
         max_batches: int | None = None,
         seed: int = 0,
+        model_config: BertConfig | None = None,
     ) -> None:
         expected = Expected(
             max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case
         )
         self._records = PretrainingRecords(input_files, expected, seed)
+        self._model_config = model_config
         self.batch_size = batch_size
         batches = -(-len(self._records) // batch_size)
         self.num_batches = min(batches, max_batches or batches)
@@ -170,6 +169,15 @@ class PretrainingEvaluation:
         """Real examples of the pass."""
         return min(len(self._records), self.num_batches * self.batch_size)
 
+    def check(self) -> None:
+        """Looks at all records of the pass, before hours of training.
+
+        Raises:
+            UserError: one holds what the model cannot look up, or cannot be read.
+        """
+        for _ in self.batches():
+            pass
+
     def batches(self) -> Iterator[Batch]:
         """Gives the batches of one pass, in the same order every time."""
         for batch in range(self.num_batches):
@@ -177,4 +185,13 @@ class PretrainingEvaluation:
             real: NDArray[np.bool_] = places < len(self._records)
             records = np.where(real, places, 0)
             features = self._records.batch(np.zeros_like(records), records)
+            if self._model_config:
+                _check(features, self._model_config, self._records, records)
             yield {**features, EXAMPLE_WEIGHTS: real.astype(np.float32)}
+
+
+def _check(
+    batch: Batch, config: BertConfig, source: PretrainingRecords, records: NDArray[np.int64]
+) -> None:
+    """Refuses a batch that the model cannot look up, by shard and record."""
+    check_batch(batch, config, lambda row: source.where(records[row : row + 1])[0])

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.config import BertConfig
@@ -30,12 +31,22 @@ def pretraining_settings(
     """
     return {
         "bert_config_file": model_config.to_google(),
-        "init_checkpoint": config.init_checkpoint,
+        "init_checkpoint": _place(config.init_checkpoint),
         **_phase_settings(config),
         "shuffle": config.shuffle,
         "next_sentence": config.next_sentence,
         "vocab_file": vocabulary_sha256,
     }
+
+
+def _place(path: str | None) -> str | None:
+    """A path that does not depend on the folder the command is given in.
+
+    Example:
+        >>> _place("/models/../bert"), _place("gs://models/bert")
+        ('/bert', 'gs://models/bert')
+    """
+    return path if path is None or "://" in path else str(Path(path).resolve())
 
 
 def _phase_settings(config: RunPretrainingConfig) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
 
+import contextlib
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
@@ -103,22 +104,21 @@ def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
     run = RunDirectory.open(config.output_dir)
     start = _starting_point(config, run)
     start.check_length(config.max_seq_length)
-    job = _Job(config, task, run, start)
+    job = _Job(config, task, run, start, devices)
     splits = _read_splits(config, task)
-    model = job.build_model(devices)
+    model = job.build_model()
     results = ClassifierResults()
     if config.do_train:
-        run.write_flags(config.flags)
-        trained = job.train(model, devices, splits)
+        # Of several workers the first one keeps other processes out of the folder.
+        with run.taken() if devices.is_chief else contextlib.nullcontext():
+            trained = job.train(model, splits)
         results = replace(results, training=trained)
         if not trained.finished:
             return results
     if config.do_eval:
-        results = replace(
-            results, evaluation=job.evaluate(model, devices, splits, results.training)
-        )
+        results = replace(results, evaluation=job.evaluate(model, splits, results.training))
     if config.do_predict:
-        results = replace(results, prediction_files=job.predict(model, devices, splits))
+        results = replace(results, prediction_files=job.predict(model, splits))
     return results
 
 
@@ -141,19 +141,25 @@ def _starting_point(config: RunClassifierConfig, run: RunDirectory) -> StartingP
 
 
 class _Job:
-    """The steps of one run, which all need the same four things."""
+    """The steps of one run, which all need the same five things."""
 
     def __init__(
-        self, config: RunClassifierConfig, task: Task, run: RunDirectory, start: StartingPoint
+        self,
+        config: RunClassifierConfig,
+        task: Task,
+        run: RunDirectory,
+        start: StartingPoint,
+        devices: Devices,
     ) -> None:
         self._config, self._task, self._run, self._start = config, task, run, start
+        self._devices = devices
         self._tokenizer = start.tokenizer()
         self._finish: Callable[[Batch], Batch] = trim_padding if self._trims() else dict
 
-    def build_model(self, devices: Devices) -> keras.Model:
+    def build_model(self) -> keras.Model:
         """Builds the task's model with the checkpoint's weights."""
         keras.utils.set_random_seed(self._config.training.seed)
-        with devices.strategy.scope():
+        with self._devices.strategy.scope():
             model = self._task.build_model(self._task.configure(self._start.config))
         if self._start.checkpoint is None:
             _LOGGER.warning("No --init_checkpoint: the model starts from random weights.")
@@ -163,9 +169,7 @@ class _Job:
             self._check_restored(report)
         return model
 
-    def train(
-        self, model: keras.Model, devices: Devices, splits: Mapping[str, list[Example]]
-    ) -> TrainingResult:
+    def train(self, model: keras.Model, splits: Mapping[str, list[Example]]) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
         examples = splits[self._task.train_split]
         training = self._training_config(len(examples))
@@ -176,12 +180,13 @@ class _Job:
             ArrayBatches(features, training.batch_size, training.seed, finish=self._finish),
             training,
             self._run,
-            evaluate=self._evaluation_while_training(model, devices, splits),
-            devices=devices,
+            evaluate=self._evaluation_while_training(model, splits),
+            devices=self._devices,
             settings=self._settings(features),
             report=_LOGGER.warning,
+            accepted=self._keep_flags,
         )
-        if result.finished:
+        if result.finished and self._devices.is_chief:
             write_model_directory(
                 self._run.model,
                 model,
@@ -194,32 +199,31 @@ class _Job:
     def evaluate(
         self,
         model: keras.Model,
-        devices: Devices,
         splits: Mapping[str, list[Example]],
         training: TrainingResult | None,
     ) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
         figures: dict[str, float] = {}
         for split in self._task.evaluation_splits:
-            scores = self._score(model, devices, splits[split], self._features(splits[split]))
+            scores = self._score(model, splits[split], self._features(splits[split]))
             # The main split's figures are called as in the original: eval_loss, eval_accuracy.
             middle = f"{split.removeprefix('dev_')}_" if figures else ""
             figures |= {f"eval_{middle}{name}": value for name, value in scores.items()}
         if training is not None:
             figures["global_step"] = training.step
-        self._run.write_eval_results(figures)
+        if self._devices.is_chief:
+            self._run.write_eval_results(figures)
         return figures
 
-    def predict(
-        self, model: keras.Model, devices: Devices, splits: Mapping[str, list[Example]]
-    ) -> list[Path]:
+    def predict(self, model: keras.Model, splits: Mapping[str, list[Example]]) -> list[Path]:
         """Answers the test splits and writes the files."""
         files: list[Path] = []
         for split in self._task.test_splits:
             features = self._features(splits[split])
             source = ArrayEvaluation(features, self._config.predict_batch_size, self._finish)
-            outputs = predict(model, source, strategy=devices.strategy)
-            files += self._task.write_predictions(self._run.path, split, splits[split], outputs)
+            outputs = predict(model, source, strategy=self._devices.strategy)
+            if self._devices.is_chief:
+                files += self._task.write_predictions(self._run.path, split, splits[split], outputs)
         return files
 
     def _features(self, examples: list[Example]) -> dict[str, np.ndarray]:
@@ -228,31 +232,35 @@ class _Job:
     def _score(
         self,
         model: keras.Model,
-        devices: Devices,
         examples: list[Example],
         features: dict[str, np.ndarray],
     ) -> dict[str, float]:
         """The mean loss over a whole split, and the task's metrics."""
         source = ArrayEvaluation(features, self._config.eval_batch_size, self._finish)
-        outputs = predict(model, source, strategy=devices.strategy)
+        outputs = predict(model, source, strategy=self._devices.strategy)
         objective = self._task.objective()
         loss, _ = objective.loss(outputs, features, objective.normalizers(features))
         return {"loss": float(loss), **self._task.score(examples, outputs)}
 
     def _evaluation_while_training(
-        self, model: keras.Model, devices: Devices, splits: Mapping[str, list[Example]]
+        self, model: keras.Model, splits: Mapping[str, list[Example]]
     ) -> Callable[[], Mapping[str, float]] | None:
         """What `--eval_steps` calls: the score of the main evaluation split."""
         split = self._task.evaluation_splits[0]
         if not (self._config.do_eval and self._config.training.eval_steps):
             return None
         features = self._features(splits[split])
-        return lambda: self._score(model, devices, splits[split], features)
+        return lambda: self._score(model, splits[split], features)
+
+    def _keep_flags(self) -> None:
+        if self._devices.is_chief:
+            self._run.write_flags(self._config.flags)
 
     def _trims(self) -> bool:
-        """Whether batches may differ in length: not on a TPU, nor inside one compiled call."""
+        """Whether batches may differ in length: not where each length is compiled for long."""
         training = self._config.training
-        one_shape = training.distribution_strategy == "tpu" or training.iterations_per_loop > 1
+        compiled = self._devices.use_xla or training.distribution_strategy == "tpu"
+        one_shape = compiled or training.iterations_per_loop > 1
         return self._config.trim_padding and not one_shape
 
     def _training_config(self, examples: int) -> TrainingConfig:

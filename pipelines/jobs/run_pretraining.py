@@ -1,7 +1,6 @@
 """Pre-training: from shards to a model directory."""
 
 import contextlib
-import itertools
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,7 @@ from keras_bert_impl.training.evaluation import Evaluation
 from keras_bert_impl.training.learning_curve import draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.lost_worker import restart_when_a_worker_is_lost
-from keras_bert_impl.training.phases import PhasedBatches, phased_rate
+from keras_bert_impl.training.phases import PhasedBatches, phased_rate, phased_work
 from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.pretraining_objective import PretrainingObjective
 from keras_bert_impl.training.rehearsal import rehearse
@@ -50,7 +49,6 @@ from pipelines.jobs.pretraining_settings import (
 from pipelines.jobs.pretraining_start import find_model_text, read_model_config
 
 _LOGGER = logging.getLogger(__name__)
-_BATCHES_TO_COUNT = 64  # enough to know how often the frequent pieces occur
 
 
 @dataclass(frozen=True)
@@ -89,13 +87,13 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     run = RunDirectory.open(config.output_dir)
     if config.dry_run:
         return PretrainingResults(rehearsal=_Job(config, run).rehearse())
-    trained = run.model.is_dir() and not _goes_further(config, run)
+    trained = _is_trained(config, run)
     if config.do_train and trained:
         check_finished_run(config, run)
-        if run.eval_results.exists() or not config.do_eval:
+        if run.evaluated_step() == run.finished_step() or not config.do_eval:
             return PretrainingResults(already_finished=True, changed=_changed_flags(config, run))
-    job = _Job(config, run)
-    with restart_when_a_worker_is_lost(job.devices, _LOGGER.warning):
+    with restart_when_a_worker_is_lost(config.training, lambda: _newest_step(run), _LOGGER.warning):
+        job = _Job(config, run)
         training = job.train_alone() if config.do_train and not trained else None
         if training and not training.finished:
             return PretrainingResults(training)
@@ -113,11 +111,18 @@ def _check_tf1_flags(config: RunPretrainingConfig) -> None:
         make_folder(Path(config.tf1_checkpoint).parent)  # not only found out after a week
 
 
-def _goes_further(config: RunPretrainingConfig, run: RunDirectory) -> bool:
-    """Whether a run that had ended shall go on: more steps, and the change is allowed."""
-    steps = Checkpoints(run.checkpoints, {}, keep=1, writes=False).steps()
-    more = bool(steps) and steps[0] < config.training.num_train_steps
-    return more and config.training.allow_changed_flags
+def _is_trained(config: RunPretrainingConfig, run: RunDirectory) -> bool:
+    """Whether the folder's model is the end of this run: not of fewer steps that were added to."""
+    finished = run.finished_step()
+    if finished is None or not run.model.is_dir() or _newest_step(run) > finished:
+        return False
+    more = finished < config.training.num_train_steps
+    return not (more and config.training.allow_changed_flags)
+
+
+def _newest_step(run: RunDirectory) -> int:
+    """The step of the newest checkpoint; 0 without one."""
+    return next(iter(Checkpoints(run.checkpoints, {}, keep=1, writes=False).steps()), 0)
 
 
 def _changed_flags(config: RunPretrainingConfig, run: RunDirectory) -> list[str]:
@@ -164,6 +169,7 @@ class _Job:
         )
         check_records(self._phases, _LOGGER.info)
         self._held_out = self._open_held_out()
+        self._held_out.check()
         self._objective = PretrainingObjective(config.next_sentence)
         self._model = self._build_model()
         self._evaluation = Evaluation(self._model, self._objective, self.devices.strategy)
@@ -180,8 +186,6 @@ class _Job:
 
     def train(self) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
-        if self.devices.is_chief:
-            self._run.write_flags(self._config.flags)
         training = self._config.training
         schedule = learning_rate_schedule(
             training.schedule, 1.0, training.num_train_steps, training.num_warmup_steps
@@ -201,10 +205,15 @@ class _Job:
             rate=phased_rate(self._phases, schedule),
             expectations=self._expectations(),
             report=_LOGGER.warning,
+            accepted=self._keep_flags,
         )
         if self.devices.is_chief:
             self._write_results(result)
         return result
+
+    def _keep_flags(self) -> None:
+        if self.devices.is_chief:
+            self._run.write_flags(self._config.flags)
 
     def _open_held_out(self) -> PretrainingEvaluation:
         """The held-out shards, or those of the last phase; of the last phase's lengths."""
@@ -217,17 +226,24 @@ class _Job:
             max_batches=config.max_eval_steps,
             vocabulary_sha256=self._text.vocabulary.sha256,
             do_lower_case=self._text.do_lower_case,
+            model_config=self._model_config,
         )
 
     def _expectations(self) -> Expectations:
-        """What guessing by frequency reaches, and what a step costs."""
-        batches = self._phases[0].batches.batches_from(0)
-        first = list(itertools.islice(batches, _BATCHES_TO_COUNT))
-        peak, phase = self._config.training.peak_tflops, self._config.phases()[0]
+        """What guessing by frequency reaches, and what the steps cost."""
+        peak, phases = self._config.training.peak_tflops, self._config.phases()
+        first = self._phases[0].batches.batches_from(0)
         return Expectations(
             frequency_loss=frequency_loss(first, self._model_config.vocab_size),
-            flops_per_example=training_flops(
-                self._model_config, phase.max_seq_length, phase.max_predictions_per_seq
+            work=phased_work(
+                [phase.num_steps for phase in phases],
+                [
+                    phase.batch_size
+                    * training_flops(
+                        self._model_config, phase.max_seq_length, phase.max_predictions_per_seq
+                    )
+                    for phase in phases
+                ],
             ),
             peak_flops=peak * 1e12 if peak else None,
         )
@@ -240,6 +256,7 @@ class _Job:
             write_model_directory(
                 self._run.model, self._model, self._text.vocabulary, *self._text.casing
             )
+            self._run.write_finished_step(result.step)
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Measures the newest weights of the run and writes `eval_results.txt`."""

@@ -47,6 +47,19 @@ def test_a_complete_folder_replaces_the_old_one(tmp_path):
     assert names_in(tmp_path) == ["model"]
 
 
+def test_a_process_with_the_number_of_the_killed_one_clears_up_as_well(tmp_path):
+    """In a container every process may have the same number."""
+    target, own = tmp_path / "best", f"{platform.node().replace('.', '-')}.{os.getpid()}"
+    for ending in ("replaced", "incomplete"):
+        (tmp_path / f".best.{own}.{ending}").mkdir()
+        (tmp_path / f".best.{own}.{ending}" / "old.txt").touch()
+    with whole_folder(target) as folder:
+        assert names_in(target) == ["old.txt"]
+        (folder / "new.txt").touch()
+    assert names_in(target) == ["new.txt"]
+    assert names_in(tmp_path) == ["best"]
+
+
 def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path):
     dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
     machine = platform.node().replace(".", "-")

@@ -32,6 +32,16 @@ def test_work_done_earlier_does_not_enter_the_rate():
     ]
 
 
+def test_the_time_left_knows_that_later_steps_take_longer():
+    log = io.StringIO()
+    last_ones_cost_four = lambda steps: steps + 3 * max(0.0, steps - 90)  # noqa: E731
+    progress = Progress(
+        "train", 100, "steps", stream=log, work=last_ones_cost_four, clock=clock_of(0, 10)
+    )
+    progress.advance(50)
+    assert log.getvalue() == "train: 50 of 100 steps (50 %), 5 steps/s, 16s left\n"
+
+
 def test_without_a_total_there_is_no_time_left():
     log = io.StringIO()
     progress = Progress("read", None, "lines", stream=log, clock=clock_of(0, 20))

@@ -45,7 +45,6 @@ def unbroken(flags, tmp_path_factory):
 def test_kill_9_and_sigterm_change_no_bit(flags, unbroken, tmp_path):
     killed = start(tmp_path, **flags)
     kill_at(killed, tmp_path, 11)
-    killed.communicate()
     stopped = start(tmp_path, **flags)
     kill_at(stopped, tmp_path, 22, signal.SIGTERM)
     assert "the same command continues" in finish(stopped)
@@ -84,7 +83,6 @@ def test_kill_9_around_the_border_of_two_phases_changes_no_bit(flags, tmp_path):
     for step in (5, 6, 7):  # the last of the first phase, the border, the first of the second
         killed = start(tmp_path / "killed", **flags)
         kill_at(killed, tmp_path / "killed", step)
-        killed.communicate()
     run(tmp_path / "killed", **flags)
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
     rates = [line["learning_rate"] for line in metrics(tmp_path / "whole")]
@@ -96,7 +94,6 @@ def test_two_replicas_survive_a_kill_to_the_bit(flags, tmp_path):
     run(tmp_path / "whole", **flags, **MIRRORED)
     killed = start(tmp_path / "killed", **flags, **MIRRORED)
     kill_at(killed, tmp_path / "killed", 18)
-    killed.communicate()
     run(tmp_path / "killed", **flags, **MIRRORED)
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
 
@@ -110,8 +107,18 @@ def test_two_workers_of_which_one_dies_and_returns_change_no_bit(flags, tmp_path
     environments = two_workers()
     chief, other = (start(tmp_path / "killed", e, **flags, **WORKERS) for e in environments)
     kill_at(other, tmp_path / "killed", 13)
-    other.communicate()
     returned = start(tmp_path / "killed", environments[1], **flags, **WORKERS)
     finish(chief)
     finish(returned)
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
+
+
+def test_workers_that_do_not_see_the_same_checkpoints_stop_in_one_sentence(flags, tmp_path):
+    run(tmp_path / "one", **flags, stop_after_step=4)
+    folders = (tmp_path / "one", tmp_path / "other")
+    processes = [
+        start(folder, environment, **flags, **WORKERS)
+        for folder, environment in zip(folders, two_workers(), strict=True)
+    ]
+    for process in processes:
+        assert "newest checkpoints are of the steps 4, 0; give them one" in finish(process, code=1)

@@ -2,7 +2,7 @@
 
 Run as a process of its own, because devices can only be split before TensorFlow starts:
 `python -m tests.support.cut_batches one_device|mirrored|multi_worker_mirrored WAYS...`, each way
-being `batch_size,accumulation_steps,use_xla,dropout,precision`.
+being `batch_size,accumulation_steps,use_xla,dropout,precision`, and perhaps `,twice`.
 """
 
 import json
@@ -23,8 +23,10 @@ from keras_bert_impl.training.strategy import make_devices
 LENGTH, PREDICTIONS, PIECES, STEPS = 16, 4, 50, 4
 
 
-def batch(rows, seed):
-    """Examples with unequal lengths and unequal numbers of masked places."""
+def batch(rows, seed, twice=False):
+    """Examples with unequal lengths and unequal numbers of masked places; or half of them twice."""
+    if twice:
+        return {name: np.tile(a, [2, 1]) for name, a in batch(rows // 2, seed).items()}
     draws = np.random.default_rng(seed)
     lengths = draws.integers(5, LENGTH + 1, [rows, 1])
     masked = draws.integers(1, PREDICTIONS + 1, [rows, 1])
@@ -39,7 +41,7 @@ def batch(rows, seed):
     }
 
 
-def train(devices, rows, accumulation_steps, use_xla, dropout, precision, strategy):
+def train(devices, rows, accumulation_steps, use_xla, dropout, precision, twice, strategy):
     config = TrainingConfig(
         learning_rate=1e-3,
         num_train_steps=STEPS,
@@ -68,7 +70,7 @@ def train(devices, rows, accumulation_steps, use_xla, dropout, precision, strate
     step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
     losses = []
     for number in range(STEPS):
-        (row,) = step.run(*step.prepare([batch(rows, number)], number, [1e-3]))
+        (row,) = step.run(*step.prepare([batch(rows, number, twice)], number, [1e-3]))
         losses.append(step.metrics(row))
     weights = np.concatenate([np.ravel(weight) for weight in model.weights])
     return {"metrics": losses, "weights": weights.astype("float64").tolist()}
@@ -91,7 +93,7 @@ def main(strategy, ways):
     )
     results = {}
     for way in ways:
-        rows, accumulation_steps, use_xla, dropout, precision = way.split(",")
+        rows, accumulation_steps, use_xla, dropout, precision, *twice = way.split(",")
         results[way] = train(
             dataclasses.replace(devices, use_xla=use_xla == "xla"),
             int(rows),
@@ -99,6 +101,7 @@ def main(strategy, ways):
             use_xla == "xla",
             float(dropout),
             precision,
+            bool(twice),
             strategy,
         )
     if devices.is_chief:

@@ -48,7 +48,7 @@ def start(output_dir, environment=None, program=("tools.run_pretraining",), **fl
         for name, value in flags.items()
         if value is not None
     ]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", *program, f"--output_dir={output_dir}", *words],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
@@ -56,6 +56,14 @@ def start(output_dir, environment=None, program=("tools.run_pretraining",), **fl
         stderr=subprocess.PIPE,
         text=True,
     )
+    process.before = _metrics_written(output_dir)
+    return process
+
+
+def _metrics_written(output_dir):
+    """When the metrics file was written last; 0 without one."""
+    path = Path(output_dir) / "metrics.jsonl"
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def finish(process, code=0):
@@ -77,10 +85,14 @@ def steps_logged(output_dir):
 
 
 def kill_at(process, output_dir, step, with_signal=signal.SIGKILL):
-    """Sends a signal as soon as a step is logged."""
-    while process.poll() is None and steps_logged(output_dir) < step:
+    """Sends a signal as soon as this process has logged a step; it must still be running."""
+    while _metrics_written(output_dir) == process.before or steps_logged(output_dir) < step:
+        assert process.poll() is None, process.communicate()[1][-3000:]
         time.sleep(0.02)
     process.send_signal(with_signal)
+    if with_signal == signal.SIGKILL:
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
 
 
 def metrics(output_dir):

@@ -152,6 +152,34 @@ def test_a_finished_run_names_the_flags_that_differ(capsys, tmp_path):
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 4
 
 
+def test_a_run_that_was_made_longer_is_finished_at_its_new_end_only(capsys, tmp_path):
+    run = tmp_path / "run"
+    assert main(words(run, num_train_steps=2, do_eval=True, max_eval_steps=1)) == 0
+    longer = {"num_train_steps": 6, "do_eval": True, "max_eval_steps": 1}
+    assert main(words(run, **longer, allow_changed_flags=True, stop_after_step=4)) == 0
+    before = (run / "model" / "model.safetensors").read_bytes()
+    assert main(words(run, **longer)) == 0  # the old model and its figures are there, but old
+    assert "global_step = 6" in (run / "eval_results.txt").read_text()
+    assert (run / "model" / "model.safetensors").read_bytes() != before
+    capsys.readouterr()
+    assert main(words(run, **longer)) == 0
+    assert "is finished" in capsys.readouterr().out
+
+
+def test_a_refused_command_leaves_the_flags_of_the_run(capsys, tmp_path):
+    assert main(words(tmp_path / "run", num_train_steps=4, stop_after_step=1)) == 0
+    flags = (tmp_path / "run" / "flags.cfg").read_text()
+    assert "--seed was" in sentence(capsys, tmp_path / "run", num_train_steps=4, seed=7)
+    assert (tmp_path / "run" / "flags.cfg").read_text() == flags
+
+
+def test_held_out_records_are_looked_at_before_the_first_step(capsys, tmp_path):
+    shard = poisoned_shard(tmp_path, 11, "input_ids", 1000)
+    error = sentence(capsys, tmp_path / "run", eval_input_file=shard, do_eval=True)
+    assert "poisoned.tfrecord: record 11 has 1000 in input_ids" in error
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
 def test_shards_may_move_but_not_change(capsys, tmp_path):
     assert main(words(tmp_path / "run", num_train_steps=2, stop_after_step=1)) == 0
     other = poisoned_shard(tmp_path, 3, "next_sentence_labels", 1)

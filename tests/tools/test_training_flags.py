@@ -20,6 +20,15 @@ def test_the_defaults_are_the_originals():
     assert (plain.distribution_strategy, plain.accumulation_steps) == ("one_device", 1)
 
 
+@pytest.mark.parametrize(
+    "word", ["--clip_norm=0", "--clip_norm=-1", "--clip_norm=nan", "--weight_decay=-0.1",
+             "--layer_decay=0"]
+)  # fmt: skip
+def test_numbers_that_would_quietly_spoil_a_run_are_refused(word):
+    with pytest.raises(UserError, match=word.split("=")[0]):
+        config(word)
+
+
 def test_every_flag_reaches_the_configuration():
     given = config(
         "--train_batch_size=8",

@@ -1,7 +1,10 @@
 import errno
 import json
+import os
 import shutil
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -18,14 +21,11 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
 
-def run(folder, evaluated=False, reports=None, features=None, **changes):
+def run(folder, evaluated=False, reports=None, features=None, measure=None, **changes):
     config = toy_config(**changes)
     model, features = toy_model(dtype_policy(config.precision)), features or toy_features()
-    measure = (
-        (lambda: evaluate(model, ToyObjective(), ArrayEvaluation(features, 32)))
-        if evaluated
-        else None
-    )
+    if evaluated:
+        measure = lambda: evaluate(model, ToyObjective(), ArrayEvaluation(features, 32))  # noqa: E731
     result = train(
         model,
         ToyObjective(),
@@ -103,6 +103,51 @@ def test_a_corrupt_newest_checkpoint_is_reported_and_the_one_before_is_used(tmp_
     assert result.resumed_from == 14
     assert "step-00000016: this checkpoint cannot be read" in reports[0]
     assert same(whole, weights)
+
+
+def test_a_corrupt_checkpoint_neither_hinders_the_save_of_its_step_nor_drives_out_good_ones(
+    tmp_path,
+):
+    run(tmp_path, stop_after_step=14)
+    newest = tmp_path / "checkpoints" / "step-00000014"
+    (newest / "checkpoint.json").write_text("{")
+    result, _ = run(tmp_path, stop_after_step=14, keep_checkpoint_max=1)
+    assert (result.resumed_from, result.step) == (7, 14)
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert names == ["step-00000014", "step-00000014.unreadable"]
+    result, _ = run(tmp_path, stop_after_step=14, keep_checkpoint_max=1)
+    assert result.resumed_from == 14
+
+
+def failing_writes(monkeypatch, step, error):
+    """The first save of a step fails; later ones do not."""
+    waiting = [step]
+
+    def write(folder, state, description):
+        if description["step"] in waiting:
+            waiting.clear()
+            raise error
+        write_checkpoint(folder, state, description)
+
+    monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", write)
+
+
+def test_a_save_that_failed_once_is_made_good_by_the_next(tmp_path, monkeypatch):
+    failing_writes(monkeypatch, 7, OSError(errno.ENOSPC, "No space left on device"))
+    reports = []
+    result, _ = run(tmp_path, reports=reports)
+    assert result.finished
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert names == ["step-00000014", "step-00000020"]
+    (line,) = reports
+    assert "cannot be written" in line
+    assert "The checkpoint of step 14 is written again" in line
+
+
+def test_whatever_a_save_fails_with_the_run_does_not_go_on_without_saves(tmp_path, monkeypatch):
+    failing_writes(monkeypatch, 7, TypeError("a bug"))
+    with pytest.raises(TypeError, match="a bug"):
+        run(tmp_path)
 
 
 def test_flags_that_change_the_mathematics_are_named_and_refused(tmp_path):
@@ -215,6 +260,70 @@ def test_held_out_evaluations_are_logged_and_the_best_weights_kept(tmp_path):
     assert [line["step"] for line in lines] == [5, 10, 15, 20]
     best = json.loads((tmp_path / "best_checkpoint" / "checkpoint.json").read_text())
     assert best["step"] == min(lines, key=lambda line: line["loss"])["step"]
+
+
+def losses_in_turn(*losses):
+    """An evaluation that gives these losses one after the other."""
+    left = list(losses)
+    return lambda: {"loss": left.pop(0)}
+
+
+def best_of(folder):
+    return json.loads((folder / "best_checkpoint" / "checkpoint.json").read_text())["step"]
+
+
+def evaluated_steps(folder):
+    return [line["step"] for line in read_json_lines(folder / "evaluations.jsonl")]
+
+
+def test_the_best_checkpoint_is_the_one_of_the_smallest_loss_and_the_last_step_may_be_it(tmp_path):
+    run(tmp_path / "a", measure=losses_in_turn(3.0, 1.0, 2.0, 1.5), eval_steps=6)
+    assert evaluated_steps(tmp_path / "a") == [6, 12, 18, 20]
+    assert best_of(tmp_path / "a") == 12
+    run(tmp_path / "b", measure=losses_in_turn(3.0, 1.0, 2.0, 0.5), eval_steps=6)
+    assert best_of(tmp_path / "b") == 20
+
+
+def test_a_resumed_run_remembers_its_best(tmp_path):
+    run(tmp_path, measure=losses_in_turn(1.0, 2.0), eval_steps=5, stop_after_step=10)
+    run(tmp_path, measure=losses_in_turn(1.5, 1.2), eval_steps=5)
+    assert best_of(tmp_path) == 5
+    assert evaluated_steps(tmp_path) == [5, 10, 15, 20]
+
+
+def test_a_preemption_in_an_evaluation_saves_at_once_and_evaluates_after_the_resume(tmp_path):
+    def preempted():
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)  # the signal ends it
+        raise AssertionError
+
+    result, _ = run(tmp_path, measure=preempted, eval_steps=10)
+    assert (result.step, result.finished) == (10, False)
+    assert evaluated_steps(tmp_path) == []
+    result, _ = run(tmp_path, measure=losses_in_turn(2.0, 1.0), eval_steps=10)
+    assert (result.resumed_from, result.finished) == (10, True)
+    assert evaluated_steps(tmp_path) == [10, 20]
+
+
+def test_a_kill_before_the_best_checkpoint_was_complete_is_made_good(tmp_path):
+    run(tmp_path, measure=losses_in_turn(1.0), eval_steps=10, stop_after_step=10)
+    shutil.rmtree(tmp_path / "best_checkpoint")
+    run(tmp_path, measure=losses_in_turn(2.0), eval_steps=10)
+    assert best_of(tmp_path) == 10
+
+
+def test_a_change_to_float16_starts_with_a_scale_of_its_own(tmp_path):
+    run(tmp_path, stop_after_step=5)
+    run(tmp_path, precision="float16", allow_changed_flags=True)
+    assert figures(tmp_path)[-1]["loss_scale"] > 1000
+
+
+def test_steps_inside_one_call_share_its_time(tmp_path):
+    run(tmp_path, iterations_per_loop=4, save_checkpoints_steps=20)
+    lines = read_json_lines(tmp_path / "metrics.jsonl")
+    rates = [line["examples_per_second"] for line in lines]
+    assert [len(set(rates[first : first + 4])) for first in range(0, 20, 4)] == [1] * 5
+    assert min(rates[4:]) > rates[0]  # only the first call's lines have the compiling in
 
 
 def test_evaluation_counts_every_example_once_however_it_is_batched():

@@ -27,7 +27,7 @@ def test_a_step_with_an_infinite_gradient_changes_neither_weights_nor_moments():
     assert not unchanged
     metrics, unchanged = take(broken, 1)
     assert unchanged
-    assert (metrics["skipped_steps"], metrics["loss_scale"]) == (1.0, 2.0**14)
+    assert (metrics["skipped_steps"], metrics["loss_scale"]) == (1.0, 2.0**15)
     metrics, unchanged = take(good, 2)
     assert not unchanged
-    assert metrics["skipped_steps"] == 1.0
+    assert (metrics["skipped_steps"], metrics["loss_scale"]) == (1.0, 2.0**14)
