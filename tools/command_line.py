@@ -136,9 +136,14 @@ class FlagSet:
             )
         self.extra_arguments = rest
 
-    def as_flagfile(self) -> str:
-        """All flags with their present values, in the form that `--flagfile` reads."""
-        lines = [self._values[name].serialize() for name in self._sentences]
+    def as_flagfile(self, without: Sequence[str] = ()) -> str:
+        """All flags with their present values, in the form that `--flagfile` reads.
+
+        Args:
+            without: flags of this one call, which a repetition must not have.
+        """
+        names = [name for name in self._sentences if name not in without]
+        lines = [self._values[name].serialize() for name in names]
         return "".join(f"{line}\n" for line in lines if line)
 
     def help_text(self) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools import command_line
-from tools.training_flags import TrainingFlags
+from tools.training_flags import ONE_CALL_ONLY, TrainingFlags
 
 FLAGS = command_line.FlagSet(__doc__)
 _TASK_NAME = FLAGS.string(
@@ -106,7 +106,7 @@ def _run() -> None:
             num_train_epochs=_NUM_TRAIN_EPOCHS.value,
             warmup_proportion=_WARMUP_PROPORTION.value,
             training=_TRAINING.config(num_train_steps=1, num_warmup_steps=0),
-            flags=FLAGS.as_flagfile(),
+            flags=FLAGS.as_flagfile(without=ONE_CALL_ONLY),
         )
     )
     training = results.training

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from keras_bert_impl.config import MODEL_SIZES
 from tools import command_line
-from tools.training_flags import TrainingFlags
+from tools.training_flags import ONE_CALL_ONLY, TrainingFlags
 
 FLAGS = command_line.FlagSet(__doc__)
 _INPUT_FILE = FLAGS.words(
@@ -153,7 +153,7 @@ def _run() -> None:
         training=training,
         phase2=phase2 if phase2.input_file else None,
         dry_run=_DRY_RUN.value,
-        flags=FLAGS.as_flagfile(),
+        flags=FLAGS.as_flagfile(without=ONE_CALL_ONLY),
     )
     results = run_pretraining(config)
     if results.already_finished:

@@ -13,6 +13,9 @@ from keras_bert_impl.training.config import (
 )
 from tools.command_line import FlagSet
 
+ONE_CALL_ONLY = ("stop_after_step", "dry_run", "allow_changed_flags")
+"""Flags that are not kept in a run's `flags.cfg`: repeating the run must not repeat them."""
+
 
 class TrainingFlags:
     """Adds the training flags to a tool's flags and reads them back as one record.

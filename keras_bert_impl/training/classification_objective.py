@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from keras import ops
 
-from keras_bert_impl.training.batches import Batch
-from keras_bert_impl.training.objective import ENCODER_INPUTS, count_examples, weights_of
+from keras_bert_impl.training.objective import ExampleObjective, weights_of
 
 
-class ClassificationObjective:
+class ClassificationObjective(ExampleObjective):
     """Mean cross entropy over the examples; labels are `label_ids` int32 [batch].
 
     Example:
+        >>> import numpy as np
         >>> objective = ClassificationObjective()
         >>> batch = {"label_ids": np.array([1, 0])}
         >>> outputs = {"logits": ops.convert_to_tensor([[0.0, 9.0], [0.0, 9.0]])}
@@ -21,12 +20,6 @@ class ClassificationObjective:
         >>> float(metrics["accuracy"])
         0.5
     """
-
-    input_names = ENCODER_INPUTS
-
-    def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts the examples; see `Objective.normalizers`."""
-        return {"examples": count_examples(batch)}
 
     def loss(
         self,

@@ -57,6 +57,21 @@ class Objective(Protocol):
         ...
 
 
+class ExampleObjective:
+    """What objectives share that are a mean over examples.
+
+    Example:
+        >>> ExampleObjective().normalizers({"label_ids": np.array([1, 0])})
+        {'examples': np.float32(2.0)}
+    """
+
+    input_names: tuple[str, ...] = ENCODER_INPUTS
+
+    def normalizers(self, batch: Batch) -> dict[str, np.float32]:
+        """Counts the examples; see `Objective.normalizers`."""
+        return {"examples": count_examples(batch)}
+
+
 def count_examples(batch: Batch) -> np.float32:
     """Counts the real examples of a batch: float32 scalar.
 

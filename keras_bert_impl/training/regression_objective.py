@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from keras import ops
 
-from keras_bert_impl.training.batches import Batch
-from keras_bert_impl.training.objective import ENCODER_INPUTS, count_examples, weights_of
+from keras_bert_impl.training.objective import ExampleObjective, weights_of
 
 
-class RegressionObjective:
+class RegressionObjective(ExampleObjective):
     """Mean squared error over the examples; the targets are `label_ids` float32 [batch].
 
     Example:
+        >>> import numpy as np
         >>> objective = RegressionObjective()
         >>> batch = {"label_ids": np.array([1.0, 3.0], np.float32)}
         >>> outputs = {"logits": ops.convert_to_tensor([[1.0], [1.0]])}
@@ -21,12 +20,6 @@ class RegressionObjective:
         >>> float(loss)
         2.0
     """
-
-    input_names = ENCODER_INPUTS
-
-    def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts the examples; see `Objective.normalizers`."""
-        return {"examples": count_examples(batch)}
 
     def loss(
         self,

@@ -139,7 +139,8 @@ class _Job:
         )
         for phase in config.phases():
             check_length(self._model_config, phase.max_seq_length)
-        check_disk(run.path, self._model_config, config.training)
+        if config.do_train:
+            check_disk(run.path, self._model_config, config.training)
         self._text = find_model_text(
             config.vocab_file,
             config.do_lower_case,

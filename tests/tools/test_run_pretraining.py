@@ -169,6 +169,8 @@ def test_a_run_that_was_made_longer_is_finished_at_its_new_end_only(capsys, tmp_
 def test_a_refused_command_leaves_the_flags_of_the_run(capsys, tmp_path):
     assert main(words(tmp_path / "run", num_train_steps=4, stop_after_step=1)) == 0
     flags = (tmp_path / "run" / "flags.cfg").read_text()
+    assert "--num_train_steps=4" in flags
+    assert "--stop_after_step" not in flags  # a repetition shall not stop there again
     assert "--seed was" in sentence(capsys, tmp_path / "run", num_train_steps=4, seed=7)
     assert (tmp_path / "run" / "flags.cfg").read_text() == flags
 
