@@ -13,6 +13,7 @@ Options of Beam pass through when --runner names one of its runners.
 import sys
 from collections.abc import Sequence
 
+from keras_bert_impl.errors import UserError
 from tools import command_line
 
 FLAGS = command_line.FlagSet(__doc__)
@@ -158,8 +159,16 @@ def _run() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the tool; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    beam = any(word.lstrip("-").startswith("runner") and "local" not in word for word in words)
-    return command_line.run(FLAGS, _run, words, keep_unknown=beam)
+    return command_line.run(FLAGS, _run, words, keep_unknown=_takes_beam_options(words))
+
+
+def _takes_beam_options(words: Sequence[str]) -> bool:
+    """Whether flags that this tool does not know are for a Beam runner."""
+    try:
+        FLAGS.parse(words, keep_unknown=True)
+    except UserError:
+        return False  # it will be said when the command line is read in earnest
+    return _RUNNER.value != "local"
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import hashlib
 import os
 import struct
 import warnings
+import zipfile
+import zlib
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +35,7 @@ _SHAPED_BY = (  # a change in one of these may change the models: kept ones do n
     "reference.py",
     PINNED_FILE.name,
 )
+_BROKEN_FILE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 _LIMIT_FIELD = 4  # of the kernel's flatbuffer: the longest word in bytes
 _MAX_PIECE_BYTES = 256
 _KERNEL_MAY_SPLIT = [  # no ideographs, Hangul or private use: there the kernel follows fixed blocks
@@ -72,7 +75,7 @@ def load_kernel_models(
     if not str(folder):
         return build_kernel_models(vocabulary, do_lower_case, strip_accents)
     path = Path(folder) / cache_name(vocabulary, do_lower_case, strip_accents)
-    with contextlib.suppress(OSError, ValueError, KeyError), np.load(path) as file:
+    with contextlib.suppress(*_BROKEN_FILE), np.load(path) as file:
         return KernelModels(
             file["normalizer"], file["wordpiece"], str(file["sigma_mark"]), len(vocabulary)
         )

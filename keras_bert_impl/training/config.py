@@ -10,8 +10,8 @@ KERNELS = ("auto", "plain", "fast")
 OPTIMIZERS = ("adamw", "lamb")
 SCHEDULES = ("linear", "constant", "cosine", "inverse_sqrt")
 
-# A change of these does not change what is computed (but for rounding): a run may be resumed with
-# other values of them.
+# A change of these does not change what is computed, but for rounding and, where it cuts a batch in
+# another way, dropout's draws: a run may be resumed with other values of them.
 FREE_TO_CHANGE = frozenset(
     {
         "distribution_strategy",

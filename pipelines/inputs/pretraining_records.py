@@ -241,7 +241,18 @@ def _reading(shard: Shard) -> tuple | None:
     if shard.description is None:
         return None
     recipe = shard.description.recipe
-    return recipe.masking, recipe.stored_predictions, recipe.do_next_sentence
+    reading = (recipe.masking, recipe.stored_predictions, recipe.do_next_sentence)
+    if recipe.masking != "dynamic":
+        return reading
+    return (
+        *reading,
+        recipe.max_predictions_per_seq,
+        recipe.masked_lm_prob,
+        recipe.do_whole_word_mask,
+        recipe.max_ngram,
+        recipe.mask_probabilities,
+        recipe.random_replacements,
+    )
 
 
 def _no_predictions(examples: int) -> dict[str, np.ndarray]:

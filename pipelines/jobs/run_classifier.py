@@ -13,12 +13,14 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation, Batch
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import predict
 from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.padding import trim_padding
+from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.tasks.catalogue import find_task
@@ -160,7 +162,11 @@ class _Job:
         """Builds the task's model with the checkpoint's weights."""
         keras.utils.set_random_seed(self._config.training.seed)
         with self._devices.strategy.scope():
-            model = self._task.build_model(self._task.configure(self._start.config))
+            config = self._task.configure(self._start.config)
+            model = self._task.build_model(config, dtype_policy(self._config.training.precision))
+            model.encoder.recompute = self._config.training.recompute
+        if not self._config.do_train:
+            self._check_labels(config)
         if self._start.checkpoint is None:
             _LOGGER.warning("No --init_checkpoint: the model starts from random weights.")
         else:
@@ -288,6 +294,17 @@ class _Job:
             "model": self._start.config.to_google(),
         }
 
+    def _check_labels(self, config: BertConfig) -> None:
+        """Refuses a trained model whose classes mean something else than the task's."""
+        found, wanted = _label_names(self._start.config), _label_names(config)
+        unnamed = all(name.startswith("label_") for name in found)
+        if found != wanted and not unnamed:
+            raise UserError(
+                f"{self._start.checkpoint}: its labels are {', '.join(found)}, but those of "
+                f"{self._task.name} are {', '.join(wanted)}, in this order; name a model that was "
+                "trained for this task here, or add --do_train."
+            )
+
     def _check_restored(self, report: RestoreReport) -> None:
         """Refuses to score or serve a head that was never trained."""
         new_head = [path for path in report.new if not path.startswith(("pooler", "embeddings"))]
@@ -296,6 +313,17 @@ class _Job:
                 f"{self._start.checkpoint}: holds no trained head for {self._task.name} (its "
                 f"{new_head[0]} is missing); add --do_train or name a fine-tuned model directory."
             )
+
+
+def _label_names(config: BertConfig) -> list[str]:
+    """The names of a configuration's labels in the order of the classes, in small letters.
+
+    Example:
+        >>> _label_names(BertConfig(vocab_size=9, extra={"id2label": {"1": "Yes", "0": "No"}}))
+        ['no', 'yes']
+    """
+    names = config.extra.get("id2label", {})
+    return [str(names[number]).lower() for number in sorted(names, key=int)]
 
 
 def _fingerprint(features: Mapping[str, np.ndarray]) -> str:

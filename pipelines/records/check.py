@@ -1,6 +1,7 @@
 """Which shards an input names, and whether they are what a model needs."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -91,11 +92,38 @@ def _matched(files: list[Path]) -> list[Shard]:
             if id(shard.description) in touched and not shard.path.exists():
                 raise _missing(shard.path)
         shards += [known.get(file.name, Shard(file)) for file in files if file.parent == folder]
+    _check_bare_sets([shard.path for shard in shards if shard.description is None])
     return shards
 
 
+def _check_bare_sets(files: list[Path]) -> None:
+    """Refuses numbered files without a description of which some are missing, or of two sets."""
+    sizes: dict[str, set[str]] = {}
+    for name, of in (parts for file in files if (parts := _numbered(file))):
+        sizes.setdefault(name, set()).add(of)
+    for name, counts in sizes.items():
+        if len(counts) > 1:
+            listed = " and ".join(sorted(f"{int(of)}" for of in counts))
+            raise UserError(
+                f"{name}-*: holds shards of two sets, of {listed} files; remove the old ones."
+            )
+        (of,) = counts
+        for number in range(int(of)):
+            if not (path := Path(f"{name}-{number:05d}-of-{of}")).exists():
+                raise UserError(
+                    f"{path}: this shard of the set is missing (a run that was stopped?); make "
+                    "the set again, or name the files one by one."
+                )
+
+
+def _numbered(file: Path) -> tuple[str, str] | None:
+    """The common name and the number of files, where a name ends in -NNNNN-of-NNNNN."""
+    match = re.fullmatch(r"(.+)-\d{5}-of-(\d{5})", str(file))
+    return (match[1], match[2]) if match else None
+
+
 def _may_be_shard(name: str) -> bool:
-    return Path(name).is_file() and not name.endswith((".index", ".json", ".html"))
+    return Path(name).is_file() and not name.endswith((".index", ".json", ".html", ".incomplete"))
 
 
 def _set_of(description_file: Path) -> list[Shard]:

@@ -6,7 +6,7 @@ _MAGIC = frozenset("*?[")
 
 
 def match_files(pattern: str) -> list[str]:
-    """The files that match a name or glob, sorted; a plain name is given back as it is.
+    """The files that match a name or glob, sorted; the name of a file is given back as it is.
 
     Args:
         pattern: a path, in which `*`, `?`, `[...]` and `**` may stand.
@@ -17,7 +17,7 @@ def match_files(pattern: str) -> list[str]:
         >>> match_files("/no/such/folder/*.txt")
         []
     """
-    if not _MAGIC & set(pattern):
+    if not _MAGIC & set(pattern) or Path(pattern).exists():
         return [pattern]
     path = Path(pattern)
     root = Path(path.anchor)

@@ -1,6 +1,7 @@
 """Any records of a set of shards, by their numbers."""
 
 import os
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,30 @@ from keras_bert_impl.errors import UserError
 from pipelines.records.index import load_sizes
 from pipelines.records.serialise import masked_crcs
 
+_OTHER_FILES = 256  # TensorFlow's threads, events, checkpoints
 _HEAD, _TAIL = 12, 4  # bytes of a frame before and after the record
+
+
+def allow_open_files(count: int) -> None:
+    """Lets this process keep so many files open besides what else it needs.
+
+    Systems allow 256 to 1,024 at first, and more to who asks.
+
+    Raises:
+        UserError: it may not have so many.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise UserError(
+            f"The input's {count} shards cannot all be open: this system allows {hard} files; "
+            "raise the limit (`ulimit -Hn`), or make the set with a smaller --num_shards."
+        )
+    # Other sets may be open already: room for as many again.
+    more = wanted + soft if hard == resource.RLIM_INFINITY else min(wanted + soft, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
 
 
 class RecordReader:
@@ -40,6 +64,7 @@ class RecordReader:
         kind = np.uint32 if largest < 1 << 32 else np.uint64
         # Where each record ends in its shard.
         self._ends = np.concatenate([np.cumsum(each, dtype=kind) for each in sizes])
+        allow_open_files(len(self._paths))
         self._files = [os.open(path, os.O_RDONLY) for path in self._paths]
 
     def __len__(self) -> int:

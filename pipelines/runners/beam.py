@@ -309,8 +309,13 @@ def _empty_shards(shards: int) -> Iterator[tuple[int, exchange.ExampleBlock]]:
 def _create_whole(path: str) -> Iterator[Any]:
     """A file that appears under its name when it is complete, on any of Beam's file systems."""
     aside = f"{path}.{uuid.uuid4().hex}.incomplete"
-    with FileSystems.create(aside, "application/octet-stream") as file:
-        yield file
+    try:
+        with FileSystems.create(aside, "application/octet-stream") as file:
+            yield file
+    except BaseException:
+        with contextlib.suppress(Exception):  # the first error is the one to tell
+            FileSystems.delete([aside])
+        raise
     if FileSystems.exists(path):
         FileSystems.delete([path])
     FileSystems.rename([aside], [path])

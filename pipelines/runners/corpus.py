@@ -29,9 +29,10 @@ _END = "corpus.json"
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerSettings:
-    """How text becomes ids."""
+    """How text becomes ids; the vocabulary counts by its content, its file may change."""
 
     vocab_file: str
+    vocab_sha256: str
     do_lower_case: bool
     strip_accents: bool | None
     drop_invalid: bool
@@ -104,6 +105,11 @@ def _tokenizer(task: BlockTask) -> tuple:
     if key not in _tokenizers:
         made = PlainTokenizer if task.plain else Tokenizer
         vocabulary = Vocabulary.load(settings.vocab_file)
+        if vocabulary.sha256 != settings.vocab_sha256:
+            raise UserError(
+                f"{settings.vocab_file}: was changed while it was in use; start the same command "
+                "again."
+            )
         tokenizer = made(vocabulary, settings.do_lower_case, settings.strip_accents)
         _tokenizers[key] = (tokenizer, Pieces.of(vocabulary).dtype)
     return _tokenizers[key]
@@ -126,6 +132,10 @@ def tokenize_block(task: BlockTask) -> int:
     with open_input(task.block.path) as file:
         file.seek(task.block.start)
         data = file.read(task.block.end - task.block.start)
+    if len(data) != task.block.end - task.block.start:
+        raise UserError(
+            f"{task.block.path}: became shorter while it was read; start again when it is whole."
+        )
     lines = read_lines(task.block, data, drop_invalid=settings.drop_invalid)
     block = encode_block(lines, tokenizer.encode_lines, dtype)
     with open_whole(task.target, "wb") as file:

@@ -1,7 +1,10 @@
 """How much disk a run needs, checked before it starts."""
 
+import contextlib
 import dataclasses
+import glob
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
@@ -73,10 +76,8 @@ def check_disk(config: PretrainingDataConfig, work: Path, text_bytes: int, piece
     """
     need = estimate(text_bytes, config.recipe, pieces)
     output = Path(config.set_name)
-    shards = {*map(Path, config.output_file.split(",")), *output.parent.glob(f"{output.name}-*")}
-    written = sum(path.stat().st_size for path in shards if path.is_file())
-    kept = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
-    remaining, temporary = max(0.0, need.shards - written), max(0.0, need.temporary - kept)
+    remaining = max(0.0, need.shards - _written(config))
+    temporary = max(0.0, need.temporary - _bytes_of(work.rglob("*")))
     free_output = shutil.disk_usage(output.parent).free
     free_work = shutil.disk_usage(work).free
     if output.parent.stat().st_dev == work.stat().st_dev:
@@ -92,3 +93,36 @@ def check_disk(config: PretrainingDataConfig, work: Path, text_bytes: int, piece
                 f"temporary files, {need.shards / text_bytes:.0f} times for shards); free some "
                 "space, name another --output_file or --work_folder, or lower --dupe_factor."
             )
+
+
+def check_room_for_shards(config: PretrainingDataConfig, examples: int) -> None:
+    """Looks again when the number of examples is known: short documents make more of them.
+
+    Raises:
+        UserError: the shards will not fit.
+    """
+    folder = Path(config.set_name).parent
+    needed = max(0.0, examples * record_bytes(config.recipe) - _written(config))
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise UserError(
+            f"{folder}: the {examples:,} examples need about {needed / 1e9:.1f} GB, but "
+            f"{free / 1e9:.1f} GB are free; free some space, name another --output_file, or lower "
+            "--dupe_factor."
+        )
+
+
+def _written(config: PretrainingDataConfig) -> int:
+    """Bytes of shards that are there already: they are kept, or replaced."""
+    output = Path(config.set_name)
+    by_number = output.parent.glob(f"{glob.escape(output.name)}-*")
+    return _bytes_of({*map(Path, config.output_file.split(",")), *by_number})
+
+
+def _bytes_of(paths: Iterable[Path]) -> int:
+    """The files' size; what another run removes meanwhile counts nothing."""
+    total = 0
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total

@@ -37,13 +37,15 @@ from pipelines.runners.common import (
     shard_names,
     split_names,
 )
-from pipelines.runners.disk import check_disk
+from pipelines.runners.disk import check_disk, check_room_for_shards
 from pipelines.runners.workers import run_tasks
 
 _LOGGER = logging.getLogger(__name__)
 
 # What processes load when they start: for the kernels that cut text, and for all other work.
 _TOKENIZING, _NUMBERS = "pipelines.runners.tokenizing_process", "pipelines.runners.shards"
+# Raise it when tokens or plans are made in another way: kept ones do not count any more.
+_FORMAT = 2
 # Up to here the tokenizer that needs no TensorFlow is done before TensorFlow would be loaded.
 _PLAIN_BYTES = 8 << 20
 
@@ -67,7 +69,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
     make_folder(output.parent)
     work = Path(config.work_folder or output.with_name(f".{output.name}.work"))
     make_folder(work)
-    with _alone(work / f"output-{fingerprint(str(output.resolve()))}.lock", output):
+    with _alone(output.with_name(f".{output.name}.lock"), output):
         _remove_leftovers(config)
         pieces = Pieces.of(vocabulary)
         try:
@@ -105,7 +107,7 @@ class _Text:
     @classmethod
     def of(cls, patterns: str) -> "_Text":
         """Finds the input and cuts it into blocks, before anything is written."""
-        files = find_inputs(patterns)
+        files = _with_content(find_inputs(patterns))
         blocks: list[TextBlock] = []
         stamps = []
         for path in files:
@@ -120,8 +122,14 @@ def _remove_leftovers(config: PretrainingDataConfig) -> None:
     """Removes what a killed run was just writing, whatever machine or container it ran on."""
     for name in config.output_file.split(","):
         output = Path(name)
+        is_left = re.compile(
+            # The set's own files: another set's name may begin with this one's.
+            rf"\.{re.escape(output.name)}(-\d{{5}}-of-\d{{5}})?(\.index)?({re.escape(SUFFIX)})?"
+            r"(\.[^.]*)?\.\d+\.incomplete"
+        ).fullmatch
         for path in output.parent.glob(f".{glob.escape(output.name)}*.incomplete"):
-            remove(path)
+            if is_left(path.name):
+                remove(path)
 
 
 def _remove_if_useless(config: PretrainingDataConfig, work: Path) -> None:
@@ -183,6 +191,16 @@ def find_inputs(patterns: str) -> list[str]:
     return found
 
 
+def _with_content(files: list[str]) -> list[str]:
+    """Passes over empty files, unless all are: a splitter leaves some where documents are few."""
+    empty = [path for path in files if Path(path).is_file() and not Path(path).stat().st_size]
+    if len(empty) == len(files):
+        return files
+    for path in empty:
+        _LOGGER.info("%s: is empty and left out", path)
+    return [path for path in files if path not in {*empty}]
+
+
 @contextlib.contextmanager
 def _alone(lock_file: Path, what: Path) -> Iterator[None]:
     """Keeps a second run from making the same thing at the same time.
@@ -190,14 +208,23 @@ def _alone(lock_file: Path, what: Path) -> Iterator[None]:
     Raises:
         UserError: another run is making it.
     """
-    with lock_file.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(
-                f"{what}: another run is at work here; wait for it, or name another output."
-            ) from error
-        yield
+    while True:
+        with lock_file.open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UserError(
+                    f"{what}: another run is at work here; wait for it, or name another output."
+                ) from error
+            if not lock_file.exists() or not os.path.samestat(
+                os.fstat(lock.fileno()), lock_file.stat()
+            ):
+                continue  # the run before removed this file after we had opened it
+            try:
+                yield
+            finally:
+                remove(lock_file)
+            return
 
 
 @contextlib.contextmanager
@@ -218,11 +245,12 @@ def _corpus(
     """The tokenized corpus: found, or made from the text."""
     settings = corpora.TokenizerSettings(
         config.vocab_file,
+        vocabulary.sha256,
         config.do_lower_case,
         config.strip_accents,
         config.invalid_utf8 == "drop",
     )
-    key = {**dataclasses.asdict(settings), "vocab_file": vocabulary.sha256}
+    key = {**dataclasses.asdict(settings), "vocab_file": "", "format": _FORMAT}
     folder = make_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
     with _in_turn(folder / "tokens.lock"):
         if (finished := corpora.find_corpus(folder)) is not None:
@@ -279,12 +307,14 @@ def _shards(
 ) -> list[ShardEntry]:
     """The finished shards."""
     output = str(Path(config.set_name).resolve())
-    name = [config.recipe.to_json(), corpus.text_sha256, Path(corpus.folder).name, output]
+    recipe = config.recipe.to_json()
+    name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
     folder = make_folder(work / f"plan-{fingerprint(name)}")
     for path in folder.glob("*.incomplete"):
         remove(path)
     slabs = _plan(config, corpus, folder)
     examples = sum(count for _, count in slabs)
+    check_room_for_shards(config, examples)
     files = shard_names(config.output_file, choose_shards(examples, config.shards_asked))
     tasks = [
         shards.ShardTask(
@@ -295,7 +325,8 @@ def _shards(
             number,
             len(files),
             file,
-            str(folder / f"{base_name(file)}.json"),
+            # A note counts for its place only: with more files the same name holds other examples.
+            str(folder / f"{number:05d}-of-{len(files):05d}-{base_name(file)}.json"),
         )
         for number, file in enumerate(files)
     ]

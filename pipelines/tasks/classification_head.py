@@ -1,7 +1,7 @@
 """The head of a task that chooses one of a few labels."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -74,11 +74,11 @@ class ClassificationHead:
         }
         return config.replace(extra={**config.extra, **names})
 
-    def build_model(self, config: "BertConfig") -> "keras.Model":
+    def build_model(self, config: "BertConfig", dtype: Any = None) -> "keras.Model":
         """Builds the encoder with one logit a label."""
         from keras_bert_impl.models.classifier import BertClassifier
 
-        return BertClassifier(config, num_labels=len(self.labels))
+        return BertClassifier(config, num_labels=len(self.labels), dtype=dtype)
 
     def objective(self) -> "Objective":
         """Cross entropy."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -110,9 +110,9 @@ class GlueTask:
         """Writes the labels' names into the configuration."""
         return self.head.configure(config)
 
-    def build_model(self, config: "BertConfig") -> "keras.Model":
+    def build_model(self, config: "BertConfig", dtype: Any = None) -> "keras.Model":
         """Builds the encoder with the task's head."""
-        return self.head.build_model(config)
+        return self.head.build_model(config, dtype)
 
     def objective(self) -> "Objective":
         """The loss to train with."""

@@ -1,7 +1,7 @@
 """The head of a task that gives a number."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,11 +72,11 @@ class RegressionHead:
         }
         return config.replace(extra={**config.extra, **names})
 
-    def build_model(self, config: "BertConfig") -> "keras.Model":
+    def build_model(self, config: "BertConfig", dtype: Any = None) -> "keras.Model":
         """Builds the encoder with one output."""
         from keras_bert_impl.models.classifier import BertClassifier
 
-        return BertClassifier(config, num_labels=1)
+        return BertClassifier(config, num_labels=1, dtype=dtype)
 
     def objective(self) -> "Objective":
         """Mean squared error."""

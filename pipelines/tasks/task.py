@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -82,8 +82,8 @@ class Task(Protocol):
         """Gives the configuration with what a served model should know of the task."""
         ...
 
-    def build_model(self, config: "BertConfig") -> "keras.Model":
-        """Builds the encoder with the task's head."""
+    def build_model(self, config: "BertConfig", dtype: Any = None) -> "keras.Model":
+        """Builds the encoder with the task's head, to compute in a type or by a Keras policy."""
         ...
 
     def objective(self) -> "Objective":

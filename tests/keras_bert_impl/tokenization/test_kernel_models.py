@@ -50,10 +50,11 @@ def test_models_that_other_code_has_built_do_not_count(monkeypatch, tmp_path):
     assert kernel_models.cache_name(VOCABULARY, True, True) != before
 
 
-def test_a_broken_file_in_the_cache_is_replaced(cache):
+@pytest.mark.parametrize("kept", [0, 6, 500, -30])
+def test_a_broken_file_in_the_cache_is_replaced(cache, kept):
     expected = load_kernel_models(VOCABULARY, False, False)
     (name,) = files(cache)
-    (cache / name).write_bytes(b"broken")
+    (cache / name).write_bytes((cache / name).read_bytes()[:kept])
     again = load_kernel_models(VOCABULARY, False, False)
     np.testing.assert_array_equal(again.wordpiece, expected.wordpiece)
     assert (cache / name).stat().st_size > 1000

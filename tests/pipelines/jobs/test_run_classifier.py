@@ -166,8 +166,42 @@ def test_an_untrained_head_is_not_scored(encoder, cola, tmp_path):
 def test_a_model_with_other_labels_is_not_scored(cola, tmp_path):
     folder = write_classifier(tmp_path / "three", "abc")
     config = configuration(cola, tmp_path / "run", init_checkpoint=str(folder), do_eval=True)
-    with pytest.raises(UserError, match="has the shape"):
+    with pytest.raises(
+        UserError, match="its labels are a, b, c, but those of CoLA are unacceptable, acceptable"
+    ):
         run_classifier(config)
+
+
+def test_a_model_with_the_same_labels_in_another_order_is_not_scored(tmp_path):
+    row = "0\tthe dog runs\ta cat sleeps\tneutral\n"
+    for split in ("dev_matched", "dev_mismatched"):
+        (tmp_path / f"{split}.tsv").write_text("index\tsentence1\tsentence2\tgold_label\n" + row)
+    model = write_classifier(tmp_path / "model", ["entailment", "neutral", "contradiction"])
+    config = configuration(
+        tmp_path, tmp_path / "run", task_name="mnli", init_checkpoint=str(model), do_eval=True
+    )
+    with pytest.raises(UserError, match="are contradiction, entailment, neutral, in this order"):
+        run_classifier(config)
+
+
+def test_precision_and_recomputation_reach_the_model(encoder, cola, tmp_path, monkeypatch):
+    models = []
+
+    def keep(model, *_, **__):
+        models.append(model)
+        raise UserError("enough seen")
+
+    monkeypatch.setattr("pipelines.jobs.run_classifier.train", keep)
+    training = {"precision": "bfloat16", "recompute": True}
+    config = configuration(
+        cola, tmp_path / "run", training=training, init_checkpoint=str(encoder), do_train=True
+    )
+    with pytest.raises(UserError, match="enough seen"):
+        run_classifier(config)
+    (model,) = models
+    assert model.encoder.blocks[0].compute_dtype == "bfloat16"
+    assert model.encoder.blocks[0].variable_dtype == "float32"
+    assert model.encoder.recompute
 
 
 def test_too_few_examples_for_a_step_are_refused(encoder, cola, tmp_path):

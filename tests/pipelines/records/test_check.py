@@ -117,3 +117,21 @@ def test_the_description_tells_how_the_set_was_made(shards):
     assert told["source"]["documents"] == 40
     assert told["counts"]["examples"] == sum(s["counts"]["examples"] for s in told["shards"])
     assert all(len(shard["crc32c"]) == 8 for shard in told["shards"])
+
+
+def test_bare_shards_of_a_stopped_run_or_of_two_sets_are_refused(shards):
+    (shards / "train.tfrecord.recipe.json").unlink()
+    pattern = str(shards / "train.tfrecord-*")
+    assert len(find_shards([pattern])) == 3
+    shutil.copy(shards / "train.tfrecord-00001-of-00003", shards / "train.tfrecord-00001-of-00004")
+    with pytest.raises(UserError, match="holds shards of two sets, of 3 and 4 files"):
+        find_shards([pattern])
+    (shards / "train.tfrecord-00001-of-00004").unlink()
+    (shards / "train.tfrecord-00001-of-00003").unlink()
+    with pytest.raises(UserError, match="00001-of-00003: this shard of the set is missing"):
+        find_shards([pattern])
+
+
+def test_what_a_stopped_beam_run_left_is_no_shard(shards):
+    (shards / "train.tfrecord-00001-of-00003.0a1b.incomplete").write_bytes(b"half")
+    assert len(find_shards([str(shards / "train.tfrecord-*")])) == 3

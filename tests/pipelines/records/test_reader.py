@@ -1,3 +1,4 @@
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
 from pipelines.records.index import index_path, load_sizes
-from pipelines.records.reader import RecordReader
+from pipelines.records.reader import RecordReader, allow_open_files
 
 RECORDS = [b"one", b"", b"three" * 50, b"four"]
 
@@ -78,3 +79,19 @@ def test_an_index_that_does_not_fit_its_shard_is_not_believed(tmp_path):
     path = Path(_write(tmp_path / "a", RECORDS))
     index_path(path).write_bytes(np.array([99], "<u4").tobytes())
     assert load_sizes(path).tolist() == [19, 16, 266, 20]
+
+
+def test_more_shards_than_the_system_lets_open_at_first(tmp_path):
+    shards = [_write(tmp_path / f"{number:03}", [b"x"]) for number in range(300)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        assert RecordReader(shards).read(np.array([299])) == [b"x"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_more_shards_than_the_system_lets_open_at_all_are_answered_in_one_sentence(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1000))
+    with pytest.raises(UserError, match="5000 shards cannot all be open: this system allows 1000"):
+        allow_open_files(5000)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.jobs.create_pretraining_data import create_pretraining_data
 from pipelines.records.description import Description
@@ -135,21 +135,100 @@ make_shards(Path(sys.argv[1]))
 @pytest.mark.slow
 def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, expected, small_blocks):
     make_config(tmp_path)
-    for seconds in (4.0, 5.0):
+    work = tmp_path / "out" / ".train.tfrecord.work"
+    for finished in ("tokens-*/block-*.tokens", "plan-*/plan-*.rows", "plan-*/*-of-*.json"):
         process = subprocess.Popen(
-            [sys.executable, "-c", _KILLED, str(tmp_path), "0.4"],
+            [sys.executable, "-c", _KILLED, str(tmp_path), "0.1"],
             stderr=subprocess.DEVNULL,
             cwd=Path(__file__).parents[3],
         )
-        time.sleep(seconds)
+        while not list(work.glob(finished)):
+            assert process.poll() is None
+            time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
+        assert process.returncode == -signal.SIGKILL
         assert not (tmp_path / "out" / "train.tfrecord.recipe.json").exists()
     make_shards(tmp_path)
     made = contents(tmp_path / "out")
     shards = [name for name in expected if "-of-" in name]
     assert {name: made[name] for name in shards} == {name: expected[name] for name in shards}
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_another_vocabulary_in_the_same_file_makes_other_shards_in_the_same_process(tmp_path):
+    make_shards(tmp_path)
+    before = contents(tmp_path / "out")
+    vocabulary = tmp_path / "vocab.txt"
+    first, *others = vocabulary.read_text().split("\n")[6:-1]
+    vocabulary.write_text("\n".join([*SPECIAL_TOKENS, "[unused0]", *others, first]) + "\n")
+    make_shards(tmp_path)
+    after = contents(tmp_path / "out")
+    name = "train.tfrecord-00000-of-00003"
+    assert after[name] != before[name]
+    same = {"vocab_file": str(vocabulary), "input_file": f"{tmp_path}/corpus.txt"}
+    make_shards(tmp_path / "fresh", **same, num_workers=1)
+    assert contents(tmp_path / "fresh" / "out")[name] == after[name]
+
+
+def test_more_named_files_do_not_take_over_the_shards_of_fewer(tmp_path):
+    work = {"work_folder": str(tmp_path / "work"), "num_shards": 0}
+    make_shards(tmp_path, **work, output=f"out/a,{tmp_path}/out/b")
+    make_shards(tmp_path, **work, output=f"out/a,{tmp_path}/out/b,{tmp_path}/out/c")
+    made = contents(tmp_path / "out")
+    make_shards(tmp_path / "x", num_shards=0, output=f"out/a,{tmp_path}/x/out/b,{tmp_path}/x/out/c")
+    fresh = contents(tmp_path / "x" / "out")
+    assert [made[name] for name in "abc"] == [fresh[name] for name in "abc"]
+
+
+def test_a_set_whose_name_begins_alike_keeps_what_it_is_writing(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    other = out / ".train.tfrecord-512-00001-of-00003.machine.17.incomplete"
+    other.write_text("of a run that lives")
+    make_shards(tmp_path)
+    assert other.exists()
+
+
+def test_an_empty_file_beside_others_is_left_out(tmp_path, expected):
+    (tmp_path / "more.txt").touch()
+    config = make_config(tmp_path)
+    make_shards(tmp_path, input_file=f"{tmp_path}/more.txt,{config.input_file}")
+    name = "train.tfrecord-00000-of-00003"
+    assert contents(tmp_path / "out")[name] == expected[name]
+
+
+def test_text_that_shrinks_while_it_is_read_is_noticed(tmp_path, monkeypatch):
+    config = make_config(tmp_path)
+    true_check = local.check_disk
+
+    def shrink(*args):
+        Path(config.input_file).write_text("the fox ran home.\n")
+        true_check(*args)
+
+    monkeypatch.setattr(local, "check_disk", shrink)
+    _refused(config, "corpus.txt: became shorter while it was read")
+
+
+def test_a_second_run_with_another_work_folder_is_refused_as_well(tmp_path, monkeypatch):
+    config = make_config(tmp_path)
+    true_plan = local._plan
+
+    def plan(*args):
+        with pytest.raises(UserError, match="another run is at work"):
+            create_pretraining_data(make_config(tmp_path, work_folder=str(tmp_path / "other")))
+        return true_plan(*args)
+
+    monkeypatch.setattr(local, "_plan", plan)
+    create_pretraining_data(config)
+
+
+def test_shards_that_will_not_fit_are_noticed_when_their_number_is_known(tmp_path, monkeypatch):
+    """Short documents make more examples than the size of the text lets expect."""
+    monkeypatch.setattr(local, "check_disk", lambda *_: None)
+    usage = lambda path: type("Usage", (), {"free": 1000})()  # noqa: E731
+    monkeypatch.setattr(disk.shutil, "disk_usage", usage)
+    _refused(make_config(tmp_path), r"examples need about .* GB, but 0\.0 GB are free")
 
 
 def test_a_second_run_at_the_same_time_is_refused(tmp_path, monkeypatch):
