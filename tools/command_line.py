@@ -195,6 +195,7 @@ def run(
     arguments: Sequence[str] | None = None,
     *,
     keep_unknown: bool = False,
+    continues: bool = False,
 ) -> int:
     """Parses the flags, runs `main` and gives the exit code.
 
@@ -206,6 +207,7 @@ def run(
         main: does the work; reads the flags' values.
         arguments: the command line without the program's name; `sys.argv[1:]` by default.
         keep_unknown: see `FlagSet.parse`.
+        continues: whether the same command continues where it was interrupted; the user is told.
 
     Example:
         >>> run(FlagSet("Says hello."), lambda: print("hello"), [])
@@ -225,7 +227,7 @@ def run(
         sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
         return EXIT_USER_ERROR
     except KeyboardInterrupt:
-        sys.stderr.write("\nInterrupted; the same command continues.\n")
+        sys.stderr.write(f"\nInterrupted{'; the same command continues' * continues}.\n")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (`| head`): that is no error of ours.

@@ -159,7 +159,8 @@ def _run() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the tool; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    return command_line.run(FLAGS, _run, words, keep_unknown=_takes_beam_options(words))
+    beam = _takes_beam_options(words)
+    return command_line.run(FLAGS, _run, words, keep_unknown=beam, continues=not beam)
 
 
 def _takes_beam_options(words: Sequence[str]) -> bool:

@@ -98,7 +98,7 @@ def _run() -> None:
     report = learned.coverage
     print(
         f"{len(learned.vocabulary)} pieces from {learned.words} words "
-        f"({learned.different_words} different; {learned.dropped} rare ones dropped)\n"
+        f"({learned.different_words} different; {learned.dropped} dropped as rare or too long)\n"
         f"{report.pieces_per_word:.3f} pieces a word, {report.whole_share:.1%} of words are one "
         f"piece, {report.unknown_share:.3%} are [UNK]"
     )

@@ -169,7 +169,7 @@ def _run() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+    return command_line.run(FLAGS, _run, arguments, continues=True)
 
 
 if __name__ == "__main__":

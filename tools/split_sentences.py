@@ -28,7 +28,7 @@ _OUTPUT_DIR = FLAGS.string(
     "output_dir",
     None,
     "The folder for several files instead: sentences-00000-of-00010.txt and so on; documents are "
-    "dealt out to them in turn.",
+    "dealt out to them in turn. Files of that form from another --num_shards are removed.",
 )
 _NUM_SHARDS = FLAGS.integer(
     "num_shards", 1, "How many files to write into --output_dir.", lower_bound=1

@@ -7,6 +7,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.reference import as_text
+from pipelines.corpora.encoding import decode
 from pipelines.corpora.sources import Source
 from pipelines.corpora.unpacking import LineBlock, read_line_blocks
 
@@ -24,6 +26,24 @@ class TextBlock(NamedTuple):
 
     source: Source
     lines: LineBlock
+    ends_source: bool
+
+
+class DecodedBlock(NamedTuple):
+    """The same as text.
+
+    Attributes:
+        source: the source.
+        first_line: the number of the first line, from 1.
+        text: the lines with their ends.
+        dropped_bytes: how many bytes were left out because they are no UTF-8.
+        ends_source: whether it is the source's last block.
+    """
+
+    source: Source
+    first_line: int
+    text: str
+    dropped_bytes: int
     ends_source: bool
 
 
@@ -61,10 +81,20 @@ def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
         waiting = following
 
 
-def paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
+def decode_block(block: TextBlock) -> DecodedBlock:
+    """Decodes a block; bytes that are no UTF-8 are dropped and counted.
+
+    Raises:
+        UserError: so many are none that the source must be in another encoding.
+    """
+    text, dropped = decode(block.source.name, block.lines.first_line, block.lines.text)
+    return DecodedBlock(block.source, block.lines.first_line, text, dropped, block.ends_source)
+
+
+def paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | None]:
     """The paragraphs of a block, and None wherever a document ends.
 
-    White space within a paragraph becomes single spaces; bytes that are no UTF-8 are dropped.
+    White space within a paragraph becomes single spaces.
 
     Raises:
         UserError: a line is not of the source's form.
@@ -73,7 +103,7 @@ def paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
         yield None if paragraph is None else " ".join(paragraph.split())
 
 
-def raw_paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
+def raw_paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | None]:
     """As `paragraphs_of`, with all white space as it is.
 
     Raises:
@@ -82,16 +112,16 @@ def raw_paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None
     if block.source.form in ("json_lines", "tfds"):
         found = _from_json(block, reading.text_field)
     elif block.source.form == "wikiextractor":
-        found = _from_wikiextractor(_decoded(block.lines.text))
+        found = _from_wikiextractor(_lines_of(block))
     else:
-        found = _from_text(_decoded(block.lines.text), reading.one_document_per_file)
+        found = _from_text(_lines_of(block), reading.one_document_per_file)
     yield from found
     if block.ends_source:
         yield None
 
 
-def _decoded(text: bytes) -> list[str]:
-    return text.decode("utf-8", "ignore").removeprefix("\ufeff").split("\n")
+def _lines_of(block: DecodedBlock) -> list[str]:
+    return block.text.removeprefix("\ufeff").split("\n")
 
 
 def _from_text(lines: list[str], one_document: bool) -> Iterator[str | None]:
@@ -114,13 +144,18 @@ def _from_wikiextractor(lines: list[str]) -> Iterator[str | None]:
             yield html.unescape(line) if "&" in line else line
 
 
-def _from_json(block: TextBlock, text_field: str) -> Iterator[str | None]:
-    for number, line in enumerate(block.lines.text.split(b"\n"), block.lines.first_line):
-        if not line.strip():
+def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
+    for number, line in enumerate(block.text.split("\n"), block.first_line):
+        if not line or line.isspace():
             continue
         try:
-            text = json.loads(line.decode("utf-8", "ignore").removeprefix("\ufeff"))[text_field]
-            paragraphs = text.split("\n") if isinstance(text, str) else [str(x) for x in text]
+            text = json.loads(line.removeprefix("\ufeff"))[text_field]
+            # An escape such as \ud83d may stand for half a character: that is no text.
+            paragraphs = (
+                as_text(text).split("\n")
+                if isinstance(text, str)
+                else [as_text(str(item)) for item in text]
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
                 f"{block.source.name}: line {number} is no JSON object with text in the field "

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora.unpacking import DAMAGED, open_unpacked
+from pipelines.corpora.unpacking import DAMAGED, open_unpacked, refuse_no_text
 
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
@@ -77,11 +77,11 @@ def _files_below(path: Path) -> list[str]:
 def _form_of(path: str) -> Form:
     with open_unpacked(path) as file:
         try:
-            start = file.peek(512).removeprefix(b"\xef\xbb\xbf").lstrip()
+            start = file.peek(512)
         except DAMAGED as error:
             raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UserError(f"{path}: is UTF-16; convert it to UTF-8.")
+    refuse_no_text(path, start)
+    start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"<doc "):
         return "wikiextractor"
     return "json_lines" if start.startswith(b"{") else "text"

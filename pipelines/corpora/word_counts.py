@@ -5,43 +5,57 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_bert_impl.tokenization import reference
-from pipelines.corpora.documents import Reading, TextBlock, raw_paragraphs_of
+from pipelines.corpora.documents import Reading, TextBlock, decode_block, raw_paragraphs_of
 
 _REMEMBERED = 500_000
+_LONGEST_REMEMBERED = 20  # in a language without spaces a longer part would be a whole sentence
 
 
 class CountedBlock(NamedTuple):
     """The words of one block.
 
     Attributes:
-        counts: how often each word occurs.
+        counts: how often each word occurs that is not too long for the learner.
         packed_bytes: how much of the input this was.
+        too_long: how many occurrences of words there are that are too long.
+        dropped_bytes: how many bytes were left out because they are no UTF-8.
     """
 
     counts: dict[str, int]
     packed_bytes: int
+    too_long: int = 0
+    dropped_bytes: int = 0
 
 
 def count_block(
     block: TextBlock, reading: Reading, do_lower_case: bool, strip_accents: bool
 ) -> CountedBlock:
-    """Counts the words of a block as WordPiece sees them (in a worker process)."""
+    """Counts the words of a block as WordPiece sees them (in a worker process).
+
+    Raises:
+        UserError: the block is not of its source's form or encoding.
+    """
+    decoded = decode_block(block)
     parts: Counter[str] = Counter()
-    for paragraph in raw_paragraphs_of(block, reading):
+    for paragraph in raw_paragraphs_of(decoded, reading):
         if paragraph:
             parts.update(paragraph.split(" "))
     words: Counter[str] = Counter()
+    too_long = 0
+    # Nothing in the rules looks across a space: each part can be split alone, and once.
     remembered = _remembered_words(do_lower_case, strip_accents)
     for part, count in parts.items():
-        split = remembered.get(part)
-        if split is None:
-            # Nothing in the rules looks across a space: each part can be split alone, and once.
-            split = tuple(reference.split_words(part, do_lower_case, strip_accents))
-            if len(remembered) < _REMEMBERED:
-                remembered[part] = split
-        for word in split:
-            words[word] += count
-    return CountedBlock(words, block.lines.packed_bytes)
+        joined = remembered.get(part)
+        if joined is None:
+            joined = " ".join(reference.split_words(part, do_lower_case, strip_accents))
+            if len(part) <= _LONGEST_REMEMBERED and len(remembered) < _REMEMBERED:
+                remembered[part] = joined
+        for word in joined.split():
+            if len(word) <= reference.MAX_CHARACTERS_PER_WORD:
+                words[word] += count
+            else:
+                too_long += count
+    return CountedBlock(words, block.lines.packed_bytes, too_long, decoded.dropped_bytes)
 
 
 def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Counter[str], int]:
@@ -56,7 +70,8 @@ def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Count
         most_words: how many different words are held.
 
     Returns:
-        The counts, and the number of occurrences that were dropped.
+        The counts, and the number of occurrences that were dropped, those of words that are too
+        long for the learner among them.
 
     Example:
         >>> blocks = [CountedBlock({"a": 2, "b": 1, "c": 1}, 0), CountedBlock({"a": 1, "b": 1}, 0)]
@@ -68,6 +83,7 @@ def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Count
     for block in blocks:
         for word, count in block.counts.items():
             total[word] += count
+        dropped += block.too_long
         if len(total) > most_words:
             dropped += _drop_rare(total, most_words // 2)
     return total, dropped
@@ -79,8 +95,9 @@ def _drop_rare(counts: Counter[str], keep: int) -> int:
     return sum(counts.pop(word) for word in ranked[keep:])
 
 
-_MEMORY: dict[tuple[bool, bool], dict[str, tuple[str, ...]]] = {}
+_MEMORY: dict[tuple[bool, bool], dict[str, str]] = {}
 
 
-def _remembered_words(do_lower_case: bool, strip_accents: bool) -> dict[str, tuple[str, ...]]:
+def _remembered_words(do_lower_case: bool, strip_accents: bool) -> dict[str, str]:
+    """The words of parts that were seen before, with spaces between: a tuple takes far more."""
     return _MEMORY.setdefault((do_lower_case, strip_accents), {})

@@ -18,6 +18,7 @@ from keras_bert_impl.tokenization.learner import (
 )
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, read_blocks
+from pipelines.corpora.encoding import say_what_was_dropped
 from pipelines.corpora.parallel import in_order
 from pipelines.corpora.sources import find_sources
 from pipelines.corpora.word_counts import CountedBlock, count_block, merge_counts
@@ -59,7 +60,8 @@ class LearnedVocabulary(NamedTuple):
         vocabulary: the vocabulary.
         words: how many words the text has.
         different_words: how many different ones were held.
-        dropped: how many occurrences of rare words were dropped to bound memory.
+        dropped: how many occurrences were dropped: of words that are too long to have pieces, and
+            of rare words to bound memory.
         coverage: how the vocabulary cuts these words.
         merges: the first merges.
     """
@@ -109,7 +111,10 @@ def _count(config: LearnVocabularyConfig) -> Iterator[CountedBlock]:
         packed = sum(Path(source.name).stat().st_size for source in sources)
     progress = Progress("count words", packed, "bytes of input")
     blocks = (block for source in sources for block in read_blocks(source, config.reading))
+    dropped_bytes = 0
     for counted in in_order(work, blocks, config.num_workers):
         yield counted
+        dropped_bytes += counted.dropped_bytes
         progress.advance(counted.packed_bytes)
     progress.close()
+    say_what_was_dropped(dropped_bytes)

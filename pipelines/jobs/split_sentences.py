@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import logging
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,11 +13,20 @@ from typing import IO, NamedTuple
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.progress import Progress
-from pipelines.corpora.documents import Reading, TextBlock, paragraphs_of, read_blocks
+from pipelines.corpora.documents import (
+    Reading,
+    TextBlock,
+    decode_block,
+    paragraphs_of,
+    read_blocks,
+)
+from pipelines.corpora.encoding import say_what_was_dropped
 from pipelines.corpora.parallel import in_order
 from pipelines.corpora.sentences import split_paragraph
 from pipelines.corpora.sources import Source, find_sources
 
+_LOGGER = logging.getLogger(__name__)
+_SHARD = re.compile(r"sentences-\d{5,}-of-\d{5,}\.txt")
 _LANGUAGES_BY_SCRIPT = (
     ("ko", re.compile("[\uac00-\ud7a3]")),
     ("ja", re.compile("[\u3040-\u30ff]")),
@@ -65,6 +76,7 @@ class SplitBlock(NamedTuple):
         sentences: the number of sentences.
         is_open: whether the last document of `text` goes on.
         packed_bytes: how much of the input this was.
+        dropped_bytes: how many bytes were left out because they are no UTF-8.
     """
 
     ends_document_first: bool
@@ -73,6 +85,7 @@ class SplitBlock(NamedTuple):
     sentences: int
     is_open: bool
     packed_bytes: int
+    dropped_bytes: int
 
 
 def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
@@ -85,20 +98,22 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
     blocks = (block for source in sources for block in read_blocks(source, config.reading))
     work = functools.partial(split_block, reading=config.reading, language=config.language)
     progress = Progress("split sentences", _packed_size(sources), "bytes of input")
-    documents = sentences = 0
+    documents = sentences = dropped = 0
     is_open = False
-    with _outputs(config) as outputs:
+    with _outputs(config, sources) as outputs:
         for split in in_order(work, blocks, config.num_workers):
             if is_open and split.ends_document_first:
                 outputs[documents % len(outputs)].write(b"\n")
                 documents, is_open = documents + 1, False
             documents += _deal_out(split, outputs, documents)
             sentences += split.sentences
+            dropped += split.dropped_bytes
             is_open = split.is_open if split.text else is_open
             progress.advance(split.packed_bytes)
         if not sentences:
             raise UserError(f"{config.input_files[0]}: has no text; check --input_format.")
     progress.close()
+    say_what_was_dropped(dropped)
     return SentenceCounts(documents, sentences)
 
 
@@ -107,7 +122,8 @@ def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock
     lines: list[str] = []
     documents = sentences = 0
     ends_first = False
-    for paragraph in paragraphs_of(block, reading):
+    decoded = decode_block(block)
+    for paragraph in paragraphs_of(decoded, reading):
         if paragraph is not None:
             found = split_paragraph(paragraph, _language(paragraph, language))
             sentences += len(found)
@@ -120,7 +136,8 @@ def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock
     text = "".join(f"{line}\n" for line in lines).encode()
     is_open = bool(lines) and bool(lines[-1])
     packed = block.lines.packed_bytes
-    return SplitBlock(ends_first, text, documents, sentences, is_open, packed)
+    dropped = decoded.dropped_bytes
+    return SplitBlock(ends_first, text, documents, sentences, is_open, packed, dropped)
 
 
 def _language(paragraph: str, language: str) -> str:
@@ -149,19 +166,56 @@ def _packed_size(sources: list[Source]) -> int | None:
 
 
 @contextlib.contextmanager
-def _outputs(config: SplitSentencesConfig) -> Iterator[list[IO[bytes]]]:
+def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[list[IO[bytes]]]:
+    """Opens the files to write; they get their names together, when all are on the disk."""
+    paths = _output_paths(config)
+    make_folder(paths[0].parent)
+    _refuse_input_that_would_go(sources, _older_shards(config, paths))
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(open_whole(path, "wb")) for path in paths]
+        yield files
+        # Flushing takes long, renaming does not: old and new files hardly ever stand together.
+        for file in files:
+            file.flush()
+            os.fsync(file.fileno())
+        older = _older_shards(config, paths)
+        for path in older:
+            path.unlink()
+    if older:
+        _LOGGER.info(
+            "%s: removed %d files of an earlier run with another --num_shards.",
+            config.output_dir,
+            len(older),
+        )
+
+
+def _output_paths(config: SplitSentencesConfig) -> list[Path]:
     if (config.output_file is None) == (config.output_dir is None):
         raise UserError("Give either --output_file or --output_dir (with --num_shards).")
     if config.output_file is not None:
-        paths = [Path(config.output_file)]
         if config.num_shards != 1:
             raise UserError("--num_shards needs --output_dir instead of --output_file.")
-    else:
-        names = (
-            f"sentences-{number:05d}-of-{config.num_shards:05d}.txt"
-            for number in range(config.num_shards)
-        )
-        paths = [Path(config.output_dir or "") / name for name in names]
-    make_folder(paths[0].parent)
-    with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(open_whole(path, "wb")) for path in paths]
+        return [Path(config.output_file)]
+    names = (
+        f"sentences-{number:05d}-of-{config.num_shards:05d}.txt"
+        for number in range(config.num_shards)
+    )
+    return [Path(config.output_dir or "") / name for name in names]
+
+
+def _older_shards(config: SplitSentencesConfig, paths: list[Path]) -> list[Path]:
+    """The files of a set with another number of shards: a pattern would match them as well."""
+    if config.output_dir is None:
+        return []
+    found = (path for path in Path(config.output_dir).iterdir() if _SHARD.fullmatch(path.name))
+    return sorted(set(found) - set(paths))
+
+
+def _refuse_input_that_would_go(sources: list[Source], older: list[Path]) -> None:
+    names = {path.resolve() for path in older}
+    for source in sources:
+        if source.form != "tfds" and Path(source.name).resolve() in names:
+            raise UserError(
+                f"{source.name}: is input, but the new set of files would replace it; name another "
+                "--output_dir."
+            )

@@ -10,9 +10,10 @@ from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import Reading, raw_paragraphs_of, read_blocks
+from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
+from pipelines.corpora.encoding import say_what_was_dropped
 from pipelines.corpora.sources import Source, expand_patterns
-from pipelines.corpora.unpacking import read_lines
+from pipelines.corpora.unpacking import lines_of
 
 Offsets = Literal["none", "bytes", "characters"]
 _LINES_AT_ONCE = 1024
@@ -54,15 +55,19 @@ def read_all_lines(patterns: list[str], text_field: str | None = None) -> Iterat
         text_field: the field of JSON lines whose lines are meant; None for plain lines.
 
     Raises:
-        UserError: a file cannot be read.
+        UserError: a file cannot be read or is not in UTF-8.
     """
+    reading = Reading(text_field or "")
+    dropped_bytes = 0
     for path in expand_patterns(patterns):
-        if text_field is None:
-            yield from read_lines(path)
-            continue
-        reading = Reading(text_field)
-        for block in read_blocks(Source(path, "json_lines"), reading):
-            yield from filter(None, raw_paragraphs_of(block, reading))
+        for block in read_blocks(Source(path, "json_lines" if text_field else "text"), reading):
+            decoded = decode_block(block)
+            dropped_bytes += decoded.dropped_bytes
+            if text_field:
+                yield from filter(None, raw_paragraphs_of(decoded, reading))
+            else:
+                yield from lines_of(block.lines)  # as bytes: places in them may be asked for
+    say_what_was_dropped(dropped_bytes)
 
 
 def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], output: IO[str]) -> int:

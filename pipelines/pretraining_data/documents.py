@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 
 BLOCK_BYTES = 4 << 20
+_READ_BYTES = 1 << 16
 _EMPTY_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2", b"PK\x03\x04": "unzip"}
@@ -64,16 +65,16 @@ def find_cut(file: IO[bytes], position: int) -> int | None:
         >>> find_cut(io.BytesIO(b"One.\nTwo.\n\nThree.\n"), 3)
         11
     """
-    start = max(0, position - 1)
-    file.seek(start)
-    window = b""
-    while piece := file.read(1 << 16):
-        window += piece
+    read = max(0, position - 1)
+    file.seek(read)
+    line_end = b""  # a line end behind which there was nothing but white space so far
+    while piece := file.read(_READ_BYTES):
+        window = line_end + piece
         if found := _EMPTY_LINE.search(window):
-            return start + found.end()
-        # An empty line may straddle two reads; anything before the last line end is done with.
-        keep = max(0, window.rfind(b"\n"))
-        start, window = start + keep, window[keep:]
+            return read - len(line_end) + found.end()
+        read += len(piece)
+        _, line_end, behind = window.rpartition(b"\n")
+        line_end = b"" if behind.strip() else line_end
     return None
 
 

@@ -1,22 +1,17 @@
 """Tasks in processes: the same results for any number of them."""
 
-import importlib
 import multiprocessing
-import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import TypeVar
 
-from keras_bert_impl.errors import UserError
+from pipelines.processes import worker_pool
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _TASKS_AHEAD = 2  # tasks handed out for each worker, so that none waits for the next
+_REMEDY = "run the same command again to continue, with a smaller --num_workers if it happens again"
 
 
 def run_tasks(
@@ -52,15 +47,9 @@ def run_tasks(
         yield from ((number, function(task)) for number, task in enumerate(tasks))
         return
     context = _context(preload if num_workers > 1 else None)
-    pool = ProcessPoolExecutor(
-        min(num_workers, len(tasks)),
-        mp_context=context,
-        initializer=_start_worker,
-        initargs=(os.getpid(), preload),
-    )
     waiting = iter(enumerate(tasks))
     running: dict[Future[Result], int] = {}
-    try:
+    with worker_pool(min(num_workers, len(tasks)), context, _REMEDY, preload) as pool:
         while True:
             while len(running) < _TASKS_AHEAD * num_workers and (job := next(waiting, None)):
                 running[pool.submit(function, job[1])] = job[0]
@@ -68,13 +57,6 @@ def run_tasks(
                 return
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(done), done.result()
-    except BrokenProcessPool as error:
-        raise UserError(
-            "A worker process was killed, perhaps for want of memory; run the same command again "
-            "to continue, with a smaller --num_workers if it happens again."
-        ) from error
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _context(preload: str | None) -> multiprocessing.context.BaseContext:
@@ -83,29 +65,3 @@ def _context(preload: str | None) -> multiprocessing.context.BaseContext:
         context.set_forkserver_preload([preload])
         return context
     return multiprocessing.get_context("spawn")
-
-
-def _start_worker(starter: int, preload: str | None) -> None:
-    """Loads what is needed, and ends this worker soon after the process that started the job."""
-
-    def watch() -> None:
-        while _lives(starter):
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    if preload:
-        importlib.import_module(preload)
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    try:
-        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return True  # no such folder on this system
-    # Killed, but not yet buried: in a container perhaps nobody ever does that.
-    return status.rpartition(")")[2].split()[0] not in "ZX"

@@ -93,6 +93,18 @@ def test_what_a_user_can_mend_is_one_line_and_exit_code_1(capsys):
     assert capsys.readouterr().err == "Error: file.txt: is broken; mend it.\n"
 
 
+@pytest.mark.parametrize(
+    ("continues", "said"),
+    [(False, "\nInterrupted.\n"), (True, "\nInterrupted; the same command continues.\n")],
+)
+def test_an_interruption_is_no_traceback_and_promises_only_what_is_true(continues, said, capsys):
+    def main():
+        raise KeyboardInterrupt
+
+    assert command_line.run(command_line.FlagSet(""), main, [], continues=continues) == 130
+    assert capsys.readouterr().err == said
+
+
 def test_a_bug_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
         command_line.run(command_line.FlagSet(""), lambda: 1 / 0, [])

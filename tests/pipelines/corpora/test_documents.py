@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora.documents import Reading, paragraphs_of, read_blocks
+from pipelines.corpora.documents import Reading, decode_block, paragraphs_of, read_blocks
 from pipelines.corpora.sources import Source
 
 
@@ -12,7 +12,7 @@ def documents(path, form, **reading):
     settings = Reading(**reading)
     found = [[]]
     for block in read_blocks(Source(str(path), form), settings):
-        for paragraph in paragraphs_of(block, settings):
+        for paragraph in paragraphs_of(decode_block(block), settings):
             if paragraph is None:
                 found.append([])
             else:
@@ -40,6 +40,31 @@ def test_a_file_can_be_one_document(tmp_path):
 def test_bytes_that_are_no_utf8_are_dropped(tmp_path):
     (tmp_path / "text").write_bytes(b"caf\xc3\xa9 \xff!\n")
     assert documents(tmp_path / "text", "text") == [["café !"]]
+
+
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        ("text", "첫 문장이다. 둘째 문장이다.\n"),
+        ("json_lines", '{"text": "첫 문장이다. 둘째 문장이다."}\n'),
+        ("wikiextractor", '<doc id="1">\n제목\n\n첫 문장이다. 둘째 문장이다.\n</doc>\n'),
+    ],
+)
+def test_another_encoding_is_refused(tmp_path, form, content):
+    (tmp_path / "text").write_bytes(content.encode("cp949"))
+    with pytest.raises(UserError, match="text: is not UTF-8, the encoding that is needed"):
+        documents(tmp_path / "text", form)
+
+
+def test_halves_of_characters_in_json_are_dropped(tmp_path):
+    lines = [
+        r'{"text": "Cut emoji \ud83d"}',
+        r'{"text": ["\udc00One.", "\ud83d"]}',
+        r'{"text": "Whole: \ud83d\ude00"}',
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    expected = [["Cut emoji"], ["One."], ["Whole: 😀"]]
+    assert documents(tmp_path / "a.jsonl", "json_lines") == expected
 
 
 def test_a_json_line_is_a_document_and_its_lines_are_paragraphs(tmp_path):

@@ -1,3 +1,6 @@
+import os
+import signal
+
 import pytest
 
 from keras_bert_impl.errors import UserError
@@ -25,3 +28,18 @@ def test_work_is_read_as_it_is_needed():
     next(results)
     assert len(read) <= 6
     results.close()
+
+
+def be_killed_at_three(number):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_killed_worker_is_a_sentence_that_asks_for_fewer():
+    sentence = (
+        r"^A worker process was killed, perhaps for want of memory; "
+        r"run the same command again with a smaller --num_workers\.$"
+    )
+    with pytest.raises(UserError, match=sentence):
+        list(in_order(be_killed_at_three, range(50), num_workers=2))

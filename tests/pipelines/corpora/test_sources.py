@@ -1,6 +1,7 @@
 import bz2
 import gzip
 import lzma
+import tarfile
 
 import pytest
 
@@ -62,6 +63,13 @@ def test_utf16_is_refused(folder):
     (folder / "utf16.txt").write_text("Text.", encoding="utf-16")
     with pytest.raises(UserError, match=r"utf16\.txt: is UTF-16; convert it to UTF-8"):
         find_sources([f"{folder}/utf16.txt"])
+
+
+def test_a_tar_archive_is_refused(folder):
+    with tarfile.open(folder / "texts.tar.gz", "w:gz") as archive:
+        archive.add(folder / "b.txt", "b.txt")
+    with pytest.raises(UserError, match=r"texts\.tar\.gz: is a tar archive; unpack it"):
+        find_sources([f"{folder}/texts.tar.gz"])
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])

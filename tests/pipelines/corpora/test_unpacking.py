@@ -1,13 +1,14 @@
 import bz2
 import gzip
 import lzma
+import zipfile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora.unpacking import read_line_blocks, read_lines
+from pipelines.corpora.unpacking import lines_of, open_unpacked, read_line_blocks
 
 TEXT = "".join(f"line {number} é\n" for number in range(2000)).encode()
 PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
@@ -36,9 +37,61 @@ def test_blocks_are_whole_lines_and_know_their_number(tmp_path_factory, lines, s
         seen += block.text.count(b"\n")
 
 
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
+@pytest.mark.parametrize("name", ["text", "text{}.1", "{}"])
+def test_packed_files_are_known_by_their_first_bytes(tmp_path, ending, name):
+    path = tmp_path / name.format(ending.upper())
+    path.write_bytes(PACKERS[ending](TEXT))
+    with open_unpacked(str(path)) as file:
+        assert file.read() == TEXT
+
+
+def test_the_first_bytes_count_more_than_the_name(tmp_path):
+    (tmp_path / "text.gz").write_bytes(lzma.compress(TEXT))
+    with open_unpacked(str(tmp_path / "text.gz")) as file:
+        assert file.read() == TEXT
+
+
+def test_text_may_begin_like_the_name_of_a_packer(tmp_path):
+    for start in (b"BZh is no beginning", b"LZIP is one.", b"PK", b"7z", b"Rar!"):
+        (tmp_path / "text").write_bytes(start)
+        with open_unpacked(str(tmp_path / "text")) as file:
+            assert file.read() == start
+
+
+@pytest.mark.parametrize(
+    ("magic", "packing", "tool"),
+    [
+        (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
+        (b"\x04\x22\x4d\x18", "lz4", "unlz4"),
+        (b"\x1f\x9d", "compress", "uncompress"),
+        (b"7z\xbc\xaf\x27\x1c", "7z", "7z x"),
+    ],
+)
+def test_what_has_no_unpacker_is_refused(tmp_path, magic, packing, tool):
+    (tmp_path / "text").write_bytes(magic + bytes(100))
+    sentence = rf"text: is packed with {packing}, which cannot be read here; unpack it \({tool}\), "
+    with pytest.raises(UserError, match=sentence):
+        open_unpacked(str(tmp_path / "text"))
+
+
+def test_a_zip_archive_is_refused_whatever_its_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "text.gz", "w") as archive:
+        archive.writestr("text.txt", TEXT)
+    with pytest.raises(UserError, match=r"text\.gz: is packed with zip, .* unpack it \(unzip\)"):
+        open_unpacked(str(tmp_path / "text.gz"))
+
+
+def test_another_form_of_unicode_is_refused(tmp_path):
+    (tmp_path / "text").write_text("Text.", encoding="utf-16")
+    with pytest.raises(UserError, match="text: is UTF-16; convert it to UTF-8"):
+        list(read_line_blocks(str(tmp_path / "text")))
+
+
 def test_lines_come_without_their_ends(tmp_path):
     (tmp_path / "text").write_bytes(b"a\r\nb\n\nc")
-    assert list(read_lines(str(tmp_path / "text"))) == [b"a", b"b", b"", b"c"]
+    (block,) = read_line_blocks(str(tmp_path / "text"))
+    assert list(lines_of(block)) == [b"a", b"b", b"", b"c"]
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
@@ -50,4 +103,4 @@ def test_a_damaged_archive_is_named(tmp_path, ending, damage):
     with pytest.raises(
         UserError, match=rf"text{ending}: cannot be unpacked behind line \d+ \(.+\)"
     ):
-        list(read_lines(str(path)))
+        list(read_line_blocks(str(path)))

@@ -1,7 +1,11 @@
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.learner import LearnerOptions, Merge
+from keras_bert_impl.tokenization.learner import LearnerOptions, Merge, learn_pieces
+from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.jobs.learn_vocabulary import LearnVocabularyConfig, learn_vocabulary
 
@@ -57,6 +61,32 @@ def test_memory_is_bounded_by_dropping_rare_words(tmp_path):
     assert result.dropped > 0
     assert result.words == 9000
     assert result.different_words <= 1000
+
+
+def test_words_too_long_to_have_pieces_change_nothing_but_the_count(text, tmp_path):
+    expected = learned(text, tmp_path)
+    too_long = "z" * 201
+    (tmp_path / "more.txt").write_text(f"{Path(text).read_text()}\n{too_long} {too_long}\n")
+    result = learned(str(tmp_path / "more.txt"), tmp_path)
+    assert result.vocabulary == expected.vocabulary
+    assert result.different_words == expected.different_words
+    assert (result.words, result.dropped) == (expected.words + 2, 2)
+
+
+def test_the_vocabulary_is_that_of_all_words_split_one_by_one(tmp_path):
+    text = "东京都的天气很好所以我们今天去公园散步然后回家 lower newest-of-the-new words "
+    (tmp_path / "text.txt").write_text(f"{text * 20}{'low' * 70}\n")
+    counts = Counter(split_words(text * 20 + "low" * 70))
+    expected = learn_pieces(counts, LearnerOptions(60)).vocabulary
+    assert learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=60).vocabulary == expected
+
+
+def test_dropped_bytes_are_said_once(tmp_path, caplog):
+    (tmp_path / "text.txt").write_bytes(b"lower lowest \xff\n" * 8)
+    learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=20)
+    assert [message.split(" and ")[0] for message in caplog.messages] == [
+        "8 bytes of the input are no UTF-8"
+    ]
 
 
 def test_a_size_that_cannot_be_reached_leaves_no_file(text, tmp_path):

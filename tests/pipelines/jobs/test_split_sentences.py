@@ -1,4 +1,7 @@
+import logging
 import lzma
+import os
+from pathlib import Path
 
 import pytest
 
@@ -94,3 +97,91 @@ def test_input_without_text_is_refused_and_leaves_no_file(tmp_path):
     with pytest.raises(UserError, match=r"blank\.txt: has no text"):
         split_sentences(config)
     assert not (tmp_path / "out.txt").exists()
+
+
+def into_shards(text, folder, num_shards):
+    config = SplitSentencesConfig(
+        [text], output_dir=str(folder), num_shards=num_shards, num_workers=1
+    )
+    split_sentences(config)
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_another_number_of_shards_takes_the_place_of_the_earlier_one(text, tmp_path, caplog):
+    into_shards(text, tmp_path / "out", 3)
+    for name in ("sentences-notes.txt", "sentences-00000-of-00003.txt.bak"):
+        (tmp_path / "out" / name).write_text("not ours")
+    with caplog.at_level(logging.INFO):
+        assert into_shards(text, tmp_path / "out", 2) == [
+            "sentences-00000-of-00002.txt",
+            "sentences-00000-of-00003.txt.bak",
+            "sentences-00001-of-00002.txt",
+            "sentences-notes.txt",
+        ]
+    assert caplog.messages == [
+        f"{tmp_path}/out: removed 3 files of an earlier run with another --num_shards."
+    ]
+
+
+def test_a_run_that_fails_leaves_the_earlier_files(text, tmp_path):
+    before = into_shards(text, tmp_path / "out", 3)
+    (tmp_path / "blank.txt").write_text("\n \n")
+    with pytest.raises(UserError, match="has no text"):
+        into_shards(str(tmp_path / "blank.txt"), tmp_path / "out", 2)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
+
+
+def test_input_that_the_new_files_would_replace_is_refused(text, tmp_path):
+    before = into_shards(text, tmp_path / "out", 2)
+    shard = tmp_path / "out" / before[1]
+    with pytest.raises(UserError, match=rf"{before[1]}: is input, .* name another --output_dir"):
+        into_shards(str(shard), tmp_path / "out", 3)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
+
+
+def test_all_files_are_on_the_disk_before_any_gets_its_name(text, tmp_path, monkeypatch):
+    into_shards(text, tmp_path / "out", 2)
+    events = []
+    true_fsync, true_replace, true_unlink = os.fsync, Path.replace, Path.unlink
+
+    def fsync(descriptor):
+        events.append(("flush", os.fstat(descriptor).st_ino))
+        true_fsync(descriptor)
+
+    def replace(path, target):
+        events.append(("name", path.stat().st_ino))
+        return true_replace(path, target)
+
+    def unlink(path, missing_ok=False):
+        if path.exists():
+            events.append(("remove", path.stat().st_ino))
+        true_unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(Path, "unlink", unlink)
+    old = {path.stat().st_ino for path in (tmp_path / "out").iterdir()}
+    into_shards(text, tmp_path / "out", 3)
+    first_name = next(n for n, (event, _) in enumerate(events) if event == "name")
+    named = {file for event, file in events if event == "name"}
+    assert len(named) == 3
+    assert {file for event, file in events[:first_name] if event == "flush"} >= named
+    assert {file for event, file in events[:first_name] if event == "remove"} >= old
+
+
+def test_half_a_character_in_json_does_not_stop_it(tmp_path):
+    (tmp_path / "a.jsonl").write_text(r'{"text": "Cut emoji \ud83d"}')
+    split_sentences(
+        SplitSentencesConfig([f"{tmp_path}/a.jsonl"], f"{tmp_path}/out.txt", num_workers=1)
+    )
+    assert (tmp_path / "out.txt").read_text() == "Cut emoji\n\n"
+
+
+def test_dropped_bytes_are_said_once(tmp_path, caplog):
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_bytes(b"Some \xfftext.\n")
+    split_sentences(
+        SplitSentencesConfig([f"{tmp_path}/*.txt"], f"{tmp_path}/out.txt", num_workers=1)
+    )
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("2 bytes of the input are no UTF-8")

@@ -55,6 +55,17 @@ def test_lines_of_several_files(tmp_path):
     assert list(read_all_lines([f"{tmp_path}/c.jsonl"], "text")) == ["One.", "Two  three."]
 
 
+def test_dropped_bytes_are_said_once_and_another_encoding_is_refused(tmp_path, caplog):
+    (tmp_path / "a.txt").write_bytes(b"One\xff.\nTwo.\xff\n")
+    assert list(read_all_lines([f"{tmp_path}/a.txt"])) == [b"One\xff.", b"Two.\xff"]
+    assert [message.split(" and ")[0] for message in caplog.messages] == [
+        "2 bytes of the input are no UTF-8"
+    ]
+    (tmp_path / "b.txt").write_bytes("첫 문장이다.\n".encode("cp949"))
+    with pytest.raises(UserError, match=r"b\.txt: is not UTF-8"):
+        list(read_all_lines([f"{tmp_path}/b.txt"]))
+
+
 def test_a_vocabulary_that_is_none_is_refused(tmp_path):
     (tmp_path / "vocab.txt").write_text("the\n")
     with pytest.raises(UserError, match=r"vocab\.txt: has no \[PAD\] piece"):

@@ -1,4 +1,6 @@
 import io
+import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.tokenizer import TokenBlock
+from pipelines.pretraining_data import documents
 from pipelines.pretraining_data.documents import (
     TextBlock,
     cut_into_blocks,
@@ -39,6 +42,26 @@ def test_blocks_hold_all_documents_whole(lines, block_bytes):
 def test_an_empty_line_that_straddles_two_reads_is_found():
     data = b"a" * ((1 << 16) - 1) + b"\n\nb\n"
     assert find_cut(io.BytesIO(data), 5) == (1 << 16) + 1
+
+
+@given(st.text("a \n\r", max_size=30), st.integers(0, 30), st.integers(1, 5))
+def test_reads_do_not_show(text, position, read_bytes):
+    data = text.encode()
+    found = re.compile(rb"\n[ \r]*\n").search(data, max(0, position - 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents, "_READ_BYTES", read_bytes)
+        assert find_cut(io.BytesIO(data), position) == (found and found.end())
+
+
+@pytest.mark.parametrize("filling", [b"a", b" "])
+def test_of_a_long_line_only_what_is_needed_is_kept(filling):
+    file = io.BytesIO(b"One.\n" + filling * (8 << 20) + b"\n\nTwo.\n")
+    tracemalloc.start()
+    try:
+        assert find_cut(file, 0) is not None
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_windows_line_ends_and_a_byte_order_mark():

@@ -79,6 +79,8 @@ def test_a_header_without_a_needed_column_names_it(write):
     [
         (b"", "is empty"),
         (b"text\tlabel\n", "has no rows"),
+        (b"\n\r\n\n", "has no rows"),
+        (b"\xef\xbb\xbf", "has no rows"),
         (b"text\tlabel\nyes\t1\n\xff\t0\n", "line 3 is not UTF-8"),
     ],
 )

@@ -1,0 +1,79 @@
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.processes import worker_pool
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def be_killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_a_sentence_with_the_remedy():
+    with (
+        pytest.raises(UserError, match=r"A worker process was killed, .*; take fewer of them\.$"),
+        worker_pool(1, SPAWN, "take fewer of them") as pool,
+    ):
+        pool.submit(be_killed).result()
+
+
+def test_what_is_needed_is_loaded_before_the_first_task():
+    with worker_pool(1, SPAWN, "", preload="wave") as pool:
+        assert pool.submit(eval, "'wave' in __import__('sys').modules").result()
+
+
+_JOB = """
+import multiprocessing, os, time
+from pipelines.processes import worker_pool
+if __name__ == "__main__":
+    with worker_pool(2, multiprocessing.get_context("spawn"), "") as pool:
+        tasks = [pool.submit(time.sleep, 0.5) for _ in range(2)]
+        print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+        time.sleep(600)
+"""
+
+
+def lives(process):
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def gone_within(seconds, processes):
+    deadline = time.monotonic() + seconds
+    while any(map(lives, processes)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(lives, processes))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to look at processes")
+def test_workers_end_soon_after_the_process_that_started_them_is_killed(tmp_path):
+    (tmp_path / "job.py").write_text(_JOB)
+    root = str(Path(__file__).parents[2])
+    with subprocess.Popen(
+        [sys.executable, str(tmp_path / "job.py")],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": root},
+    ) as job:
+        workers = [int(word) for word in job.stdout.readline().split()]
+        try:
+            assert len(workers) == 2
+            time.sleep(0.3)
+            assert all(map(lives, workers))
+            job.kill()
+            assert gone_within(20, workers)
+        finally:
+            for worker in filter(lives, workers):
+                os.kill(worker, signal.SIGKILL)
