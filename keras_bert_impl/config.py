@@ -115,10 +115,14 @@ class BertConfig:
     def from_google_file(cls, path: str | os.PathLike[str]) -> "BertConfig":
         """Reads google's `bert_config.json`, where "gelu" means the tanh form.
 
+        A file with a "model_type" was written by Hugging Face's code and is read as theirs.
+
         Raises:
             UserError: no such file, not JSON, or a value that no model can have.
         """
-        return cls.from_google(read_json_object(path), str(path))
+        values = read_json_object(path)
+        read = cls.from_hugging_face if "model_type" in values else cls.from_google
+        return read(values, str(path))
 
     @classmethod
     def from_google(cls, values: Mapping[str, Any], origin: str = "bert_config") -> "BertConfig":

@@ -4,8 +4,8 @@ The input is a model directory (config.json, model.safetensors or its shards, vo
 tokenizer.json) or a TF1 checkpoint (its prefix, folder or any of its files) with bert_config.json
 and vocab.txt beside it. An output whose name holds
 ".ckpt" is written as a TF1 checkpoint, any other as a model directory. Numbers and their types
-stay as they are; optimizer slots are left out. Nothing that was downloaded is executed: a
-pytorch_model.bin is refused.
+stay as they are; optimizer slots are left out. Nothing is replaced but an older checkpoint of the
+same kind. Nothing that was downloaded is executed: a pytorch_model.bin is refused.
 
 Example:
   keras-bert convert_checkpoint --input=uncased_L-12_H-768_A-12/bert_model.ckpt --output=bert

@@ -149,7 +149,7 @@ def _run() -> None:
             num_workers=_NUM_WORKERS.value,
             work_folder=_WORK_FOLDER.value,
             invalid_utf8=_INVALID_UTF8.value,
-            runner=_RUNNER.value,
+            runner=_runner(),
             beam_arguments=tuple(FLAGS.extra_arguments),
         )
     )
@@ -163,13 +163,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return command_line.run(FLAGS, _run, words, keep_unknown=beam, continues=not beam)
 
 
+def _runner() -> str:
+    return _RUNNER.value
+
+
 def _takes_beam_options(words: Sequence[str]) -> bool:
     """Whether flags that this tool does not know are for a Beam runner."""
     try:
         FLAGS.parse(words, keep_unknown=True)
     except UserError:
         return False  # it will be said when the command line is read in earnest
-    return _RUNNER.value != "local"
+    return _runner() != "local"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """google's TF1 checkpoints: `PREFIX.index` and `PREFIX.data-00000-of-00001`."""
 
+import glob
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -106,6 +107,9 @@ def write_google_checkpoint(
     Args:
         prefix: the path without ".index".
         variables: arrays by google's names; the types are kept.
+
+    Raises:
+        UserError: it cannot be written (permissions, disk full).
     """
     import tensorflow as tf
 
@@ -113,12 +117,26 @@ def write_google_checkpoint(
     make_folder(final.parent)
     aside = final.with_name(f".{final.name}.{os.getpid()}.incomplete")
     names = sorted(variables)
-    with tf.device("CPU"):
-        tf.raw_ops.SaveV2(
-            prefix=str(aside),
-            tensor_names=names,
-            shape_and_slices=[""] * len(names),
-            tensors=[tf.constant(variables[name]) for name in names],
-        )
-    for suffix in (".data-00000-of-00001", ".index"):
-        Path(f"{aside}{suffix}").replace(f"{final}{suffix}")
+    try:
+        with tf.device("CPU"):
+            tf.raw_ops.SaveV2(
+                prefix=str(aside),
+                tensor_names=names,
+                shape_and_slices=[""] * len(names),
+                tensors=[tf.constant(variables[name]) for name in names],
+            )
+        for suffix in (".data-00000-of-00001", ".index"):
+            Path(f"{aside}{suffix}").replace(f"{final}{suffix}")
+    except (tf.errors.OpError, OSError) as error:
+        raise UserError(
+            f"{final}: cannot be written ({_reason(error)}); free some space or name another place."
+        ) from error
+    finally:
+        for left in final.parent.glob(f"{glob.escape(aside.name)}*"):
+            left.unlink(missing_ok=True)
+
+
+def _reason(error: Exception) -> str:
+    """What the system said; TensorFlow puts the operation and the file before it."""
+    text = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    return text.rpartition("; ")[2].partition(" [Op:")[0]

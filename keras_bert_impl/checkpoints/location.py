@@ -7,8 +7,10 @@ from pathlib import Path
 from keras_bert_impl.errors import UserError
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
+CONFIG_FILE, GOOGLE_CONFIG_FILE = "config.json", "bert_config.json"
+VOCABULARY_FILE = "vocab.txt"
 _PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
-_PART_OF_DIRECTORY = (WEIGHTS_FILE, INDEX_FILE, "config.json")
+_PART_OF_DIRECTORY = (WEIGHTS_FILE, INDEX_FILE, CONFIG_FILE)
 _LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
 
 

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.location import WEIGHTS_FILE, find_checkpoint
+from keras_bert_impl.checkpoints.destination import check_folder
+from keras_bert_impl.checkpoints.location import (
+    CONFIG_FILE,
+    VOCABULARY_FILE,
+    WEIGHTS_FILE,
+    find_checkpoint,
+)
 from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.config import BertConfig, read_json_object
@@ -16,7 +22,7 @@ from keras_bert_impl.files import open_whole, whole_folder
 from keras_bert_impl.tokenization.tokenizer_json import read_tokenizer_json
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE = "config.json", "vocab.txt", "tokenizer_config.json"
+TOKENIZER_FILE = "tokenizer_config.json"
 FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
 _ARCHITECTURES = {
     (): "BertModel",
@@ -42,7 +48,7 @@ def write_model_directory(
 ) -> None:
     """Writes a model, its vocabulary and its casing as a Hugging Face directory.
 
-    The folder appears when it is complete; an older one of that name is replaced.
+    The folder appears when it is complete; an older model directory of that name is replaced.
 
     Args:
         folder: where to.
@@ -52,8 +58,8 @@ def write_model_directory(
         strip_accents: whether accents are removed; None means "as `do_lower_case`".
 
     Raises:
-        UserError: the vocabulary is larger than the model's token table, or the folder cannot be
-            written.
+        UserError: the vocabulary is larger than the model's token table, the folder holds
+            something else than a model directory, or it cannot be written.
     """
     if len(vocabulary) > model.config.vocab_size:
         raise UserError(
@@ -85,9 +91,13 @@ def write_tensors_directory(
         config: the model's configuration.
         vocabulary: the pieces that the ids mean.
         casing: (do_lower_case, strip_accents).
+
+    Raises:
+        UserError: the folder holds something else than a model directory, or cannot be written.
     """
     from keras_bert_impl.checkpoints.names import all_names
 
+    check_folder(folder)
     heads = heads_of(weights)
     tensors = {}
     for row in all_names(config.num_hidden_layers, heads):
@@ -122,8 +132,21 @@ def architecture_of(config: BertConfig) -> str:
         >>> architecture_of(BertConfig(vocab_size=9, extra={"architectures": ["BertModel"]}))
         'BertModel'
     """
-    names = config.extra.get("architectures") or [""]
-    return names if isinstance(names, str) else str(names[0])
+    names = config.extra.get("architectures")
+    if isinstance(names, list) and names:
+        return str(names[0])
+    return names if isinstance(names, str) else ""
+
+
+def label_names(config: BertConfig) -> dict[str, str]:
+    """The names of a head's labels by their numbers, as a configuration has them; {} if none.
+
+    Example:
+        >>> label_names(BertConfig(vocab_size=9, extra={"id2label": {"0": "no", "1": "yes"}}))
+        {'0': 'no', '1': 'yes'}
+    """
+    names = config.extra.get("id2label")
+    return {str(k): str(v) for k, v in names.items()} if isinstance(names, dict) else {}
 
 
 def read_config(folder: str | os.PathLike[str]) -> BertConfig:
@@ -151,19 +174,33 @@ def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool,
     Raises:
         UserError: a file is missing, or none of them says whether text is lower-cased.
     """
-    vocabulary = find_vocabulary(folder)
-    path, fast = Path(folder) / TOKENIZER_FILE, Path(folder) / FAST_TOKENIZER_FILE
-    if not path.exists() and not fast.exists():
+    vocabulary, path = find_vocabulary(folder), Path(folder) / TOKENIZER_FILE
+    if not path.exists() and not (Path(folder) / FAST_TOKENIZER_FILE).exists():
         _refuse_tf1(folder)
+    lower, accents = read_casing(folder)
+    if lower is None:
+        raise UserError(
+            f'{path}: does not say whether text is lower-cased; add "do_lower_case": true or false.'
+        )
+    return vocabulary, lower, accents
+
+
+def read_casing(folder: str | os.PathLike[str]) -> tuple[bool | None, bool | None]:
+    """How a model directory's text is cased; `tokenizer.json` speaks where the other is silent.
+
+    Returns:
+        (do_lower_case or None where no file says it, strip_accents or None).
+
+    Raises:
+        UserError: neither file is there, or one says what BERT's tokenizer does not do.
+    """
+    path, fast = Path(folder) / TOKENIZER_FILE, Path(folder) / FAST_TOKENIZER_FILE
     values = read_json_object(path) if path.exists() or not fast.exists() else {}
     lower, accents = values.get("do_lower_case"), values.get("strip_accents")
     if not isinstance(lower, bool) and fast.exists():
         described = read_tokenizer_json(fast)
-        lower, accents = described.do_lower_case, described.strip_accents
-    if not isinstance(lower, bool):
-        raise UserError(
-            f'{path}: does not say whether text is lower-cased; add "do_lower_case": true or false.'
-        )
+        lower = described.do_lower_case
+        accents = described.strip_accents if accents is None else accents
     if accents is not None and not isinstance(accents, bool):
         raise UserError(f"{path}: strip_accents is {accents!r}; it must be true, false or null.")
     if values.get("tokenize_chinese_chars") is False:
@@ -171,7 +208,7 @@ def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool,
             f"{path}: tokenize_chinese_chars is false, but BERT's tokenizer always puts spaces "
             "round Chinese characters; name a model that was trained so."
         )
-    return vocabulary, lower, accents
+    return lower if isinstance(lower, bool) else None, accents
 
 
 def _refuse_tf1(folder: str | os.PathLike[str]) -> None:
@@ -211,7 +248,8 @@ def _model_config(
         values.pop("problem_type", None)
     values["architectures"] = [architecture]
     for key in ("id2label", "label2id"):
-        if len(values.get(key) or ()) != labels:
+        named = values.get(key)
+        if not isinstance(named, dict) or len(named) != labels:
             values.pop(key, None)
     values.pop("num_labels", None)
     if labels and "id2label" not in values:

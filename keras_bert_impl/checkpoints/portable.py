@@ -12,33 +12,32 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.checkpoints import google_tf1
-from keras_bert_impl.checkpoints.location import find_checkpoint
-from keras_bert_impl.checkpoints.model_directory import (
+from keras_bert_impl.checkpoints.destination import check_apart, check_beside
+from keras_bert_impl.checkpoints.location import (
     CONFIG_FILE,
+    GOOGLE_CONFIG_FILE,
+    VOCABULARY_FILE,
+    find_checkpoint,
+)
+from keras_bert_impl.checkpoints.model_directory import (
     FAST_TOKENIZER_FILE,
     TOKENIZER_FILE,
-    VOCABULARY_FILE,
     architecture_of,
     find_vocabulary,
     heads_of,
+    read_casing,
     read_config,
-    read_tokenizer_settings,
     write_tensors_directory,
 )
-from keras_bert_impl.checkpoints.names import Names, all_names
-from keras_bert_impl.checkpoints.restore import (
-    RestoreReport,
-    check_encoder,
-    check_tied_decoder,
-    open_source,
-)
+from keras_bert_impl.checkpoints.names import all_names
+from keras_bert_impl.checkpoints.restore import RestoreReport, check_tied_decoder, open_source
+from keras_bert_impl.checkpoints.sizes import check_sizes
 from keras_bert_impl.checkpoints.tensor_source import TensorSource, read_weight
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_whole
+from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.tokenization.vocabulary import Vocabulary, contradiction_of_casing
 
-GOOGLE_CONFIG_FILE = "bert_config.json"
 FORMATS = ("hugging_face", "google_tf1")
 # Both name these heads alike: the architecture tells which one it is.
 _LABEL_HEADS = {
@@ -80,7 +79,7 @@ def read_portable(
         checkpoint: a model directory or the prefix of a TF1 checkpoint.
         config_file: google's bert_config.json; by default the one beside the TF1 checkpoint.
         vocab_file: the vocabulary; by default the one that lies with the checkpoint.
-        do_lower_case: by default what the model directory says.
+        do_lower_case: needed where no file beside the checkpoint says it.
 
     Raises:
         UserError: something is missing, not whole, or does not fit together.
@@ -120,7 +119,7 @@ def find_description(
         otherwise_lower_case: the casing where nothing says it; None refuses to guess.
 
     Raises:
-        UserError: one is missing, or they do not fit together.
+        UserError: one is missing, they do not fit together, or `do_lower_case` contradicts a file.
     """
     found = find_checkpoint(checkpoint)
     folder = found if found.is_dir() else found.parent
@@ -146,7 +145,12 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         output: a folder for "hugging_face"; a prefix such as "folder/bert_model.ckpt" for
             "google_tf1".
         form: one of `FORMATS`.
+
+    Raises:
+        UserError: something that is no older checkpoint of the same kind would be replaced, or the
+            checkpoint that the model was read from; or the output cannot be written.
     """
+    check_apart(model.report.location, output)
     if form == "hugging_face":
         casing = (model.do_lower_case, model.strip_accents)
         write_tensors_directory(output, model.weights, model.config, model.vocabulary, casing)
@@ -158,10 +162,14 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         for row in names
         if row.ours in model.weights
     }
+    check_beside(output, model.config, model.vocabulary)
+    make_folder(folder)
+    if not (folder / VOCABULARY_FILE).exists():
+        model.vocabulary.write(folder / VOCABULARY_FILE)
+    if not (folder / GOOGLE_CONFIG_FILE).exists():
+        with open_whole(folder / GOOGLE_CONFIG_FILE) as file:
+            file.write(json.dumps(model.config.to_google(), indent=2) + "\n")
     google_tf1.write_google_checkpoint(output, variables)
-    model.vocabulary.write(folder / VOCABULARY_FILE)
-    with open_whole(folder / GOOGLE_CONFIG_FILE) as file:
-        file.write(json.dumps(model.config.to_google(), indent=2) + "\n")
 
 
 def format_of(output: str | os.PathLike[str]) -> str:
@@ -177,12 +185,9 @@ def format_of(output: str | os.PathLike[str]) -> str:
 def _read_weights(
     source: TensorSource, location: str, config: BertConfig
 ) -> tuple[dict[str, np.ndarray], RestoreReport]:
-    rows = all_names(config.num_hidden_layers, _possible_heads(config))
-    found = {row.ours: hit for row in rows if (hit := source.find(row))}
-    check_encoder(source, rows, found)
+    found = check_sizes(source, config, _possible_heads(config))
     check_tied_decoder(source)
     weights = {path: read_weight(source, hit) for path, hit in found.items()}
-    _check_shapes(location, weights, rows, config)
     used = {hit.name for hit in found.values()}
     left = [
         (name, source.reason_to_ignore(name) or "no part of a BERT that is known here")
@@ -195,39 +200,6 @@ def _read_weights(
 def _possible_heads(config: BertConfig) -> tuple[str, ...]:
     labels = _LABEL_HEADS.get(architecture_of(config), "classifier")
     return ("masked_lm", "next_sentence", labels, "span")
-
-
-def _check_shapes(
-    location: str, weights: dict[str, np.ndarray], rows: list[Names], config: BertConfig
-) -> None:
-    """Holds every shape against the configuration; the number of labels is free."""
-    h, wide = config.hidden_size, config.intermediate_size
-    tables = {
-        "embeddings/token_embeddings": (config.vocab_size, h),
-        "embeddings/segment_embeddings": (config.type_vocab_size, h),
-        "embeddings/position_embeddings": (config.max_position_embeddings, h),
-        "masked_lm/output_bias": (config.vocab_size,),
-    }
-    for path in (row.ours for row in rows if row.ours in weights):
-        shape, part = weights[path].shape, path.rsplit("/", 1)
-        if path in tables:
-            wanted = tables[path]
-        elif part[1] == "kernel":
-            rows_in = wide if path.startswith("layer_") and part[0].endswith("/output") else h
-            width = wide if part[0].endswith("/intermediate") else h
-            wanted = (rows_in, shape[-1] if _has_labels(path) else width)
-        else:
-            width = wide if part[0].endswith("/intermediate") else h
-            wanted = shape[:1] if _has_labels(path) else (width,)
-        if shape != wanted:
-            raise UserError(
-                f"{location}: {path} has the shape {list(shape)}, but the configuration says "
-                f"{list(wanted)}; name the configuration that belongs to the checkpoint."
-            )
-
-
-def _has_labels(path: str) -> bool:
-    return path.split("/")[0] in ("next_sentence", "classifier", "tagger", "choice", "span")
 
 
 def _find_config(
@@ -244,8 +216,14 @@ def _find_casing(
     folder: Path, do_lower_case: bool | None, otherwise: bool | None, vocabulary: Vocabulary
 ) -> tuple[bool, bool | None]:
     described = any((folder / name).exists() for name in (TOKENIZER_FILE, FAST_TOKENIZER_FILE))
-    if do_lower_case is None and described:
-        return read_tokenizer_settings(folder)[1:]
+    own, accents = read_casing(folder) if described else (None, None)
+    if own is not None and do_lower_case in (None, own):
+        return own, accents
+    if own is not None:
+        raise UserError(
+            f"--do_lower_case={str(do_lower_case).lower()} contradicts {folder}, which was trained "
+            f"with {str(own).lower()}; leave the flag out."
+        )
     do_lower_case = otherwise if do_lower_case is None else do_lower_case
     if do_lower_case is None:
         raise UserError(
@@ -255,7 +233,7 @@ def _find_casing(
     contradiction = contradiction_of_casing(vocabulary, do_lower_case)
     if contradiction:
         raise UserError(contradiction)
-    return do_lower_case, None
+    return do_lower_case, accents
 
 
 def _existing(given: str | os.PathLike[str] | None, beside: Path, flag: str) -> Path:

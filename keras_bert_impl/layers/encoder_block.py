@@ -74,14 +74,20 @@ class EncoderBlock(ConfiguredLayer):
             return self._compute(hidden, mask, training)
         # The second computation must drop the same numbers: both stand at one address.
         keys = random_address.present_keys()
-        if keys is None and self.output_dropout.threshold:
-            keys = self.output_dropout.fresh_keys()
+        if keys is None:
+            keys = self._fresh_keys()
 
         def compute(inputs: Any) -> Any:
             with random_address.at_keys(keys):
                 return self._compute(inputs, mask, training)
 
         return keras.remat(compute)(hidden)
+
+    def _fresh_keys(self) -> Any | None:
+        """Key words for all draws of one call; None where nothing is ever dropped."""
+        dropouts = (self.output_dropout, self.attention.dropout)
+        active = next((dropout for dropout in dropouts if dropout.threshold), None)
+        return active.fresh_keys() if active else None
 
     def _compute(self, hidden: Any, mask: Any, training: bool | None) -> Any:
         context = self.attention(hidden, mask, training=training)

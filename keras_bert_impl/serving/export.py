@@ -70,11 +70,12 @@ def export_saved_model(
         What the comparison found.
 
     Raises:
-        UserError: the folder holds something else than a SavedModel, or cannot be written, or the
+        UserError: something else than a SavedModel is there, or it cannot be written, or the
             comparison failed.
     """
     final = Path(folder)
-    if final.exists() and any(final.iterdir()) and not (final / "saved_model.pb").exists():
+    free = not final.exists() or (final.is_dir() and not any(final.iterdir()))
+    if not free and not (final / "saved_model.pb").exists():
         raise UserError(
             f"{final}: exists and is no SavedModel; name another --output_dir, so that nothing of "
             "yours is replaced."

@@ -6,9 +6,16 @@ from typing import Any
 
 import keras
 
-from keras_bert_impl.checkpoints.model_directory import read_config, read_tokenizer_settings
+from keras_bert_impl.checkpoints.model_directory import (
+    architecture_of,
+    label_names,
+    read_config,
+    read_tokenizer_settings,
+)
 from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.restore import open_source, restore
+from keras_bert_impl.checkpoints.sizes import check_sizes
+from keras_bert_impl.checkpoints.tensor_source import TensorSource
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
@@ -45,7 +52,7 @@ class OpenedModel:
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of a classifier's labels, in the order of the classes."""
-        names: dict[str, str] = dict(self.model.config.extra.get("id2label") or {})
+        names = label_names(self.model.config)
         numbers = range(self.model.num_labels)
         return tuple(names.get(str(number), f"LABEL_{number}") for number in numbers)
 
@@ -86,14 +93,38 @@ def open_model(folder: str | os.PathLike[str]) -> OpenedModel:
 
 def _build(folder: str | os.PathLike[str], config: BertConfig) -> keras.Model:
     source = open_source(folder)
-    if all(source.find(names) for names in head_names("masked_lm")):
+    heads = _heads(folder, source, config)
+    # Before the model is made: a configuration may ask for more memory than there is.
+    check_sizes(source, config, heads)
+    if "masked_lm" in heads:
         return BertPretrainer(config)
-    architecture = (config.extra.get("architectures") or [_ENCODER])[0]
+    if "classifier" in heads:
+        return BertClassifier(config, num_labels=_count_labels(folder, config))
+    return BertEncoder(config)
+
+
+def _heads(
+    folder: str | os.PathLike[str], source: TensorSource, config: BertConfig
+) -> tuple[str, ...]:
+    """The heads that a directory is opened with."""
+    if all(source.find(names) for names in head_names("masked_lm")):
+        return ("masked_lm", "next_sentence")
+    architecture = architecture_of(config) or _ENCODER
     if architecture == _CLASSIFIER and source.find(head_names("classifier")[0]):
-        return BertClassifier(config, num_labels=len(config.extra.get("id2label") or (0, 1)))
-    if architecture == _ENCODER:
-        return BertEncoder(config)
-    raise UserError(
-        f"{folder}: is a {architecture}, which cannot be opened here; name a model directory with "
-        "a masked-LM head, a classifier or a bare encoder."
-    )
+        return ("classifier",)
+    if architecture != _ENCODER:
+        raise UserError(
+            f"{folder}: is a {architecture}, which cannot be opened here; name a model directory "
+            "with a masked-LM head, a classifier or a bare encoder."
+        )
+    return ()
+
+
+def _count_labels(folder: str | os.PathLike[str], config: BertConfig) -> int:
+    named = config.extra.get("id2label")
+    if named and not isinstance(named, dict):
+        raise UserError(
+            f"{folder}: id2label in its config.json is no object of numbers and names; write it as "
+            '{"0": "no", "1": "yes"}.'
+        )
+    return len(named or (0, 1))

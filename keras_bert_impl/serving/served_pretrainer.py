@@ -55,7 +55,9 @@ class ServedPretrainer(ServedModel):
 
         def fill_mask_text(text: tf.Tensor) -> dict[str, tf.Tensor]:
             packed = packer(text)
-            logits = masked_lm(*packed[:4])["masked_lm_logits"]  # [batch, masks, vocabulary]
+            logits = masked_lm(*packed[:4])["masked_lm_logits"]  # [batch, masks, rows]
+            # The table may have more rows than there are pieces: they mean nothing.
+            logits = logits[:, :, : len(vocabulary)]
             best = tf.math.top_k(tf.nn.softmax(logits), top_k)  # [batch, masks, top_k]
             real = tf.sequence_mask(packed.mask_counts, tf.shape(logits)[1])[:, :, tf.newaxis]
             return {

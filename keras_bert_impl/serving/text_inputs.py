@@ -13,7 +13,8 @@ GraphTokenize = Callable[[tf.Tensor], tf.RaggedTensor]
 class TextPacker:
     """Tokenizes and packs `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`, as in training.
 
-    Rows are as long as the longest of the batch: a served text is seldom near the limit.
+    Rows are as long as the longest of the batch: a served text is seldom near the limit. A second
+    text without pieces counts as none.
 
     Args:
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].

@@ -15,9 +15,11 @@ def pack_in_graph(
 ) -> dict[str, Any]:
     """Packs one segment or two a row: [CLS] A [SEP] B [SEP], truncated as in the original.
 
+    A row without ids of a second segment is [CLS] A [SEP], as in training.
+
     Args:
         ids_a: int32 [batch, (length)].
-        ids_b: int32 [batch, (length)], or None for one segment.
+        ids_b: int32 [batch, (length)], or None for one segment in every row.
         max_seq_length: the length of the rows.
         vocabulary: has the special tokens.
 
@@ -30,17 +32,18 @@ def pack_in_graph(
         >>> packed["input_ids"].numpy().tolist(), packed["input_mask"].numpy().tolist()
         ([[2, 5, 5, 3, 0, 0]], [[1, 1, 1, 1, 0, 0]])
     """
-    room = max_seq_length - (2 if ids_b is None else 3)
     lengths_a = tf.cast(ids_a.row_lengths(), tf.int32)
     lengths_b = (
         tf.zeros_like(lengths_a) if ids_b is None else tf.cast(ids_b.row_lengths(), tf.int32)
     )
-    kept_a, kept_b = _truncated_lengths(lengths_a, lengths_b, room)
+    has_b = tf.cast(lengths_b > 0, tf.int32)
+    kept_a, kept_b = _truncated_lengths(lengths_a, lengths_b, max_seq_length - 2 - has_b)
     batch = tf.shape(lengths_a)[0]
     cls, sep = (tf.fill([batch, 1], number) for number in (vocabulary.cls_id, vocabulary.sep_id))
     parts = [cls, _first(ids_a, kept_a), sep]
     if ids_b is not None:
-        parts += [_first(ids_b, kept_b), sep]
+        end_of_b = tf.RaggedTensor.from_tensor(sep, lengths=has_b)
+        parts += [_first(ids_b, kept_b), end_of_b]
     packed = tf.concat(parts, axis=1)  # [batch, (length)]
     lengths = tf.cast(packed.row_lengths(), tf.int32)[:, tf.newaxis]
     positions = tf.range(max_seq_length)[tf.newaxis]  # [1, max_seq_length]
@@ -53,7 +56,7 @@ def pack_in_graph(
     }
 
 
-def _truncated_lengths(lengths_a: Any, lengths_b: Any, room: int) -> tuple[Any, Any]:
+def _truncated_lengths(lengths_a: Any, lengths_b: Any, room: Any) -> tuple[Any, Any]:
     # packing.truncated_lengths says it in words.
     excess = tf.maximum(0, lengths_a + lengths_b - room)
     gap = tf.minimum(excess, tf.abs(lengths_a - lengths_b))

@@ -48,22 +48,37 @@ def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
         )
     lower, accents = rules.get("lowercase"), rules.get("strip_accents")
     return TokenizerFile(
-        _in_order(path, {**vocabulary, **_added(values.get("added_tokens"))}),
+        _in_order(path, {**vocabulary, **_added(path, values.get("added_tokens"))}),
         lower if isinstance(lower, bool) else None,
         accents if isinstance(accents, bool) else None,
     )
 
 
-def _added(tokens: Any) -> dict[str, Any]:
+def _added(path: str | os.PathLike[str], tokens: Any) -> dict[str, Any]:
+    if not isinstance(tokens or [], list):
+        raise UserError(
+            f"{path}: its added_tokens are no list; save the tokenizer again, or name a vocab.txt."
+        )
     rows = [row for row in tokens or () if isinstance(row, dict)]
     return {str(row.get("content")): row.get("id") for row in rows}
 
 
 def _in_order(path: str | os.PathLike[str], ids: dict[str, Any]) -> tuple[str, ...]:
-    pieces = {number: piece for piece, number in ids.items()}
+    pieces = {number: piece for piece, number in ids.items() if type(number) is int}
     if set(pieces) != set(range(len(ids))):
         raise UserError(
             f"{path}: its {len(ids)} pieces do not have the ids from 0 to {len(ids) - 1}, each "
             "once; save the tokenizer again, or name a vocab.txt."
         )
-    return tuple(pieces[number] for number in range(len(ids)))
+    return tuple(_text(path, pieces[number]) for number in range(len(ids)))
+
+
+def _text(path: str | os.PathLike[str], piece: str) -> str:
+    try:
+        piece.encode()
+    except UnicodeEncodeError as error:  # half of a pair that stands for one character
+        raise UserError(
+            f"{path}: its piece {piece!r} is no text; save the tokenizer again, or name a "
+            "vocab.txt."
+        ) from error
+    return piece

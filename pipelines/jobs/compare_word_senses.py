@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder
+from keras_bert_impl.files import make_folder, open_whole
 from pipelines.jobs.extract_features import FeatureExtractor, FeaturesConfig, LineFeatures
 
 
@@ -80,10 +80,12 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
             output_file="",
             init_checkpoint=config.init_checkpoint,
             layers=range(-config.last_layers, 0),
+            max_seq_length=None,
             bert_config_file=config.bert_config_file,
             vocab_file=config.vocab_file,
             do_lower_case=config.do_lower_case,
-        )
+        ),
+        layers_flag="last_layers",
     )
     (line,) = extractor.extract([config.text])
     places = [place for place, token in enumerate(line.tokens) if token == config.word]
@@ -125,4 +127,5 @@ def _draw(table: SensesTable, config: SensesConfig) -> None:
             colour = "black" if cosine > 0.6 else "white"
             axes.text(column, row, f"{cosine:.2f}", ha="center", va="center", color=colour)
     axes.set_title(f"'{config.word}': sum of the last {config.last_layers} layers")
-    FigureCanvasAgg(figure).print_png(str(path))
+    with open_whole(path, "wb") as file:
+        FigureCanvasAgg(figure).print_png(file)

@@ -15,7 +15,8 @@ from keras_bert_impl.training.precision import dtype_policy
 
 POOLINGS = ("none", "mean", "cls")
 COMBINATIONS = ("concat", "sum")
-_LINES_AT_ONCE = 4096  # within so many lines batches are made by length
+_LINES_AT_ONCE = 4096  # so many lines are tokenized at once
+_BYTES_AT_ONCE = 256 * 1024 * 1024  # within lines with so many vectors batches are made by length
 _LENGTH_STEP = 16  # lengths are rounded up to multiples of it: few shapes, few compilations
 
 
@@ -28,7 +29,8 @@ class FeaturesConfig:
         output_file: where to.
         init_checkpoint: a model directory or the prefix of a TF1 checkpoint.
         layers: numbers of blocks from 0, or from the end as -1, -2, …
-        max_seq_length: the most pieces of an input, [CLS] and [SEP] included.
+        max_seq_length: the most pieces of an input, [CLS] and [SEP] included; None is the model's
+            positions.
         batch_size: how many inputs are computed at once.
         output_format: "json" (google's form) or "npz".
         pooling: "none" (a vector a token), "mean" over an input's tokens, or "cls".
@@ -44,7 +46,7 @@ class FeaturesConfig:
     output_file: str
     init_checkpoint: str
     layers: Sequence[int] = (-1, -2, -3, -4)
-    max_seq_length: int = 128
+    max_seq_length: int | None = 128
     batch_size: int = 32
     output_format: str = "json"
     pooling: str = "none"
@@ -76,14 +78,16 @@ class FeatureExtractor:
     Args:
         config: what to load; only the fields that describe the model, its layers and its batches
             are read.
+        layers_flag: what a message calls the layers.
 
     Raises:
         UserError: the checkpoint is not whole, or has no such layer or no so many positions.
     """
 
-    def __init__(self, config: FeaturesConfig) -> None:
+    def __init__(self, config: FeaturesConfig, layers_flag: str = "layers") -> None:
         from keras_bert_impl.checkpoints.portable import find_description
-        from keras_bert_impl.checkpoints.restore import restore
+        from keras_bert_impl.checkpoints.restore import open_source, restore
+        from keras_bert_impl.checkpoints.sizes import check_sizes
         from keras_bert_impl.fast_path.switch import forward_function
         from keras_bert_impl.models.encoder import BertEncoder
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -97,13 +101,17 @@ class FeatureExtractor:
         )
         self.vocabulary = found.vocabulary
         self._tokenizer = Tokenizer(found.vocabulary, found.do_lower_case, found.strip_accents)
-        self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
-        if config.max_seq_length > found.config.max_position_embeddings:
+        self._layers = _check_layers(config.layers, found.config.num_hidden_layers, layers_flag)
+        positions = found.config.max_position_embeddings
+        self._max_length = config.max_seq_length or positions
+        if self._max_length > positions:
             raise UserError(
-                f"--max_seq_length={config.max_seq_length} is more than the model's "
-                f"{found.config.max_position_embeddings} positions; lower it."
+                f"--max_seq_length={self._max_length} is more than the model's {positions} "
+                "positions; lower it."
             )
-        self._config = config
+        self._batch_size = config.batch_size
+        self._bytes_a_piece = 4 * len(self._layers) * found.config.hidden_size
+        check_sizes(open_source(config.init_checkpoint), found.config)
         policy = dtype_policy(config.precision)
         model = BertEncoder(found.config, return_all_layers=True, dtype=policy)
         restore(model, config.init_checkpoint)
@@ -113,18 +121,27 @@ class FeatureExtractor:
         """The vectors of every line, in the order of the lines.
 
         Lines of like length are computed together, so that short ones are not padded to the
-        longest.
+        longest. What is computed ahead is held to a fixed size.
         """
-        inputs = self._pack(lines)
+        for start in range(0, len(lines), _LINES_AT_ONCE):
+            inputs = self._pack(lines[start : start + _LINES_AT_ONCE])
+            sizes = [len(ids) * self._bytes_a_piece for ids, _ in inputs]
+            for first, end in windows(sizes, self._batch_size, _BYTES_AT_ONCE):
+                yield from self._extract_window(inputs[first:end])
+
+    def _extract_window(
+        self, inputs: Sequence[tuple[np.ndarray, np.ndarray]]
+    ) -> Iterator[LineFeatures]:
         order = sorted(range(len(inputs)), key=lambda place: -len(inputs[place][0]))
         results: dict[int, LineFeatures] = {}
-        for start in range(0, len(order), self._config.batch_size):
-            places = order[start : start + self._config.batch_size]
+        for start in range(0, len(order), self._batch_size):
+            places = order[start : start + self._batch_size]
             vectors = self._compute([inputs[place] for place in places])
             for row, place in enumerate(places):
                 ids = inputs[place][0]
                 tokens = [self.vocabulary.pieces[number] for number in ids]
-                results[place] = LineFeatures(tokens, ids, vectors[:, row, : len(ids)])
+                # A copy: a view would keep the whole padded batch.
+                results[place] = LineFeatures(tokens, ids, vectors[:, row, : len(ids)].copy())
         for place in range(len(inputs)):
             yield results.pop(place)
 
@@ -134,11 +151,12 @@ class FeatureExtractor:
 
         pairs = [_split_segments(line) for line in lines]
         firsts = _rows(self._tokenizer.encode_lines([first for first, _ in pairs]))
-        seconds = _rows(self._tokenizer.encode_lines([second or "" for _, second in pairs]))
+        seconds = _rows(self._tokenizer.encode_lines([second for _, second in pairs]))
         inputs = []
-        for first, second, (_, text) in zip(firsts, seconds, pairs, strict=True):
-            other = None if text is None else second
-            packed = pack_pair(first, other, self._config.max_seq_length, self.vocabulary)
+        for first, second in zip(firsts, seconds, strict=True):
+            # A second segment without pieces counts as none, as in the original.
+            other = second if len(second) else None
+            packed = pack_pair(first, other, self._max_length, self.vocabulary)
             length = int(packed.input_mask.sum())
             inputs.append((packed.input_ids[:length], packed.segment_ids[:length]))
         return inputs
@@ -146,7 +164,7 @@ class FeatureExtractor:
     def _compute(self, inputs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """[layers, rows, length, hidden] of one batch."""
         longest = max(len(ids) for ids, _ in inputs)
-        length = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, self._config.max_seq_length)
+        length = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, self._max_length)
         shape = (len(inputs), max(length, longest))
         batch = {
             name: np.zeros(shape, np.int32) for name in ("input_ids", "input_mask", "segment_ids")
@@ -206,12 +224,35 @@ def pool(features: LineFeatures, pooling: str, combination: str) -> np.ndarray:
     return tokens[0] if pooling == "cls" else tokens.mean(axis=0)
 
 
+def windows(sizes: Sequence[int], least: int, most_bytes: int) -> Iterator[tuple[int, int]]:
+    """Cuts a row of things into windows of at most so many bytes and at least so many things.
+
+    Args:
+        sizes: bytes of each thing.
+        least: how many things are taken whatever their size.
+        most_bytes: the bytes of a window.
+
+    Yields:
+        The first place of a window and the place behind its last.
+
+    Example:
+        >>> list(windows([4, 4, 4, 9, 1], least=1, most_bytes=8))
+        [(0, 2), (2, 3), (3, 4), (4, 5)]
+    """
+    start = held = 0
+    for place, size in enumerate(sizes):
+        if place - start >= least and held + size > most_bytes:
+            yield start, place
+            start, held = place, 0
+        held += size
+    yield start, len(sizes)
+
+
 def _with_progress(extractor: FeatureExtractor, lines: Sequence[str]) -> Iterator[LineFeatures]:
     progress = Progress("extract features", len(lines), "lines")
-    for start in range(0, len(lines), _LINES_AT_ONCE):
-        for features in extractor.extract(lines[start : start + _LINES_AT_ONCE]):
-            yield features
-            progress.advance()
+    for features in extractor.extract(lines):
+        yield features
+        progress.advance()
     progress.close()
 
 
@@ -257,25 +298,30 @@ def _read_lines(path: str) -> list[str]:
     with open_input(path) as file:
         content = file.read()
     try:
-        return content.decode("utf-8-sig").splitlines()
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise UserError(f"{path}: line {line} is not UTF-8; convert it.") from error
+    if not text:
+        raise UserError(f"{path}: holds a byte-order mark and no line; name a file with text.")
+    # Only \n ends a line: str.splitlines would also cut at characters inside a sentence.
+    return [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def _split_segments(line: str) -> tuple[str, str | None]:
-    first, bar, second = line.strip().partition(" ||| ")
-    return first, second if bar else None
+def _split_segments(line: str) -> tuple[str, str]:
+    """The two segments of a line; as in the original, the last bar parts them."""
+    first, bar, second = line.strip().rpartition(" ||| ")
+    return (first, second) if bar else (second, "")
 
 
 def _rows(block: Any) -> list[np.ndarray]:
     return np.split(block.ids, block.offsets[1:-1])
 
 
-def _check_layers(layers: Sequence[int], blocks: int) -> list[int]:
+def _check_layers(layers: Sequence[int], blocks: int, flag: str) -> list[int]:
     for layer in layers:
         if not -blocks <= layer < blocks:
-            raise UserError(f"--layers: there is no layer {layer}; the model has {blocks} blocks.")
+            raise UserError(f"--{flag}: there is no layer {layer}; the model has {blocks} blocks.")
     return [layer % blocks for layer in layers]
 
 

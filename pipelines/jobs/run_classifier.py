@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_directory import label_names, write_model_directory
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
@@ -322,8 +322,9 @@ def _label_names(config: BertConfig) -> list[str]:
         >>> _label_names(BertConfig(vocab_size=9, extra={"id2label": {"1": "Yes", "0": "No"}}))
         ['no', 'yes']
     """
-    names = config.extra.get("id2label", {})
-    return [str(names[number]).lower() for number in sorted(names, key=int)]
+    names = label_names(config)
+    by_class = sorted(names, key=lambda number: (len(number), number))
+    return [names[number].lower() for number in by_class]
 
 
 def _fingerprint(features: Mapping[str, np.ndarray]) -> str:

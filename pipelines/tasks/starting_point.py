@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.model_directory import read_config, read_tokenizer_settings
+from keras_bert_impl.checkpoints.restore import open_source
+from keras_bert_impl.checkpoints.sizes import check_sizes
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -66,7 +68,8 @@ def find_starting_point(
         do_lower_case: the casing; without directory and flag, text is lower-cased.
 
     Raises:
-        UserError: something is missing, or a flag contradicts the model directory.
+        UserError: something is missing, or a flag or the configuration contradicts the model
+            directory.
     """
     directory = Path(checkpoint) if checkpoint and Path(checkpoint).is_dir() else None
     strip_accents = None
@@ -88,6 +91,9 @@ def find_starting_point(
         config = BertConfig.from_google_file(bert_config_file)
     else:
         config = read_config(str(directory))
+    if directory:
+        # Before a model is made: a configuration may ask for more memory than there is.
+        check_sizes(open_source(directory), config)
     vocabulary = Vocabulary.load(str(vocab_file))
     if len(vocabulary) > config.vocab_size:
         raise UserError(

@@ -51,7 +51,9 @@ def read_table(
     """
     lines = _lines(path)
     if columns is None:
-        _, header = next(lines)
+        _, header = next(lines, (0, None))
+        if header is None:
+            raise UserError(f"{path}: has no rows; name a file with a header and examples.")
         columns = header.split("\t")
         _check_header(path, columns, needed)
     rows, broken = [], 0

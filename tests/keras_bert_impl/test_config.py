@@ -65,6 +65,17 @@ def test_both_forms_of_the_file_keep_everything(activation):
         assert again.extra["mine"] == [1]
 
 
+def test_a_file_of_hugging_face_is_read_as_theirs_under_any_name(tmp_path):
+    written = BertConfig(vocab_size=9, hidden_act="gelu_erf", causal=True).to_hugging_face()
+    path = tmp_path / "bert_config.json"
+    path.write_text(json.dumps(written))
+    config = BertConfig.from_google_file(path)
+    assert (config.hidden_act, config.causal) == ("gelu_erf", True)
+    path.write_text(json.dumps({**written, "position_embedding_type": "relative_key"}))
+    with pytest.raises(UserError, match=r"bert_config\.json: position_embedding_type is 'relative"):
+        BertConfig.from_google_file(path)
+
+
 def test_a_google_file_is_read_and_written_back_as_it_was(tmp_path):
     content = {
         "vocab_size": 50,

@@ -1,5 +1,9 @@
-import pytest
+import errno
 
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from tests.support.model_folders import write_encoder
 from tests.support.tiny_bert import GOLDEN
 from tools import compare_word_senses
 
@@ -45,3 +49,33 @@ def test_a_word_that_is_used_once_is_refused(capsys, model):
     flags = [f"--init_checkpoint={model}", "--word=river", "--last_layers=2"]
     assert compare_word_senses.main([*flags, "--text=A river."]) == 1
     assert "uses the piece 'river' 1 times" in capsys.readouterr().err
+
+
+def test_uses_far_into_a_text_are_found_up_to_the_model_s_positions(tmp_path, capsys):
+    long = write_encoder(tmp_path / "long", max_position_embeddings=200)
+    flags = [f"--init_checkpoint={long}", "--word=the", "--last_layers=1"]
+    assert compare_word_senses.main([*flags, f"--text=the {'dog ' * 180}the cat"]) == 0
+    assert "use 2" in capsys.readouterr().out
+
+
+def test_more_layers_than_the_model_has_are_refused_by_the_flag_s_name(capsys, model):
+    flags = [f"--init_checkpoint={model}", "--word=the", "--last_layers=9"]
+    assert compare_word_senses.main([*flags, "--text=The old city and the new river."]) == 1
+    error = capsys.readouterr().err
+    assert "--last_layers: there is no layer -9; the model has 2 blocks." in error
+
+
+def test_an_older_picture_stays_where_the_new_one_cannot_be_written(
+    tmp_path, capsys, model, monkeypatch
+):
+    def fails(_, file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(FigureCanvasAgg, "print_png", fails)
+    picture = tmp_path / "senses.png"
+    picture.write_bytes(b"older")
+    flags = [f"--init_checkpoint={model}", "--word=the", "--last_layers=2", f"--picture={picture}"]
+    assert compare_word_senses.main([*flags, "--text=The old city and the new river."]) == 1
+    assert "senses.png: cannot be written (No space left on device)" in capsys.readouterr().err
+    assert picture.read_bytes() == b"older"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "senses.png"]

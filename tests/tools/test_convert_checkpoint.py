@@ -60,3 +60,20 @@ def test_a_pickle_is_refused_with_the_way_out(tmp_path, capsys):
     (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04.")
     assert convert_checkpoint.main([f"--input={tmp_path}", "--output=x"]) == 1
     assert "safe_serialization=True" in capsys.readouterr().err
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path, capsys):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    arguments = [f"--input={PREFIX}", "--do_lower_case", *BESIDE, f"--output={tmp_path}"]
+    assert convert_checkpoint.main(arguments) == 1
+    assert "exists and is no model directory; name another output" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_the_download_itself_is_no_output(tmp_path, capsys):
+    google = shutil.copytree(PREFIX.parent, tmp_path / "google")
+    files = sorted(path.name for path in google.iterdir())
+    arguments = [f"--input={google}", "--do_lower_case", *BESIDE, f"--output={google}"]
+    assert convert_checkpoint.main(arguments) == 1
+    assert "lies there and would be replaced; name another output" in capsys.readouterr().err
+    assert sorted(path.name for path in google.iterdir()) == files

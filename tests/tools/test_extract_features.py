@@ -93,6 +93,22 @@ def test_an_empty_line_keeps_its_place(tmp_path):
     assert np.diff(arrays["offsets"])[1] == 2  # [CLS] [SEP]
 
 
+def test_only_a_line_feed_ends_a_line(tmp_path):
+    lines, output = tmp_path / "lines.txt", tmp_path / "a.npz"
+    text = "\ufeffthe old\u2028city\r\nthe\x85river\x0band\x0cthe\x1ccity\rand\u2029the river\r\n\n"
+    lines.write_bytes(text.encode())
+    arguments = [f"--input_file={lines}", f"--output_file={output}", "--output_format=npz"]
+    assert extract_features.main([*arguments, *MODEL, "--pooling=cls", "--layers=-1"]) == 0
+    assert np.load(output)["vectors"].shape == (3, 64)
+
+
+def test_a_file_with_only_a_byte_order_mark_is_refused(tmp_path, capsys):
+    (tmp_path / "lines.txt").write_bytes(b"\xef\xbb\xbf")
+    flags = ["--output_format=npz", f"--input_file={tmp_path / 'lines.txt'}"]
+    assert run(tmp_path / "a.npz", *flags) == 1
+    assert "holds a byte-order mark and no line; name a file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [

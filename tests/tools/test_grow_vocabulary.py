@@ -47,3 +47,13 @@ def test_a_word_that_cannot_be_used_is_refused(tmp_path, capsys, word, sentence)
     assert grow_vocabulary.main([*INPUT, f"--output={tmp_path / 'm'}", f"--words={word}"]) == 1
     assert sentence in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_input_is_never_replaced(tmp_path, capsys):
+    first = tmp_path / "first"
+    assert grow_vocabulary.main([*INPUT, f"--output={first}", "--words=stent"]) == 0
+    before = {path.name: path.read_bytes() for path in first.iterdir()}
+    again = [f"--input={first}", f"--output={first}", "--words=zugzwang"]
+    assert grow_vocabulary.main(again) == 1
+    assert "lies there and would be replaced; name another output" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in first.iterdir()} == before

@@ -154,7 +154,7 @@ def test_heads_and_labels_come_back_from_tf1(tmp_path, architecture):
         (lambda f: (f / "tokenizer_config.json").unlink(), "add --do_lower_case"),
         (
             lambda f: (f / "tokenizer_config.json").write_text("{}"),
-            "does not say whether text is lower-cased",
+            "no file there says whether text is lower-cased; add --do_lower_case",
         ),
         (
             lambda f: (f / "tokenizer_config.json").write_text(
@@ -178,3 +178,69 @@ def test_a_folder_of_google_s_is_told_apart_from_a_model_directory(tmp_path, rea
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
     with pytest.raises(UserError, match=r"holds a TF1 checkpoint.*name \S+bert_model\.ckpt with"):
         read(tmp_path)
+
+
+def replaced(folder, **arrays):
+    """The same directory with some tensors of a classifier exchanged."""
+    tensors = tensors_of(folder)
+    tensors |= {f"classifier.{name}": array for name, array in arrays.items()}
+    write_safetensors(folder / WEIGHTS_FILE, tensors)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"weight": np.float32(1)}, r"classifier/dense/kernel has the shape \[\], but a head of 3"),
+        ({"bias": np.float32(1)}, r"classifier/dense/bias has the shape \[\], but a head of 3"),
+        ({"weight": np.ones([2, 16])}, r"kernel has the shape \[16, 2\].*3 labels needs \[16, 3\]"),
+        ({"weight": np.ones([3, 8])}, r"kernel has the shape \[8, 3\].*needs \[16, 3\]"),
+    ],
+)
+def test_the_two_weights_of_a_head_must_fit_together(tmp_path, arrays, words):
+    folder = write(tmp_path / "model", BertClassifier(TINY, num_labels=3))
+    replaced(folder, **{name: np.asarray(array, np.float32) for name, array in arrays.items()})
+    with pytest.raises(UserError, match=words):
+        read_portable(folder)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"architectures": 5}, {"architectures": {"a": 1}}, {"id2label": 5, "label2id": [1]}]
+)
+def test_odd_names_of_heads_and_labels_are_written_right(tmp_path, changes):
+    folder = write(tmp_path / "model", BertClassifier(TINY, num_labels=3))
+    change_config(folder, **changes)
+    write_portable(read_portable(folder), tmp_path / "again", "hugging_face")
+    written = json.loads((tmp_path / "again" / "config.json").read_text())
+    assert written["architectures"] == ["BertForSequenceClassification"]
+    assert written["id2label"] == {str(number): f"LABEL_{number}" for number in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"vocab_size": 10**9}, r"configuration says \[1000000000, 16\]"),
+        ({"max_position_embeddings": 10**9}, r"configuration says \[1000000000, 16\]"),
+        ({"num_hidden_layers": 10**9}, "holds 46 tensors, too few for the 1000000000 blocks"),
+    ],
+)
+def test_a_configuration_that_the_weights_do_not_bear_out_is_refused(folder, changes, words):
+    change_config(folder, **changes)
+    with pytest.raises(UserError, match=words):
+        read_portable(folder)
+
+
+def describe(folder, **settings):
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
+def test_a_casing_that_contradicts_the_directory_is_refused(folder):
+    describe(folder, do_lower_case=True)
+    with pytest.raises(UserError, match=r"--do_lower_case=false contradicts .*model, which was"):
+        read_portable(folder, do_lower_case=False)
+
+
+@pytest.mark.parametrize("settings", [{"do_lower_case": True}, {}])
+def test_the_directory_s_accents_are_kept_where_the_casing_is_given(folder, settings):
+    describe(folder, strip_accents=False, **settings)
+    model = read_portable(folder, do_lower_case=True)
+    assert (model.do_lower_case, model.strip_accents) == (True, False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints.google_tf1 import GoogleSource
+from keras_bert_impl.checkpoints.google_tf1 import GoogleSource, write_google_checkpoint
 from keras_bert_impl.checkpoints.portable import read_portable, write_portable
 from keras_bert_impl.checkpoints.restore import names_of, restore
 from keras_bert_impl.errors import UserError
@@ -124,3 +124,15 @@ def test_a_checkpoint_of_objects_is_told_apart(tmp_path):
     saved = tf.train.Checkpoint(step=tf.Variable(1)).save(str(tmp_path / "ckpt"))
     with pytest.raises(UserError, match="is a TF2 checkpoint of objects, not a TF1 one"):
         restore(BertPretrainer(TINY), saved)
+
+
+def test_a_full_disk_is_said_in_one_sentence_and_leaves_nothing(tmp_path, monkeypatch):
+    def half(prefix, **_):
+        (tmp_path / f"{prefix}.data-00000-of-00001").write_bytes(b"half")
+        told = f"{{{{function_node}}}} {prefix}.data; No space left on device [Op:SaveV2]"
+        raise tf.errors.ResourceExhaustedError(None, None, told)
+
+    monkeypatch.setattr(tf.raw_ops, "SaveV2", half)
+    with pytest.raises(UserError, match=r"m\.ckpt: cannot be written \(No space left on device\)"):
+        write_google_checkpoint(tmp_path / "m.ckpt", {"bias": np.ones(3, np.float32)})
+    assert list(tmp_path.iterdir()) == []

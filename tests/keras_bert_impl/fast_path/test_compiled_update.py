@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl.fast_path import compiled_update
 from keras_bert_impl.fast_path.compiled_update import update_step_of
 from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
 from keras_bert_impl.layers import kernels
@@ -32,9 +33,14 @@ def after_steps(chosen, steps=5):
     return update_step, [np.array(value) for value in state]
 
 
-def test_the_compiled_update_is_the_plain_one():
+def test_the_compiled_update_is_the_plain_one(monkeypatch):
+    calls, compiled = [], compiled_update._adamw
+    counted = lambda *arguments: calls.append(arguments) or compiled(*arguments)  # noqa: E731
+    monkeypatch.setattr(compiled_update, "_adamw", counted)
     _, plain = after_steps(kernels.PLAIN)
+    assert not calls
     _, fast = after_steps(TensorFlowKernels())
+    assert len(calls) == len(NAMES)  # once a variable, when the step is traced
     for one, other in zip(plain, fast, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-7)
 

@@ -68,12 +68,16 @@ def test_a_graph_without_known_sizes_serves_batches_of_every_size():
 
 def test_large_islands_are_cut_and_give_the_same(monkeypatch):
     monkeypatch.setattr(islands, "_LARGE", 1)
-    monkeypatch.setattr(islands.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(islands, "_cores", lambda: 2)
+    cuts, bounds = [], islands._bounds
+    monkeypatch.setattr(islands, "_bounds", lambda tensor: cuts.append(bounds(tensor)) or cuts[-1])
     (plain, plain_gradients), (fast, fast_gradients) = both({})
     for name, value in plain.items():
         np.testing.assert_allclose(fast[name], value, atol=2e-5, err_msg=name)
     for path, gradient in plain_gradients.items():
         np.testing.assert_allclose(fast_gradients[path], gradient, atol=2e-5, err_msg=path)
+    assert cuts
+    assert all(cut == [0, 1, 2] for cut in cuts)
 
 
 def test_in_bfloat16_both_are_equally_far_from_float32():

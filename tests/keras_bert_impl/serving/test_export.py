@@ -42,6 +42,13 @@ def test_a_folder_with_other_things_in_it_is_left_alone(opened, served, tmp_path
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
+def test_a_file_is_left_alone(opened, served, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(UserError, match=r"thesis\.txt: exists and is no SavedModel"):
+        export_saved_model(served, opened, tmp_path / "thesis.txt", verify=False)
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
 def test_a_saved_model_that_gives_other_values_never_appears(opened, served, tmp_path, monkeypatch):
     def differs(*_):
         raise UserError("the SavedModel's answers differ.")

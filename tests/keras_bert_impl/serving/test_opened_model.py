@@ -82,6 +82,27 @@ def test_weights_of_another_shape_are_refused(tmp_path):
         open_model(folder)
 
 
+@pytest.mark.parametrize("size", ["vocab_size", "max_position_embeddings", "num_hidden_layers"])
+def test_sizes_that_the_weights_do_not_bear_out_are_refused_before_a_model_is_made(tmp_path, size):
+    folder = write_encoder(tmp_path / "m")
+    change_config(folder, **{size: 10**12})
+    with pytest.raises(UserError, match="name the configuration that belongs to the checkpoint"):
+        open_model(folder)
+
+
+def test_an_architecture_may_stand_without_a_list(tmp_path):
+    folder = write_classifier(tmp_path / "m", "ab")
+    change_config(folder, architectures="BertForSequenceClassification")
+    assert open_model(folder).labels == ("a", "b")
+
+
+def test_labels_that_are_no_object_are_refused(tmp_path):
+    folder = write_classifier(tmp_path / "m", "ab")
+    change_config(folder, id2label=["a", "b"])
+    with pytest.raises(UserError, match=r"id2label in its config\.json is no object"):
+        open_model(folder)
+
+
 def test_a_head_of_another_kind_is_named(tmp_path):
     folder = shutil.copytree(write_classifier(tmp_path / "m", "ab"), tmp_path / "copy")
     change_config(folder, architectures=["BertForTokenClassification"])

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.tokenization.packing import pack_pair
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from tests.support.model_folders import POSITIONS, WORD_VOCABULARY
+from tests.support.model_folders import POSITIONS, WORD_VOCABULARY, tiny_config
 from tests.support.numpy_bert import NumpyBert, log_softmax
+from tests.support.tiny_bert import scatter_weights
 
 TOKENIZER = Tokenizer(WORD_VOCABULARY, special_tokens="keep")
 INPUTS = {
@@ -99,6 +102,18 @@ def test_more_pieces_than_the_vocabulary_has_are_not_asked_for(pretrainer_folder
     served = serve_model(open_model(pretrainer_folder), top_k=1000)
     found = served.call("fill_mask_text", {"text": ["[MASK]"]})
     assert found["pieces"].shape == (1, 1, len(WORD_VOCABULARY))
+
+
+def test_rows_of_the_table_beyond_the_vocabulary_are_never_an_answer(tmp_path):
+    rows, pieces = len(WORD_VOCABULARY) + 7, len(WORD_VOCABULARY)
+    model = scatter_weights(BertPretrainer(tiny_config(vocab_size=rows)))
+    model.masked_lm.output_bias.assign([0.0] * pieces + [100.0] * (rows - pieces))
+    write_model_directory(tmp_path / "m", model, WORD_VOCABULARY, do_lower_case=True)
+    served = serve_model(open_model(tmp_path / "m"), top_k=1000)
+    found = arrays(served.call("fill_mask_text", {"text": ["the [MASK] runs"]}))
+    words = sorted(piece.encode() for piece in WORD_VOCABULARY.pieces)
+    assert sorted(found["pieces"][0, 0].tolist()) == words
+    close(found["probabilities"].sum(), 1.0)
 
 
 def test_a_classifier_serves_labels_for_ids_texts_and_pairs(classifier):

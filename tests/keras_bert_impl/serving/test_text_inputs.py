@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from keras_bert_impl.serving.signatures import graph_function, text_specs
 from keras_bert_impl.serving.text_inputs import TextPacker
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
-from keras_bert_impl.tokenization.packing import pack_pair
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from pipelines.tasks.task import Example
+from pipelines.tasks.text_features import text_features
 from tests.support.model_folders import WORD_VOCABULARY, WORDS
 
 TOKENIZER = Tokenizer(WORD_VOCABULARY)
@@ -37,12 +38,19 @@ def test_a_batch_may_be_empty_and_so_may_a_text(batch):
     assert mask.numpy().sum(axis=1).tolist() == [3 if text else 2 for text in batch]
 
 
+def test_a_second_text_without_pieces_counts_as_none():
+    ids, mask, segments = (array.numpy().tolist() for array in PACKER(["the dog"] * 2, ["", "a"]))
+    assert ids == [[2, 5, 6, 3, 0, 0], [2, 5, 6, 3, 10, 3]]
+    assert mask == [[1, 1, 1, 1, 0, 0], [1] * 6]
+    assert segments == [[0] * 6, [0, 0, 0, 0, 1, 1]]
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=12))
 def test_the_graph_packs_what_training_packs(pairs):
     found = PACKED_PAIRS(*(tf.constant(side) for side in zip(*pairs, strict=True)))
-    for row, (text_a, text_b) in enumerate(pairs):
-        expected = pack_pair(TOKENIZER.encode(text_a), TOKENIZER.encode(text_b), 8, WORD_VOCABULARY)
-        for array, wanted in zip(found, expected, strict=True):
-            shown = np.pad(array.numpy()[row], (0, 8 - array.shape[1]))
-            np.testing.assert_array_equal(shown, wanted)
+    examples = [Example(str(number), *pair) for number, pair in enumerate(pairs)]
+    expected = text_features(examples, TOKENIZER, max_seq_length=8)
+    for array, wanted in zip(found, expected.values(), strict=True):
+        shown = np.pad(array.numpy(), [(0, 0), (0, 8 - array.shape[1])])
+        np.testing.assert_array_equal(shown, wanted)

@@ -17,7 +17,8 @@ def test_rows_are_packed_as_one_by_one(rows, pairs):
     segments_a = tf.ragged.constant([a for a, _ in rows], tf.int32, ragged_rank=1)
     segments_b = tf.ragged.constant([b for _, b in rows], tf.int32, ragged_rank=1)
     packed = pack_in_graph(segments_a, segments_b if pairs else None, 12, VOCABULARY)
-    one_by_one = [pack_pair(a, b if pairs else None, 12, VOCABULARY) for a, b in rows]
+    # A second segment without ids counts as none.
+    one_by_one = [pack_pair(a, (pairs and b) or None, 12, VOCABULARY) for a, b in rows]
     for name in ("input_ids", "input_mask", "segment_ids"):
         expected = np.stack([getattr(row, name) for row in one_by_one])
         np.testing.assert_array_equal(packed[name].numpy(), expected)

@@ -44,6 +44,11 @@ def test_casing_that_is_not_said_is_not_guessed(tmp_path, normalizer):
         ({"model": None}, "none that is known"),
         ({"added_tokens": [{"content": "far", "id": 99}]}, "do not have the ids from 0 to 7"),
         ({"added_tokens": [{"content": "twice", "id": 0}]}, "each once"),
+        ({"added_tokens": [{"content": "list", "id": [7]}]}, "do not have the ids from 0 to 7"),
+        ({"added_tokens": [{"content": "true", "id": True}]}, "do not have the ids from 0 to 7"),
+        ({"model": {"type": "WordPiece", "vocab": {"a": [0]}}}, "do not have the ids from 0"),
+        ({"added_tokens": 5}, "its added_tokens are no list"),
+        ({"added_tokens": [{"content": "\ud800", "id": 7}]}, r"piece '\\ud800' is no text"),
         (
             {"normalizer": {"type": "BertNormalizer", "handle_chinese_chars": False}},
             "handle_chinese_chars is false",

@@ -51,6 +51,13 @@ def test_a_casing_that_contradicts_the_directory_is_refused(folder):
         find_starting_point(folder, do_lower_case=False)
 
 
+def test_a_configuration_that_the_weights_do_not_bear_out_is_refused(folder, flags, tmp_path):
+    config = {**tiny_config().to_google(), "vocab_size": 10**12}
+    (tmp_path / "bert_config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=r"the configuration says \[1000000000000, 16\]"):
+        find_starting_point(folder, bert_config_file=flags["bert_config_file"])
+
+
 def test_a_vocabulary_that_is_too_large_is_refused(folder, tmp_path):
     path = tmp_path / "large.txt"
     path.write_text("\n".join([*WORD_VOCABULARY.pieces, "extra"]) + "\n")

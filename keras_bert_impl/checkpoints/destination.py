@@ -1,0 +1,94 @@
+"""Where a checkpoint may be written: nothing is replaced but an older checkpoint of its kind."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.checkpoints.location import (
+    CONFIG_FILE,
+    GOOGLE_CONFIG_FILE,
+    VOCABULARY_FILE,
+    WEIGHTS_FILE,
+    find_checkpoint,
+    is_google_checkpoint,
+)
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+_OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
+
+
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Sees that a model directory may appear at a path: nothing is there, or an older one.
+
+    Raises:
+        UserError: a file is there, or a folder that holds something else.
+
+    Example:
+        >>> import tempfile
+        >>> check_folder(tempfile.mkdtemp())  # empty
+    """
+    folder = Path(folder)
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not all((folder / name).is_file() for name in (CONFIG_FILE, WEIGHTS_FILE)):
+        raise UserError(f"{folder}: exists and is no model directory; {_OTHER_OUTPUT}.")
+
+
+def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> None:
+    """Sees that writing a checkpoint does not replace the one that it was made of.
+
+    Args:
+        source: the checkpoint that was read, as a user names it.
+        output: a folder or a prefix.
+
+    Raises:
+        UserError: the output is the source, or a folder that the source lies in.
+
+    Example:
+        >>> check_apart("downloads/bert", "medical_bert")
+    """
+    read = find_checkpoint(source).resolve()
+    if Path(output).resolve() in (read, *read.parents):
+        raise UserError(
+            f"{output}: the input {source} lies there and would be replaced; name another output."
+        )
+
+
+def check_beside(
+    prefix: str | os.PathLike[str], config: BertConfig, vocabulary: Vocabulary
+) -> None:
+    """Sees that the files beside a TF1 checkpoint are free, or say what would be written.
+
+    Args:
+        prefix: the checkpoint to write.
+        config: goes into `bert_config.json` beside it.
+        vocabulary: goes into `vocab.txt` beside it.
+
+    Raises:
+        UserError: they belong to another checkpoint, or a checkpoint is there without them.
+    """
+    folder = Path(prefix).parent
+    beside: list[tuple[str, Callable[[Path], Any], Any]] = [
+        (VOCABULARY_FILE, Vocabulary.load, vocabulary),
+        (GOOGLE_CONFIG_FILE, _settings, config.to_google()),
+    ]
+    for name, read, wanted in beside:
+        path = folder / name
+        if path.exists() and not _says(path, read, wanted):
+            raise UserError(f"{path}: exists and belongs to another model; {_OTHER_OUTPUT}.")
+        if not path.exists() and is_google_checkpoint(prefix):
+            raise UserError(f"{prefix}: exists, without its {name} beside it; {_OTHER_OUTPUT}.")
+
+
+def _says(path: Path, read: Callable[[Path], Any], wanted: Any) -> bool:
+    try:
+        return bool(read(path) == wanted)
+    except UserError:
+        return False  # what cannot be read is something else
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    return BertConfig.from_google_file(path).to_google()

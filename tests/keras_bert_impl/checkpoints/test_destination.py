@@ -1,0 +1,110 @@
+"""Nothing of a user's is replaced by a checkpoint but an older one of its kind."""
+
+import shutil
+
+import pytest
+
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.portable import read_portable, write_portable
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.encoder import BertEncoder
+from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
+
+
+def write(folder, **changes):
+    model = scatter_weights(BertEncoder(TINY.replace(**changes)))
+    write_model_directory(folder, model, VOCABULARY, do_lower_case=True)
+    return folder
+
+
+@pytest.fixture
+def model(tmp_path):
+    return read_portable(write(tmp_path / "input" / "model"))
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(model, output, form, words):
+    """Sees that nothing was written; gives the sentence."""
+    folder = output.parent
+    before = contents(folder)
+    with pytest.raises(UserError, match=words) as caught:
+        write_portable(model, output, form)
+    assert contents(folder) == before
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(model, tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("years of work")
+    refused(model, tmp_path / "work", "hugging_face", "exists and is no model directory; name ano")
+    with pytest.raises(UserError, match="exists and is no model directory"):
+        write(tmp_path / "work")
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["thesis.txt"]
+
+
+def test_a_file_is_left_alone(model, tmp_path):
+    (tmp_path / "work").write_text("years of work")
+    refused(model, tmp_path / "work", "hugging_face", "exists and is no model directory")
+
+
+def test_an_empty_folder_and_an_older_model_directory_are_written_to(model, tmp_path):
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "older", hidden_act="relu")
+    for name in ("empty", "older"):
+        write_portable(model, tmp_path / name, "hugging_face")
+        assert read_portable(tmp_path / name).config == TINY
+
+
+def test_the_input_is_never_the_output(model, tmp_path):
+    folder = tmp_path / "input" / "model"
+    refused(model, folder, "hugging_face", "the input .* lies there and would be replaced")
+    refused(model, tmp_path / "other" / ".." / "input" / "model", "hugging_face", "lies there")
+
+
+def test_a_folder_that_the_input_lies_in_is_not_replaced(tmp_path):
+    inner = write(write(tmp_path / "outer") / "best")
+    refused(read_portable(inner), tmp_path / "outer", "hugging_face", "the input .* lies there")
+
+
+def test_a_download_of_the_original_is_never_replaced_by_its_own_conversion(model, tmp_path):
+    prefix = tmp_path / "google" / "bert_model.ckpt"
+    write_portable(model, prefix, "google_tf1")
+    google = read_portable(prefix.parent, do_lower_case=True)
+    refused(google, prefix.parent, "hugging_face", "the input .* lies there and would be replaced")
+    refused(google, prefix, "google_tf1", "the input .* lies there and would be replaced")
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "bert_config.json"])
+def test_files_of_another_model_beside_a_tf1_checkpoint_are_left_alone(model, tmp_path, name):
+    (tmp_path / "google").mkdir()
+    (tmp_path / "google" / name).write_text("{}\n")
+    prefix = tmp_path / "google" / "mine.ckpt"
+    refused(model, prefix, "google_tf1", f"{name}: exists and belongs to another model")
+
+
+def test_a_checkpoint_without_its_files_beside_is_left_alone(model, tmp_path):
+    prefix = tmp_path / "google" / "mine.ckpt"
+    write_portable(model, prefix, "google_tf1")
+    (prefix.parent / "vocab.txt").unlink()
+    refused(model, prefix, "google_tf1", r"mine\.ckpt: exists, without its vocab\.txt beside it")
+
+
+def test_files_that_say_the_same_stay_as_they_are(model, tmp_path):
+    prefix = tmp_path / "google" / "mine.ckpt"
+    write_portable(model, prefix, "google_tf1")
+    vocabulary = prefix.parent / "vocab.txt"
+    windows = vocabulary.read_bytes().replace(b"\n", b"\r\n")
+    vocabulary.write_bytes(windows)
+    for name in ("mine.ckpt", "second.ckpt"):
+        write_portable(model, prefix.with_name(name), "google_tf1")
+        read_portable(prefix.with_name(name), do_lower_case=True)
+    assert vocabulary.read_bytes() == windows
+
+
+def test_a_copy_of_the_input_may_be_replaced(model, tmp_path):
+    shutil.copytree(tmp_path / "input" / "model", tmp_path / "copy")
+    write_portable(model, tmp_path / "copy", "hugging_face")
+    assert read_portable(tmp_path / "copy").vocabulary == VOCABULARY
