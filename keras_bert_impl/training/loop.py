@@ -117,8 +117,10 @@ def train(
         contextlib.closing(profiler),
         checkpoints,
     ):
-        evaluator = _Evaluator(evaluate, config, settings, run_directory, checkpoints, watch)
-        evaluator.catch_up(done, stop, alone)
+        evaluations = _Evaluations(
+            evaluate, config, settings, run_directory, checkpoints, watch, stop, alone
+        )
+        evaluations.catch_up(done)
         for chunk in inputs:
             profiler.before(done)
             for row in step.run(chunk.features, chunk.numbers, stop.requested):
@@ -131,7 +133,7 @@ def train(
             stopping = metrics["stop_votes"] > 0 or (alone and stop.requested)
             if stopping or done == end or _is_due(done, config.save_checkpoints_steps):
                 checkpoints.save(done, settings)  # first: an evaluation may take minutes
-            if not stopping and not evaluator.after(done, stop, alone):
+            if not stopping and not evaluations.after(done):
                 stopping = True
                 checkpoints.save(done, settings)
             watch.saves(saves)
@@ -144,7 +146,7 @@ def train(
 
 
 @dataclasses.dataclass(frozen=True)
-class _Evaluator:
+class _Evaluations:
     """The held-out evaluations of a run: when they are due, and what becomes of their figures."""
 
     evaluate: Callable[[], Mapping[str, float]] | None
@@ -153,13 +155,15 @@ class _Evaluator:
     run_directory: RunDirectory
     checkpoints: Checkpoints
     watch: Watch
+    stop: StopSignal
+    alone: bool  # one worker may break off by itself
 
-    def after(self, step: int, stop: StopSignal, alone: bool) -> bool:
+    def after(self, step: int) -> bool:
         """Evaluates where it is due; False if a stop interrupted it."""
         if not self.evaluate or not self._is_due(step):
             return True
         try:
-            with self.watch.pause(), stop.interrupting(alone):
+            with self.watch.pause(), self.stop.interrupting(self.alone):
                 results = self.evaluate()
         except StopRequestedError:
             return False
@@ -168,13 +172,13 @@ class _Evaluator:
         self.watch.evaluation(step, results)
         return True
 
-    def catch_up(self, step: int, stop: StopSignal, alone: bool) -> None:
+    def catch_up(self, step: int) -> None:
         """Does for the step that a run resumes from what a kill came before."""
         if not self.evaluate or not step or not self._is_due(step):
             return
         losses = self.watch.evaluated
         if step not in losses:
-            self.after(step, stop, alone)
+            self.after(step)
         elif losses[step] == min(losses.values()) and self._best_step() != step:
             self._keep_best(step)
 
