@@ -185,6 +185,22 @@ def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool,
     return vocabulary, lower, accents
 
 
+def check_casing(flag: bool | None, own: bool, folder: str | os.PathLike[str]) -> None:
+    """Compares `--do_lower_case`, where it is given, with what a model directory says of itself.
+
+    Raises:
+        UserError: they contradict each other.
+
+    Example:
+        >>> check_casing(None, True, "bert")
+    """
+    if flag not in (None, own):
+        raise UserError(
+            f"--do_lower_case={str(flag).lower()} contradicts {folder}, which was trained with "
+            f"{str(own).lower()}; leave the flag out."
+        )
+
+
 def read_casing(folder: str | os.PathLike[str]) -> tuple[bool | None, bool | None]:
     """How a model directory's text is cased; `tokenizer.json` speaks where the other is silent.
 

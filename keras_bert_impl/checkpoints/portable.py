@@ -23,6 +23,7 @@ from keras_bert_impl.checkpoints.model_directory import (
     FAST_TOKENIZER_FILE,
     TOKENIZER_FILE,
     architecture_of,
+    check_casing,
     find_vocabulary,
     heads_of,
     read_casing,
@@ -217,13 +218,9 @@ def _find_casing(
 ) -> tuple[bool, bool | None]:
     described = any((folder / name).exists() for name in (TOKENIZER_FILE, FAST_TOKENIZER_FILE))
     own, accents = read_casing(folder) if described else (None, None)
-    if own is not None and do_lower_case in (None, own):
-        return own, accents
     if own is not None:
-        raise UserError(
-            f"--do_lower_case={str(do_lower_case).lower()} contradicts {folder}, which was trained "
-            f"with {str(own).lower()}; leave the flag out."
-        )
+        check_casing(do_lower_case, own, folder)
+        return own, accents
     do_lower_case = otherwise if do_lower_case is None else do_lower_case
     if do_lower_case is None:
         raise UserError(

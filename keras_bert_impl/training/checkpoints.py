@@ -151,6 +151,7 @@ class Checkpoints:
             self.wait()
             return
         failure = self._join()
+        regular = regular or failure is not None  # what failed is made good with the present state
         self._newest = step if regular else self._newest
         self._copy_state()
         folders = ([best] if best else []) + ([self.path(step)] if regular else [])
@@ -162,7 +163,7 @@ class Checkpoints:
         self._thread.start()
         if failure:
             self.wait()
-            self._warn(f"{failure} The checkpoint of step {step} is written again.")
+            self._warn(f"{failure} In its place the one of step {step} is written.")
 
     def wait(self) -> None:
         """Returns when no checkpoint is being written.

@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.model_directory import read_config, read_tokenizer_settings
+from keras_bert_impl.checkpoints.model_directory import (
+    check_casing,
+    read_config,
+    read_tokenizer_settings,
+)
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -104,11 +108,7 @@ def _casing(
     """`do_lower_case` and `strip_accents` of the model directory, else of the shards."""
     if start:
         _, lower, accents = read_tokenizer_settings(start)
-        if flag not in (None, lower):
-            raise UserError(
-                f"--do_lower_case={str(flag).lower()} contradicts {start}, which was trained with "
-                f"{str(lower).lower()}; leave the flag out."
-            )
+        check_casing(flag, lower, start)
         return lower, accents
     described = next((s.description for s in find_shards(input_files) if s.description), None)
     if described and flag in (None, described.do_lower_case):

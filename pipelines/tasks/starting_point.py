@@ -4,7 +4,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.model_directory import read_config, read_tokenizer_settings
+from keras_bert_impl.checkpoints.model_directory import (
+    check_casing,
+    read_config,
+    read_tokenizer_settings,
+)
 from keras_bert_impl.checkpoints.restore import open_source
 from keras_bert_impl.checkpoints.sizes import check_sizes
 from keras_bert_impl.config import BertConfig
@@ -75,11 +79,7 @@ def find_starting_point(
     strip_accents = None
     if directory:
         own_vocabulary, own_casing, strip_accents = read_tokenizer_settings(directory)
-        if do_lower_case not in (None, own_casing):
-            raise UserError(
-                f"--do_lower_case={str(do_lower_case).lower()} contradicts {directory}, which was "
-                f"trained with {str(own_casing).lower()}; leave the flag out."
-            )
+        check_casing(do_lower_case, own_casing, directory)
         do_lower_case = own_casing
         vocab_file = vocab_file or str(own_vocabulary)
     for name, value in (("bert_config_file", bert_config_file), ("vocab_file", vocab_file)):

@@ -141,7 +141,16 @@ def test_a_save_that_failed_once_is_made_good_by_the_next(tmp_path, monkeypatch)
     assert names == ["step-00000014", "step-00000020"]
     (line,) = reports
     assert "cannot be written" in line
-    assert "The checkpoint of step 14 is written again" in line
+    assert "In its place the one of step 14 is written" in line
+
+
+def test_a_save_that_failed_is_made_good_with_the_best_weights_of_its_step(tmp_path, monkeypatch):
+    failing_writes(monkeypatch, 10, OSError(errno.ENOSPC, "No space left on device"))
+    steps = {"eval_steps": 10, "save_checkpoints_steps": 10, "stop_after_step": 11}
+    run(tmp_path, measure=losses_in_turn(1.0), **steps)
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert names == ["step-00000010", "step-00000011"]
+    assert best_of(tmp_path) == 10
 
 
 def test_whatever_a_save_fails_with_the_run_does_not_go_on_without_saves(tmp_path, monkeypatch):
