@@ -8,7 +8,8 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from pipelines.jobs.extract_features import FeatureExtractor, FeaturesConfig, LineFeatures
+from pipelines.features.config import FeaturesConfig
+from pipelines.features.extractor import FeatureExtractor, LineFeatures
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

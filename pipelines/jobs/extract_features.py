@@ -1,185 +1,19 @@
-"""The encoder's vectors of lines of text."""
+"""The encoder's vectors of a text file's lines, as a file."""
 
-import dataclasses
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_input, open_whole
+from keras_bert_impl.files import make_folder
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.training.precision import dtype_policy
-
-POOLINGS = ("none", "mean", "cls")
-COMBINATIONS = ("concat", "sum")
-_LINES_AT_ONCE = 4096  # so many lines are tokenized at once
-_BYTES_AT_ONCE = 256 * 1024 * 1024  # within lines with so many vectors batches are made by length
-_LENGTH_STEP = 16  # lengths are rounded up to multiples of it: few shapes, few compilations
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FeaturesConfig:
-    """Which vectors of which text.
-
-    Attributes:
-        input_file: UTF-8 text, one input a line; " ||| " parts two segments.
-        output_file: where to.
-        init_checkpoint: a model directory or the prefix of a TF1 checkpoint.
-        layers: numbers of blocks from 0, or from the end as -1, -2, …
-        max_seq_length: the most pieces of an input, [CLS] and [SEP] included; None is the model's
-            positions.
-        batch_size: how many inputs are computed at once.
-        output_format: "json" (google's form) or "npz".
-        pooling: "none" (a vector a token), "mean" over an input's tokens, or "cls".
-        combination: how the layers become one vector in "npz": "concat" or "sum".
-        precision: what to compute in, "float32" or "bfloat16".
-        bert_config_file: the configuration where the checkpoint has none beside it.
-        vocab_file: the vocabulary where the checkpoint has none beside it.
-        do_lower_case: the casing where the checkpoint does not say it; None is lower case, as in
-            the original.
-    """
-
-    input_file: str
-    output_file: str
-    init_checkpoint: str
-    layers: Sequence[int] = (-1, -2, -3, -4)
-    max_seq_length: int | None = 128
-    batch_size: int = 32
-    output_format: str = "json"
-    pooling: str = "none"
-    combination: str = "concat"
-    precision: str = "float32"
-    bert_config_file: str | None = None
-    vocab_file: str | None = None
-    do_lower_case: bool | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class LineFeatures:
-    """The vectors of one line.
-
-    Attributes:
-        tokens: the pieces, with [CLS] and [SEP].
-        ids: int32 [tokens].
-        vectors: float32 [layers, tokens, hidden], in the order that was asked for.
-    """
-
-    tokens: list[str]
-    ids: np.ndarray
-    vectors: np.ndarray
-
-
-class FeatureExtractor:
-    """An encoder with its tokenizer.
-
-    Args:
-        config: what to load; only the fields that describe the model, its layers and its batches
-            are read.
-        layers_flag: what a message calls the layers.
-
-    Raises:
-        UserError: the checkpoint is not whole, or has no such layer or no so many positions.
-    """
-
-    def __init__(self, config: FeaturesConfig, layers_flag: str = "layers") -> None:
-        from keras_bert_impl.checkpoints.portable import find_description
-        from keras_bert_impl.checkpoints.restore import open_source, restore
-        from keras_bert_impl.checkpoints.sizes import check_sizes
-        from keras_bert_impl.fast_path.switch import forward_function
-        from keras_bert_impl.models.encoder import BertEncoder
-        from keras_bert_impl.tokenization.tokenizer import Tokenizer
-
-        found = find_description(
-            config.init_checkpoint,
-            config.bert_config_file,
-            config.vocab_file,
-            config.do_lower_case,
-            otherwise_lower_case=True,
-        )
-        self.vocabulary = found.vocabulary
-        self._tokenizer = Tokenizer(found.vocabulary, found.do_lower_case, found.strip_accents)
-        self._layers = _check_layers(config.layers, found.config.num_hidden_layers, layers_flag)
-        positions = found.config.max_position_embeddings
-        self._max_length = config.max_seq_length or positions
-        if self._max_length > positions:
-            raise UserError(
-                f"--max_seq_length={self._max_length} is more than the model's {positions} "
-                "positions; lower it."
-            )
-        self._batch_size = config.batch_size
-        self._bytes_a_piece = 4 * len(self._layers) * found.config.hidden_size
-        check_sizes(open_source(config.init_checkpoint), found.config)
-        policy = dtype_policy(config.precision)
-        model = BertEncoder(found.config, return_all_layers=True, dtype=policy)
-        restore(model, config.init_checkpoint)
-        self._forward = forward_function(model)
-
-    def extract(self, lines: Sequence[str]) -> Iterator[LineFeatures]:
-        """The vectors of every line, in the order of the lines.
-
-        Lines of like length are computed together, so that short ones are not padded to the
-        longest. What is computed ahead is held to a fixed size.
-        """
-        for start in range(0, len(lines), _LINES_AT_ONCE):
-            inputs = self._pack(lines[start : start + _LINES_AT_ONCE])
-            sizes = [len(ids) * self._bytes_a_piece for ids, _ in inputs]
-            for first, end in windows(sizes, self._batch_size, _BYTES_AT_ONCE):
-                yield from self._extract_window(inputs[first:end])
-
-    def _extract_window(
-        self, inputs: Sequence[tuple[np.ndarray, np.ndarray]]
-    ) -> Iterator[LineFeatures]:
-        order = sorted(range(len(inputs)), key=lambda place: -len(inputs[place][0]))
-        results: dict[int, LineFeatures] = {}
-        for start in range(0, len(order), self._batch_size):
-            places = order[start : start + self._batch_size]
-            vectors = self._compute([inputs[place] for place in places])
-            for row, place in enumerate(places):
-                ids = inputs[place][0]
-                tokens = [self.vocabulary.pieces[number] for number in ids]
-                # A copy: a view would keep the whole padded batch.
-                results[place] = LineFeatures(tokens, ids, vectors[:, row, : len(ids)].copy())
-        for place in range(len(inputs)):
-            yield results.pop(place)
-
-    def _pack(self, lines: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Ids and segments of every line, without padding."""
-        from keras_bert_impl.tokenization.packing import pack_pair
-
-        pairs = [_split_segments(line) for line in lines]
-        firsts = _rows(self._tokenizer.encode_lines([first for first, _ in pairs]))
-        seconds = _rows(self._tokenizer.encode_lines([second for _, second in pairs]))
-        inputs = []
-        for first, second in zip(firsts, seconds, strict=True):
-            # A second segment without pieces counts as none, as in the original.
-            other = second if len(second) else None
-            packed = pack_pair(first, other, self._max_length, self.vocabulary)
-            length = int(packed.input_mask.sum())
-            inputs.append((packed.input_ids[:length], packed.segment_ids[:length]))
-        return inputs
-
-    def _compute(self, inputs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """[layers, rows, length, hidden] of one batch."""
-        longest = max(len(ids) for ids, _ in inputs)
-        length = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, self._max_length)
-        shape = (len(inputs), max(length, longest))
-        batch = {
-            name: np.zeros(shape, np.int32) for name in ("input_ids", "input_mask", "segment_ids")
-        }
-        batch["input_ids"][:] = self.vocabulary.pad_id
-        for row, (ids, segments) in enumerate(inputs):
-            batch["input_ids"][row, : len(ids)] = ids
-            batch["input_mask"][row, : len(ids)] = 1
-            batch["segment_ids"][row, : len(ids)] = segments
-        layers = self._forward(batch)["all_encoder_layers"]
-        return np.asarray(layers)[self._layers].astype(np.float32)
+from pipelines.features.arrays import write_npz
+from pipelines.features.config import FeaturesConfig
+from pipelines.features.extractor import FeatureExtractor, LineFeatures
+from pipelines.features.json_lines import write_json
+from pipelines.features.lines import TextLines
 
 
 def extract_features(config: FeaturesConfig) -> int:
-    """Writes the vectors of a file's lines.
+    """Writes the vectors of a file's lines; the file may be larger than the memory.
 
     Returns:
         The number of lines.
@@ -187,151 +21,27 @@ def extract_features(config: FeaturesConfig) -> int:
     Raises:
         UserError: a file is missing or not UTF-8, or the checkpoint is not what it should be.
     """
-    _check_choices(config)
-    lines = _read_lines(config.input_file)
+    lines = TextLines(config.input_file)
     make_folder(Path(config.output_file).parent)
     extractor = FeatureExtractor(config)
     features = _with_progress(extractor, lines)
     if config.output_format == "json":
-        _write_json(config, features)
+        write_json(config, features)
     else:
-        _write_npz(config, features)
+        write_npz(
+            config.output_file,
+            features,
+            extractor.lengths(lines),
+            extractor.hidden_size,
+            config.pooling,
+            config.combination,
+        )
     return len(lines)
 
 
-def pool(features: LineFeatures, pooling: str, combination: str) -> np.ndarray:
-    """One line's vectors, layers combined and tokens pooled.
-
-    Args:
-        features: the line's vectors.
-        pooling: one of `POOLINGS`.
-        combination: one of `COMBINATIONS`.
-
-    Returns:
-        float32 [tokens, width], or [width] if pooled.
-
-    Example:
-        >>> line = LineFeatures(["a", "b"], np.array([1, 2]), np.arange(4.0).reshape([2, 2, 1]))
-        >>> pool(line, "mean", "concat").tolist(), pool(line, "cls", "sum").tolist()
-        ([0.5, 2.5], [2.0])
-    """
-    if combination == "sum":
-        tokens = features.vectors.sum(axis=0)
-    else:
-        tokens = np.concatenate(list(features.vectors), axis=-1)
-    if pooling == "none":
-        return tokens
-    return tokens[0] if pooling == "cls" else tokens.mean(axis=0)
-
-
-def windows(sizes: Sequence[int], least: int, most_bytes: int) -> Iterator[tuple[int, int]]:
-    """Cuts a row of things into windows of at most so many bytes and at least so many things.
-
-    Args:
-        sizes: bytes of each thing.
-        least: how many things are taken whatever their size.
-        most_bytes: the bytes of a window.
-
-    Yields:
-        The first place of a window and the place behind its last.
-
-    Example:
-        >>> list(windows([4, 4, 4, 9, 1], least=1, most_bytes=8))
-        [(0, 2), (2, 3), (3, 4), (4, 5)]
-    """
-    start = held = 0
-    for place, size in enumerate(sizes):
-        if place - start >= least and held + size > most_bytes:
-            yield start, place
-            start, held = place, 0
-        held += size
-    yield start, len(sizes)
-
-
-def _with_progress(extractor: FeatureExtractor, lines: Sequence[str]) -> Iterator[LineFeatures]:
+def _with_progress(extractor: FeatureExtractor, lines: TextLines) -> Iterator[LineFeatures]:
     progress = Progress("extract features", len(lines), "lines")
     for features in extractor.extract(lines):
         yield features
         progress.advance()
     progress.close()
-
-
-def _write_json(config: FeaturesConfig, features: Iterator[LineFeatures]) -> None:
-    with open_whole(config.output_file) as file:
-        for number, line in enumerate(features):
-            rounded = np.round(line.vectors.astype(np.float64), 6)
-            tokens = [
-                {
-                    "token": token,
-                    "layers": [
-                        {"index": index, "values": rounded[place, position].tolist()}
-                        for place, index in enumerate(config.layers)
-                    ],
-                }
-                for position, token in enumerate(line.tokens)
-            ]
-            # "linex_index" is how the original spells it, and what its readers look for.
-            record: dict[str, Any] = {"linex_index": number, "features": tokens}
-            if config.pooling != "none":
-                vector = pool(line, config.pooling, config.combination)
-                record = {"linex_index": number, "values": np.round(vector, 6).tolist()}
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-
-def _write_npz(config: FeaturesConfig, features: Iterator[LineFeatures]) -> None:
-    vectors, ids = [], []
-    for line in features:
-        vectors.append(pool(line, config.pooling, config.combination))
-        ids.append(line.ids)
-    lengths = [len(row) for row in ids]
-    arrays: dict[str, Any] = {
-        "ids": np.concatenate(ids).astype(np.int32),  # [tokens of all lines]
-        "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),  # [lines + 1]
-        # [tokens of all lines, width], or [lines, width] if pooled
-        "vectors": np.concatenate(vectors) if config.pooling == "none" else np.stack(vectors),
-    }
-    with open_whole(config.output_file, "wb") as file:
-        np.savez(file, **arrays)
-
-
-def _read_lines(path: str) -> list[str]:
-    with open_input(path) as file:
-        content = file.read()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise UserError(f"{path}: line {line} is not UTF-8; convert it.") from error
-    if not text:
-        raise UserError(f"{path}: holds a byte-order mark and no line; name a file with text.")
-    # Only \n ends a line: str.splitlines would also cut at characters inside a sentence.
-    return [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
-
-
-def _split_segments(line: str) -> tuple[str, str]:
-    """The two segments of a line; as in the original, the last bar parts them."""
-    first, bar, second = line.strip().rpartition(" ||| ")
-    return (first, second) if bar else (second, "")
-
-
-def _rows(block: Any) -> list[np.ndarray]:
-    return np.split(block.ids, block.offsets[1:-1])
-
-
-def _check_layers(layers: Sequence[int], blocks: int, flag: str) -> list[int]:
-    for layer in layers:
-        if not -blocks <= layer < blocks:
-            raise UserError(f"--{flag}: there is no layer {layer}; the model has {blocks} blocks.")
-    return [layer % blocks for layer in layers]
-
-
-def _check_choices(config: FeaturesConfig) -> None:
-    if not config.layers:
-        raise UserError("--layers names no layer; give at least one, such as -1.")
-    for name, value, allowed in (
-        ("pooling", config.pooling, POOLINGS),
-        ("layer_combination", config.combination, COMBINATIONS),
-        ("output_format", config.output_format, ("json", "npz")),
-    ):
-        if value not in allowed:
-            raise UserError(f"--{name}={value} is unknown; choose {', '.join(allowed)}.")

@@ -12,7 +12,9 @@ import pytest
 from keras_bert_impl.checkpoints.model_directory import read_config
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.models.encoder import BertEncoder
-from pipelines.jobs.extract_features import FeatureExtractor, FeaturesConfig, pool
+from pipelines.features.config import FeaturesConfig
+from pipelines.features.extractor import FeatureExtractor
+from pipelines.features.pooling import pool
 
 pytestmark = [
     pytest.mark.weights,

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.jobs import extract_features
-from pipelines.jobs.extract_features import FeatureExtractor, FeaturesConfig, windows
+from pipelines.features import extractor as module
+from pipelines.features.config import FeaturesConfig
+from pipelines.features.extractor import FeatureExtractor, windows
 from tests.support.model_folders import write_encoder
 
 LINES = ["the dog runs.", "a", "", "the cat sleeps . the dog runs .", "a list", "a dog", "the cat"]
@@ -28,7 +29,7 @@ def test_a_window_holds_what_fits_and_at_least_a_batch():
 
 
 def test_no_more_is_computed_ahead_than_the_limit_allows(folder, monkeypatch):
-    monkeypatch.setattr(extract_features, "_BYTES_AT_ONCE", 1)  # less than one line
+    monkeypatch.setattr(module, "_BYTES_AT_ONCE", 1)  # less than one line
     found, batches = extractor(folder), []
     compute = found._compute
     monkeypatch.setattr(found, "_compute", lambda rows: batches.append(len(rows)) or compute(rows))
@@ -39,8 +40,8 @@ def test_no_more_is_computed_ahead_than_the_limit_allows(folder, monkeypatch):
 def test_the_limit_changes_no_vector(folder, monkeypatch):
     found = extractor(folder)
     whole = list(found.extract(LINES))
-    monkeypatch.setattr(extract_features, "_BYTES_AT_ONCE", 1)
-    monkeypatch.setattr(extract_features, "_LINES_AT_ONCE", 3)
+    monkeypatch.setattr(module, "_BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(module, "_LINES_AT_ONCE", 3)
     cut = list(found.extract(LINES))
     assert [line.tokens for line in cut] == [line.tokens for line in whole]
     for one, other in zip(cut, whole, strict=True):
@@ -77,3 +78,17 @@ def test_sizes_that_the_weights_do_not_bear_out_are_refused_before_a_model_is_ma
     path.write_text(path.read_text().replace('"vocab_size": 17', f'"vocab_size": {10**12}'))
     with pytest.raises(UserError, match=r"the configuration says \[1000000000000, 16\]"):
         extractor(folder)
+
+
+def test_lines_are_read_as_they_are_needed(folder, monkeypatch):
+    monkeypatch.setattr(module, "_LINES_AT_ONCE", 2)
+    read = []
+    found = extractor(folder).extract(read.append(line) or line for line in LINES)
+    next(found)
+    assert read == LINES[:2]
+
+
+def test_the_lengths_are_those_of_the_vectors(folder):
+    found = extractor(folder)
+    lengths = found.lengths(iter(LINES))
+    assert lengths.tolist() == [len(line.ids) for line in found.extract(LINES)]
