@@ -26,11 +26,13 @@ class Expectations:
         frequency_loss: masked-LM loss that guessing by word frequency reaches.
         work: floating-point operations of all steps up to a number of steps.
         peak_flops: what the machine can do in a second.
+        held_out: says which set is evaluated; figures of another one are not compared.
     """
 
     frequency_loss: float | None = None
     work: Callable[[float], float] | None = None
     peak_flops: float | None = None
+    held_out: str | None = None
 
 
 class Watch:
@@ -67,8 +69,7 @@ class Watch:
             self._evaluations = self._files.enter_context(JsonLines(run.evaluations, first_step))
             self._saves = self._files.enter_context(JsonLines(run.saves, first_step))
             self._board = self._files.enter_context(TensorBoard(run.events, first_step))
-        lines = [line for line in read_json_lines(run.evaluations) if line["step"] <= first_step]
-        self.evaluated = {line["step"]: line["loss"] for line in lines}
+        self.evaluated = self._read_evaluated()
         self._progress: Progress | None = None
         self._since, self._seconds_a_step, self._measured = time.monotonic(), 0.0, _Measured()
 
@@ -117,7 +118,7 @@ class Watch:
         self.evaluated[step] = results["loss"]
         if self._evaluations and self._board:
             with _room_to_write(self._run):
-                self._evaluations.write({"step": step, **results})
+                self._evaluations.write({"step": step, **results, **self._held_out()})
                 self._board.write(step, results, prefix="eval")
 
     def end(self, step: int, metrics: Mapping[str, float]) -> None:
@@ -149,6 +150,25 @@ class Watch:
         start = time.monotonic()
         yield
         self._since += time.monotonic() - start
+
+    def _held_out(self) -> dict[str, str]:
+        return {"held_out": self._expected.held_out} if self._expected.held_out else {}
+
+    def _read_evaluated(self) -> dict[int, float]:
+        """The losses on this held-out set up to the step that the run resumes from, by step."""
+        lines = read_json_lines(self._run.evaluations)
+        lines = [line for line in lines if line["step"] <= self._first_step]
+        same = [
+            line
+            for line in lines
+            if {**self._held_out(), **line}.get("held_out") == self._expected.held_out
+        ]
+        if len(same) < len(lines):
+            self._report(
+                f"{self._run.evaluations}: {len(lines) - len(same)} of {len(lines)} evaluations so "
+                "far were of another held-out set; the best checkpoint is chosen without them."
+            )
+        return {line["step"]: line["loss"] for line in same}
 
     def _measure(self, step: int, chunk: Chunk) -> None:
         """Counts a step and its share of the time that its compiled call took."""

@@ -45,6 +45,7 @@ from pipelines.jobs.pretraining_settings import (
     changed_flags,
     check_finished_run,
     pretraining_settings,
+    shards_identity,
 )
 from pipelines.jobs.pretraining_start import find_model_text, read_model_config
 
@@ -231,7 +232,7 @@ class _Job:
         )
 
     def _expectations(self) -> Expectations:
-        """What guessing by frequency reaches, and what the steps cost."""
+        """What guessing by frequency reaches, what the steps cost, and what is held out."""
         peak, phases = self._config.training.peak_tflops, self._config.phases()
         first = self._phases[0].batches.batches_from(0)
         return Expectations(
@@ -247,7 +248,13 @@ class _Job:
                 ],
             ),
             peak_flops=peak * 1e12 if peak else None,
+            held_out=self._describe_held_out(),
         )
+
+    def _describe_held_out(self) -> str:
+        config = self._config
+        shards = shards_identity(list(config.eval_input_file or config.phases()[-1].input_file))
+        return f"{shards}, {self._held_out.num_examples} examples"
 
     def _write_results(self, result: TrainingResult) -> None:
         draw_learning_curve(self._run)

@@ -18,10 +18,13 @@ from keras_bert_impl.training.loop import train
 from keras_bert_impl.training.metric_files import read_json_lines
 from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.watch import Expectations
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
 
-def run(folder, evaluated=False, reports=None, features=None, measure=None, **changes):
+def run(
+    folder, evaluated=False, reports=None, features=None, measure=None, held_out=None, **changes
+):
     config = toy_config(**changes)
     model, features = toy_model(dtype_policy(config.precision)), features or toy_features()
     if evaluated:
@@ -33,6 +36,7 @@ def run(folder, evaluated=False, reports=None, features=None, measure=None, **ch
         config,
         RunDirectory.open(folder),
         evaluate=measure,
+        expectations=Expectations(held_out=held_out),
         report=(reports if reports is not None else []).append,
     )
     return result, [*model.get_weights(), *moments(result)]
@@ -298,6 +302,23 @@ def test_a_resumed_run_remembers_its_best(tmp_path):
     run(tmp_path, measure=losses_in_turn(1.5, 1.2), eval_steps=5)
     assert best_of(tmp_path) == 5
     assert evaluated_steps(tmp_path) == [5, 10, 15, 20]
+
+
+def test_losses_on_another_held_out_set_are_not_compared(tmp_path):
+    run(tmp_path, measure=losses_in_turn(1.0), held_out="a", eval_steps=5, stop_after_step=5)
+    reports, losses = [], losses_in_turn(9.0, 8.0, 7.5, 8.5)
+    run(tmp_path, measure=losses, held_out="b", eval_steps=5, reports=reports)
+    assert evaluated_steps(tmp_path) == [5, 5, 10, 15, 20]  # the step resumed from, too
+    assert best_of(tmp_path) == 15
+    assert "1 of 1 evaluations so far were of another held-out set" in reports[0]
+
+
+def test_evaluations_written_before_sets_were_named_still_count(tmp_path):
+    run(tmp_path, measure=losses_in_turn(1.0, 2.0), eval_steps=5, stop_after_step=10)
+    reports = []
+    run(tmp_path, measure=losses_in_turn(3.0, 4.0), held_out="b", eval_steps=5, reports=reports)
+    assert best_of(tmp_path) == 5
+    assert reports == []
 
 
 def test_a_preemption_in_an_evaluation_saves_at_once_and_evaluates_after_the_resume(tmp_path):
