@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 
 BLOCK_BYTES = 4 << 20
+MOST_BYTES = 256 << 20  # a block is held in memory; no document is that long
 _READ_BYTES = 1 << 16
 _EMPTY_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -87,7 +88,8 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
         block_bytes: least size of a block.
 
     Raises:
-        UserError: the file is packed, so that its blocks cannot be read apart from each other.
+        UserError: the file is packed, so that its blocks cannot be read apart from each other, or
+            goes on for more than `MOST_BYTES` without an empty line.
 
     Example:
         >>> import io
@@ -105,6 +107,14 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
     while (cut := find_cut(file, starts[-1] + block_bytes)) is not None and cut < size:
         starts.append(cut)
     ends = [*starts[1:], size]
+    for start, end in zip(starts, ends, strict=True):
+        unparted = end - start - block_bytes  # behind so many bytes the first empty line ends it
+        if unparted > MOST_BYTES:
+            raise UserError(
+                f"{path}: {unparted >> 20} MiB from byte {start + block_bytes} on without an empty "
+                f"line; a document is held in memory and may have {MOST_BYTES >> 20} MiB: put an "
+                "empty line between documents (in a text without any, every few hundred sentences)."
+            )
     return [TextBlock(path, start, end) for start, end in zip(starts, ends, strict=True)]
 
 

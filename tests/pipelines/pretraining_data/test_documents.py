@@ -44,6 +44,14 @@ def test_an_empty_line_that_straddles_two_reads_is_found():
     assert find_cut(io.BytesIO(data), 5) == (1 << 16) + 1
 
 
+def test_text_without_empty_lines_is_not_taken_into_memory_as_one_document(monkeypatch):
+    monkeypatch.setattr(documents, "MOST_BYTES", 1 << 20)
+    document = b"a\n" * (1 << 19)
+    assert len(cut_into_blocks("x.txt", io.BytesIO(b"a\n\n" + document), 1)) == 2
+    with pytest.raises(UserError, match=r"x\.txt: 1 MiB from byte 4 on without an empty line"):
+        cut_into_blocks("x.txt", io.BytesIO(b"a\n\n" + document + b"a\n"), 1)
+
+
 @given(st.text("a \n\r", max_size=30), st.integers(0, 30), st.integers(1, 5))
 def test_reads_do_not_show(text, position, read_bytes):
     data = text.encode()
