@@ -67,9 +67,10 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".writable.{os.getpid()}"
+        # In containers two processes that share the folder may have the same number.
+        probe = folder / f".writable.{_machine()}.{os.getpid()}"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(
             f"{folder}: this folder cannot be written to ({error.strerror}); name another one or "

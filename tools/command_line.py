@@ -136,6 +136,19 @@ class FlagSet:
             )
         self.extra_arguments = rest
 
+    def changed(self) -> list[str]:
+        """The names of the flags whose value is not their default.
+
+        Example:
+            >>> flag_set = FlagSet("Counts things.")
+            >>> _ = flag_set.integer("first", 3, "Where to begin.")
+            >>> _ = flag_set.integer("last", 9, "Where to end.")
+            >>> flag_set.parse(["--first=3", "--last=5"])
+            >>> flag_set.changed()
+            ['last']
+        """
+        return [n for n in self._sentences if self._values[n].value != self._values[n].default]
+
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
         """All flags with their present values, in the form that `--flagfile` reads.
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from keras_bert_impl.config import MODEL_SIZES
+from keras_bert_impl.errors import UserError
 from tools import command_line
 from tools.training_flags import ONE_CALL_ONLY, TrainingFlags
 
@@ -123,11 +124,18 @@ def _run() -> None:
     from pipelines.jobs.run_pretraining import run_pretraining
 
     training = _TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value)
+    changed = [name for name in FLAGS.changed() if name.startswith("phase2_")]
+    if changed and not _PHASE2_INPUT_FILE.value:
+        raise UserError(
+            f"--{changed[0]} is given, but --phase2_input_file is not; name the second phase's "
+            "shards, or leave its flags out."
+        )
+    rate = _PHASE2_LEARNING_RATE.value
     phase2 = PhaseConfig(
         input_file=tuple(_PHASE2_INPUT_FILE.value),
         num_steps=_PHASE2_NUM_TRAIN_STEPS.value or max(1, training.num_train_steps // 10),
         batch_size=_PHASE2_TRAIN_BATCH_SIZE.value or training.batch_size,
-        learning_rate=_PHASE2_LEARNING_RATE.value or training.learning_rate,
+        learning_rate=training.learning_rate if rate is None else rate,
         max_seq_length=_PHASE2_MAX_SEQ_LENGTH.value,
         max_predictions_per_seq=_PHASE2_MAX_PREDICTIONS.value,
     )

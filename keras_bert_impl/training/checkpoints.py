@@ -109,8 +109,7 @@ class Checkpoints:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._thread is not None:
-            self._thread.join()
+        self.settle()
 
     def steps(self) -> list[int]:
         """The steps of all complete checkpoints, the newest first."""
@@ -165,6 +164,11 @@ class Checkpoints:
             self.wait()
             self._warn(f"{failure} In its place the one of step {step} is written.")
 
+    def settle(self) -> None:
+        """Returns when no checkpoint is being written; what failed is said by the next call."""
+        if self._thread is not None:
+            self._thread.join()
+
     def wait(self) -> None:
         """Returns when no checkpoint is being written.
 
@@ -176,9 +180,8 @@ class Checkpoints:
 
     def _join(self) -> UserError | None:
         """Waits for the writing thread; gives what went wrong in it, if the user can mend that."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self.settle()
+        self._thread = None
         failure, self._failure = self._failure, None
         if failure is None:
             return None
@@ -210,7 +213,8 @@ class Checkpoints:
             Its description, or None where there is no checkpoint.
 
         Raises:
-            UserError: there are checkpoints, but none can be read.
+            UserError: there are checkpoints, but none can be read, or they are of a model of
+                another shape.
         """
         steps, unreadable = self.steps(), list[int]()
         for step in steps:
@@ -247,7 +251,12 @@ class Checkpoints:
                 self.path(step).rename(other_name)
 
     def restore(self, folder: Path) -> None:
-        """Restores one checkpoint; the run's variables are touched only when all of it is read."""
+        """Restores one checkpoint; the run's variables are touched only when all of it is read.
+
+        Raises:
+            UserError: it is sound, but of a model of another shape.
+        """
+        self._check_shapes(folder)
         copy = self._empty_copy()
         read = tf.train.Checkpoint(**copy).read(str(folder / "state"))
         read.assert_existing_objects_matched()
@@ -255,6 +264,18 @@ class Checkpoints:
         for name, variables in self._state.items():
             for variable, value in zip(variables, copy[name], strict=True):
                 variable.assign(value)
+
+    def _check_shapes(self, folder: Path) -> None:
+        saved = tf.train.load_checkpoint(str(folder / "state")).get_variable_to_shape_map()
+        for name, variables in self._state.items():
+            for place, variable in enumerate(variables):
+                shape = saved.get(f"{name}/{place}/.ATTRIBUTES/VARIABLE_VALUE")
+                if shape is not None and list(shape) != list(variable.shape):
+                    raise UserError(
+                        f"{folder}: was made with a model of another shape ({list(shape)} where "
+                        f"the present one has {list(variable.shape)}); give the configuration it "
+                        "was made with, or another --output_dir."
+                    )
 
     def _write(
         self, folders: Sequence[Path], description: Mapping[str, Any], stopped: float

@@ -127,6 +127,8 @@ class TrainingConfig:
         for name in ("learning_rate", "clip_norm", "layer_decay"):
             if not getattr(self, name) > 0:
                 raise UserError(f"--{name}={getattr(self, name)} must be more than 0.")
+        if not 0 <= self.seed < 2**32:
+            raise UserError(f"--seed={self.seed} must lie from 0 to {2**32 - 1}.")
         if not self.weight_decay >= 0:
             raise UserError(f"--weight_decay={self.weight_decay} must be 0 or more.")
         if self.layer_decay > 1:

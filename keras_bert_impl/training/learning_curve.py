@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from keras_bert_impl.files import open_whole
 from keras_bert_impl.training.metric_files import read_json_lines
 from keras_bert_impl.training.run_directory import RunDirectory
 
@@ -47,7 +48,6 @@ def draw_learning_curve(run: RunDirectory) -> Path | None:
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.legend()
-    aside = run.learning_curve.with_name(f".{run.learning_curve.name}.incomplete")
-    figure.savefig(aside, dpi=120, format="png")
-    aside.replace(run.learning_curve)
+    with open_whole(run.learning_curve, "wb") as file:
+        figure.savefig(file, dpi=120, format="png")
     return run.learning_curve

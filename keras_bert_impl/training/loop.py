@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,7 +29,8 @@ class TrainingResult:
 
     Attributes:
         step: optimizer steps done in all.
-        finished: whether that is all of them; otherwise the same call continues.
+        finished: whether that is all of them, and nothing was asked to stop; otherwise the same
+            call continues.
         resumed_from: the checkpoint's step the run started at; 0 for a new one.
         metrics: the last step's figures; empty if there was nothing left to do.
         state: the variables as the run left them.
@@ -101,7 +103,7 @@ def train(
     end = min(config.num_train_steps, config.stop_after_step or config.num_train_steps)
     step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
     profiler = Profiler(config.profile_steps if devices.is_chief else None, run_directory.events)
-    done, metrics, alone = start, {}, devices.workers == 1
+    done, metrics, alone, stopping = start, {}, devices.workers == 1, False
     with (
         prefetched(chunks(step, batches, config, rate or _rate(config), start, end)) as inputs,
         Watch(
@@ -115,13 +117,15 @@ def train(
         ) as watch,
         on_sigterm() as stop,
         contextlib.closing(profiler),
+        contextlib.ExitStack() as at_the_end,
         checkpoints,
     ):
+        at_the_end.callback(watch.saves, saves)  # also of a run that an error ends
         evaluations = _Evaluations(
             evaluate, config, settings, run_directory, checkpoints, watch, stop, alone
         )
-        evaluations.catch_up(done)
-        for chunk in inputs:
+        stopping = not evaluations.catch_up(done)
+        for chunk in inputs if not stopping else ():
             profiler.before(done)
             for row in step.run(chunk.features, chunk.numbers, stop.requested):
                 done += 1
@@ -140,9 +144,9 @@ def train(
             if stopping:
                 break
         checkpoints.wait()
-        watch.saves(saves)
         watch.end(done, metrics)
-    return TrainingResult(done, done >= config.num_train_steps, start, metrics, state)
+    finished = done >= config.num_train_steps and not stopping
+    return TrainingResult(done, finished, start, metrics, state)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,20 +171,21 @@ class _Evaluations:
                 results = self.evaluate()
         except StopRequestedError:
             return False
-        if results["loss"] < self.watch.best_loss:
+        if results["loss"] < self._best_loss():
             self._keep_best(step)
         self.watch.evaluation(step, results)
         return True
 
-    def catch_up(self, step: int) -> None:
-        """Does for the step that a run resumes from what a kill came before."""
+    def catch_up(self, step: int) -> bool:
+        """Does for the step that a run resumes from what a kill came before; False if stopped."""
         if not self.evaluate or not step or not self._is_due(step):
-            return
+            return True
         losses = self.watch.evaluated
         if step not in losses:
-            self.after(step)
-        elif losses[step] == min(losses.values()) and self._best_step() != step:
+            return self.after(step)
+        if losses[step] < self._best_loss():
             self._keep_best(step)
+        return True
 
     def _is_due(self, step: int) -> bool:
         every = self.config.eval_steps
@@ -190,11 +195,14 @@ class _Evaluations:
         best = self.run_directory.best_checkpoint
         self.checkpoints.save(step, self.settings, regular=False, best=best)
 
-    def _best_step(self) -> int | None:
+    def _best_loss(self) -> float:
+        """The loss of the checkpoint that is there as the best: writing a better one may fail."""
+        self.checkpoints.settle()
         try:
-            return int(read_description(self.run_directory.best_checkpoint)["step"])
+            step = int(read_description(self.run_directory.best_checkpoint)["step"])
         except (OSError, ValueError, LookupError):
-            return None
+            return math.inf
+        return self.watch.evaluated.get(step, math.inf)
 
 
 def _restore(

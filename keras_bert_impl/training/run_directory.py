@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import make_folder, open_whole, remove
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +113,8 @@ class RunDirectory:
     def taken(self) -> Iterator[None]:
         """Inside the block nobody else can train here; a process that is killed lets go.
 
+        What a killed one left half-written is removed.
+
         A folder on a file system without locks is taken unseen.
 
         Raises:
@@ -128,6 +130,10 @@ class RunDirectory:
                 ) from error
             except OSError:
                 pass  # no locks here
+            else:
+                # What a kill left half-written, on whatever machine: nobody else writes here now.
+                for left in self.path.glob(".*.*.[0-9]*.incomplete"):
+                    remove(left)
             yield
 
     def write_flags(self, flags: str) -> None:

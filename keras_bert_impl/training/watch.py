@@ -73,11 +73,6 @@ class Watch:
         self._progress: Progress | None = None
         self._since, self._seconds_a_step, self._measured = time.monotonic(), 0.0, _Measured()
 
-    @property
-    def best_loss(self) -> float:
-        """The smallest held-out loss so far; infinite before the first evaluation."""
-        return min(self.evaluated.values(), default=math.inf)
-
     def __enter__(self) -> "Watch":
         return self
 

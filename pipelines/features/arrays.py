@@ -24,7 +24,7 @@ def write_npz(
     pooling: str,
     combination: str,
 ) -> None:
-    """Writes `vectors`, `ids` and `offsets`; memory grows by 12 bytes a line of text only.
+    """Writes `vectors`, `ids` and `offsets`; memory grows by some 30 bytes a line of text.
 
     An array's header states its size, so the lengths must be known before. `vectors` is float32
     [tokens of all lines, width], or [lines, width] if pooled; `ids` int32 [tokens of all lines];

@@ -1,6 +1,7 @@
 """Pre-training records by number, as arrays: read, parsed in batches, masked where still to do."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ class PretrainingRecords:
         recipe = self._description.recipe if self._description else None
         self._masking = recipe.masking if recipe else "static"
         stored = self._stored_predictions()
-        self._check_bare(shards)
+        self._check_bare(shards, stored)
         self._parse = example_parser(pair_features(expected.max_seq_length, stored))
         if self._description and self._masking == "dynamic":
             self._rules = self._description.recipe.masking_rules(self._description.pieces)
@@ -61,7 +62,7 @@ class PretrainingRecords:
         Returns:
             The reference's features; int32, weights float32; all arrays [n, size].
         """
-        features = self._parse(self._reader.read(records))
+        features = self._parsed(records)
         if self._masking == "dynamic":
             features |= self._mask(features, epochs, records)
         elif self._masking == "none":
@@ -104,6 +105,23 @@ class PretrainingRecords:
             check_batch(batch, config, self._namer(records))
         return count
 
+    def _parsed(self, records: Numbers) -> dict[str, np.ndarray]:
+        import tensorflow as tf
+
+        contents = self._reader.read(records)
+        try:
+            return self._parse(contents)
+        except tf.errors.InvalidArgumentError:
+            for row, content in enumerate(contents):
+                try:
+                    self._parse([content])
+                except tf.errors.InvalidArgumentError as error:
+                    raise UserError(
+                        f"{self._namer(records)(row)}: is no example of the form of the first one "
+                        f"({_reason(error)}); make this shard again, or read it in another run."
+                    ) from error
+            raise
+
     def _namer(self, records: Numbers) -> Callable[[int], str]:
         return lambda row: self.where(records[row : row + 1])[0]
 
@@ -137,17 +155,26 @@ class PretrainingRecords:
         """Predictions in the records, by the description or by looking at the first one."""
         if self._description:
             return self._description.recipe.stored_predictions
-        sizes = feature_sizes(self._reader.read(np.array([0]))[0])
-        return sizes.get("masked_lm_ids", self._expected.max_predictions_per_seq)
+        return self._sizes(0).get("masked_lm_ids", self._expected.max_predictions_per_seq)
 
-    def _check_bare(self, shards: Sequence[Shard]) -> None:
+    def _sizes(self, record: int) -> dict[str, int]:
+        where = self._namer(np.array([record]))
+        return feature_sizes(self._reader.read(np.array([record]))[0], where(0))
+
+    def _check_bare(self, shards: Sequence[Shard], stored: int | None) -> None:
         """Compares the first record of each bare shard with what is expected."""
         for number, shard in enumerate(shards):
             first = self._reader.first_record(number)
             if shard.description is not None or first is None:
                 continue
-            sizes = feature_sizes(self._reader.read(np.array([first]))[0])
+            sizes = self._sizes(first)
             length, predictions = sizes.get("input_ids"), sizes.get("masked_lm_ids", 0)
+            missing = [f.name for f in pair_features(1, 1) if f.name not in sizes]
+            if missing:
+                raise UserError(
+                    f"{shard.path}: its examples have no {missing[0]}, so they are not for "
+                    "pre-training; name shards of create_pretraining_data."
+                )
             if length != self._expected.max_seq_length:
                 raise UserError(
                     f"{shard.path}: its examples have length {length}, not "
@@ -158,6 +185,11 @@ class PretrainingRecords:
                     f"{shard.path}: holds up to {predictions} predictions an example, more than "
                     f"--max_predictions_per_seq={self._expected.max_predictions_per_seq}; pass "
                     f"--max_predictions_per_seq={predictions}."
+                )
+            if predictions != stored:
+                raise UserError(
+                    f"{shard.path}: stores {predictions} predictions an example, the shards before "
+                    f"it {stored}; read them in separate runs."
                 )
 
 
@@ -177,7 +209,8 @@ def stored_shape(
         recipe = description.recipe
         length, predictions = recipe.max_seq_length, recipe.max_predictions_per_seq
         return Expected(length, predictions, vocabulary_sha256), recipe.do_next_sentence
-    sizes = feature_sizes(RecordReader([shards[0].path]).read(np.array([0]))[0])
+    first = RecordReader([shards[0].path]).read(np.array([0]))[0]
+    sizes = feature_sizes(first, f"{shards[0].path}: record 0")
     predictions = sizes.get("masked_lm_ids", 0)
     return Expected(sizes.get("input_ids", 0), predictions, vocabulary_sha256), True
 
@@ -214,15 +247,34 @@ def example_parser(
     return lambda contents: {name: each.numpy() for name, each in parse(contents).items()}
 
 
-def feature_sizes(content: bytes) -> dict[str, int]:
-    """How many numbers each feature of one serialised example holds."""
-    import tensorflow as tf
+def feature_sizes(content: bytes, where: str) -> dict[str, int]:
+    """How many numbers each feature of one serialised example holds.
 
-    example = tf.train.Example.FromString(content)
+    Args:
+        content: the record.
+        where: names it, for the sentence.
+
+    Raises:
+        UserError: it is no `tf.train.Example`.
+    """
+    import tensorflow as tf
+    from google.protobuf.message import DecodeError
+
+    try:
+        example = tf.train.Example.FromString(content)
+    except DecodeError as error:
+        raise UserError(
+            f"{where}: is no tf.train.Example; name shards of create_pretraining_data."
+        ) from error
     return {
         name: len(feature.float_list.value or feature.int64_list.value)
         for name, feature in example.features.feature.items()
     }
+
+
+def _reason(error: Any) -> str:
+    """The part of TensorFlow's message that speaks of the record."""
+    return error.message.split("\n")[0].rpartition("}} ")[2].rstrip(".")
 
 
 def _common_description(shards: Sequence[Shard]) -> Description | None:

@@ -21,6 +21,9 @@ class PhaseConfig:
         learning_rate: the peak that the run's schedule has while the phase lasts.
         max_seq_length: pieces of a record.
         max_predictions_per_seq: masked places of a record.
+
+    Raises:
+        UserError: the learning rate is not more than 0.
     """
 
     input_file: tuple[str, ...]
@@ -29,6 +32,10 @@ class PhaseConfig:
     learning_rate: float
     max_seq_length: int
     max_predictions_per_seq: int
+
+    def __post_init__(self) -> None:
+        if not self.learning_rate > 0:
+            raise UserError(f"--phase2_learning_rate={self.learning_rate} must be more than 0.")
 
 
 def open_phases(

@@ -104,8 +104,11 @@ def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:
     before = finished_settings(run)
     if before is None or config.training.allow_changed_flags:
         return
-    now = {**config.training.mathematics(), **_settings_as_far_as_known(config)}
-    check_settings({name: before.get(name) for name in now}, now, str(run.path))
+    known = _settings_as_far_as_known(config)
+    now = {**config.training.mathematics(), **known}
+    phase2 = (name for name in before if name.startswith("phase2_")) if known else ()
+    compared = {*now, *phase2}
+    check_settings({name: before.get(name) for name in compared}, now, str(run.path))
 
 
 def changed_flags(before: str, now: str) -> list[str]:

@@ -22,6 +22,7 @@ from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.padding import trim_padding
 from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.stop_signal import on_sigterm
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.tasks.catalogue import find_task
 from pipelines.tasks.starting_point import StartingPoint, find_starting_point
@@ -112,8 +113,12 @@ def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
     results = ClassifierResults()
     if config.do_train:
         # Of several workers the first one keeps other processes out of the folder.
-        with run.taken() if devices.is_chief else contextlib.nullcontext():
+        with (
+            run.taken() if devices.is_chief else contextlib.nullcontext(),
+            on_sigterm() as stop,  # also behind the last step, while the model is written
+        ):
             trained = job.train(model, splits)
+        trained = replace(trained, finished=trained.finished and not stop.requested)
         results = replace(results, training=trained)
         if not trained.finished:
             return results

@@ -2,7 +2,8 @@
 
 import contextlib
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ from keras_bert_impl.training.phases import PhasedBatches, phased_rate, phased_w
 from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.pretraining_objective import PretrainingObjective
 from keras_bert_impl.training.rehearsal import rehearse
+from keras_bert_impl.training.resume import check_settings
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.stop_signal import on_sigterm
 from keras_bert_impl.training.strategy import Devices, make_devices
 from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
 from keras_bert_impl.training.watch import Expectations
@@ -183,8 +186,12 @@ class _Job:
 
     def train_alone(self) -> TrainingResult:
         """As `train`; of several workers the first one keeps other processes out of the folder."""
-        with self._run.taken() if self.devices.is_chief else contextlib.nullcontext():
-            return self.train()
+        with (
+            self._run.taken() if self.devices.is_chief else contextlib.nullcontext(),
+            on_sigterm() as stop,  # also behind the last step, while results are written
+        ):
+            result = self.train()
+        return replace(result, finished=result.finished and not stop.requested)
 
     def train(self) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
@@ -254,10 +261,10 @@ class _Job:
     def _describe_held_out(self) -> str:
         config = self._config
         shards = shards_identity(list(config.eval_input_file or config.phases()[-1].input_file))
-        return f"{shards}, {self._held_out.num_examples} examples"
+        losses = "" if config.next_sentence else ", without the next-sentence loss"
+        return f"{shards}, {self._held_out.num_examples} examples{losses}"
 
     def _write_results(self, result: TrainingResult) -> None:
-        draw_learning_curve(self._run)
         if self._config.tf1_checkpoint:
             write_tf1_state(self._config.tf1_checkpoint, result.state, result.step)
         if result.finished:
@@ -265,6 +272,7 @@ class _Job:
                 self._run.model, self._model, self._text.vocabulary, *self._text.casing
             )
             self._run.write_finished_step(result.step)
+        draw_learning_curve(self._run)
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Measures the newest weights of the run and writes `eval_results.txt`."""
@@ -275,11 +283,38 @@ class _Job:
         return figures
 
     def _restore_weights(self) -> int:
-        """Takes the weights of the run's newest checkpoint, if there is one; gives its step."""
+        """Takes the run's newest weights, or leaves those of `init_checkpoint`; gives their step.
+
+        Raises:
+            UserError: there are neither, or they are of another model.
+        """
+        run = self._run
         weights = {"weights": [weight.value for weight in self._model.weights]}
-        checkpoints = Checkpoints(self._run.checkpoints, weights, keep=1, writes=False)
-        description = checkpoints.restore_newest(_LOGGER.warning)
-        return description["step"] if description else 0
+        checkpoints = Checkpoints(run.checkpoints, weights, keep=1, writes=False)
+        description = checkpoints.restore_newest(_LOGGER.warning, self._check_same_model)
+        if description:
+            return description["step"]
+        finished = run.finished_step()
+        if finished is not None and run.model.is_dir():
+            _LOGGER.info("%s", restore(self._model, str(run.model)).table())
+            return finished
+        if not self._config.init_checkpoint:
+            raise UserError(
+                f"{run.path}: holds no checkpoint that --do_eval could measure; name the "
+                "--output_dir of a run, or a model with --init_checkpoint, or add --do_train."
+            )
+        return 0
+
+    def _check_same_model(self, description: Mapping[str, Any]) -> None:
+        """Refuses weights of another model: they may fit its shapes and give wrong figures."""
+        if self._config.training.allow_changed_flags:
+            return
+        now = {
+            "bert_config_file": self._model_config.to_google(),
+            "vocab_file": self._text.vocabulary.sha256,
+        }
+        before = {name: description["settings"].get(name) for name in now}
+        check_settings(before, now, str(self._run.path))
 
     def _take_over(self, state: TrainingState) -> int:
         return read_tf1_state(str(self._config.init_checkpoint), state)

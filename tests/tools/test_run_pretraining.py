@@ -56,6 +56,9 @@ def changed_config(folder, **changes):
         ({"max_seq_length": 32}, "have length 64, not 32"),
         ({"max_predictions_per_seq": 5}, "--max_predictions_per_seq=10"),
         ({"phase2_input_file": "x", "phase2_num_train_steps": 40}, "leaves no steps"),
+        ({"phase2_input_file": "x", "phase2_learning_rate": 0}, "phase2_learning_rate=0.0 must be"),
+        ({"phase2_num_train_steps": 4}, "--phase2_num_train_steps is given, but --phase2_input_f"),
+        ({"seed": -1}, "--seed=-1 must lie from 0 to 4294967295"),
     ],
 )
 def test_mistakes_are_answered_in_one_sentence(capsys, tmp_path, changes, expected):
@@ -173,6 +176,47 @@ def test_a_refused_command_leaves_the_flags_of_the_run(capsys, tmp_path):
     assert "--stop_after_step" not in flags  # a repetition shall not stop there again
     assert "--seed was" in sentence(capsys, tmp_path / "run", num_train_steps=4, seed=7)
     assert (tmp_path / "run" / "flags.cfg").read_text() == flags
+
+
+def test_an_evaluation_with_another_model_than_the_runs_is_refused_and_blames_no_checkpoint(
+    capsys, tmp_path
+):
+    run, evaluate = tmp_path / "run", {"do_train": False, "do_eval": True, "init_checkpoint": None}
+    assert main(words(run, num_train_steps=2, stop_after_step=1)) == 0
+    for name, value in (("num_attention_heads", 2), ("num_hidden_layers", 1)):
+        config = changed_config(tmp_path, **{name: value})
+        error = sentence(capsys, run, bert_config_file=config, **evaluate)
+        assert "made with other settings: --bert_config_file was" in error
+    flags = {**evaluate, "allow_changed_flags": True}
+    config = changed_config(tmp_path, hidden_size=32)
+    error = sentence(capsys, run, bert_config_file=config, **flags)
+    assert "step-00000001: was made with a model of another shape" in error
+
+
+def test_without_a_checkpoint_the_runs_model_is_evaluated_and_without_that_nothing(
+    capsys, tmp_path
+):
+    evaluate = {"do_train": False, "do_eval": True, "init_checkpoint": None, "max_eval_steps": 2}
+    error = sentence(capsys, tmp_path / "typo", **evaluate)
+    assert "typo: holds no checkpoint that --do_eval could measure" in error
+    run, results = tmp_path / "run", tmp_path / "run" / "eval_results.txt"
+    assert main(words(run, num_train_steps=2, do_eval=True, max_eval_steps=2)) == 0
+    before = results.read_text()
+    results.unlink()
+    shutil.rmtree(run / "checkpoints")
+    assert main(words(run, num_train_steps=2, **evaluate)) == 0
+    assert results.read_text() == before
+
+
+def test_a_finished_run_of_two_phases_is_not_one_of_a_single_phase(capsys, tmp_path):
+    phase2 = {
+        "phase2_input_file": GOLDEN / "train.tfrecord",
+        "phase2_num_train_steps": 1,
+        "phase2_max_seq_length": 64,
+        "phase2_max_predictions_per_seq": 10,
+    }
+    assert main(words(tmp_path / "run", num_train_steps=2, **phase2)) == 0
+    assert "--phase2_input_file was" in sentence(capsys, tmp_path / "run", num_train_steps=2)
 
 
 def test_held_out_records_are_looked_at_before_the_first_step(capsys, tmp_path):

@@ -6,13 +6,14 @@ import signal
 import threading
 import time
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
-from keras_bert_impl.training.checkpoints import write_checkpoint
+from keras_bert_impl.training.checkpoints import Checkpoints, write_checkpoint
 from keras_bert_impl.training.evaluation import evaluate, predict
 from keras_bert_impl.training.loop import train
 from keras_bert_impl.training.metric_files import read_json_lines
@@ -161,6 +162,28 @@ def test_whatever_a_save_fails_with_the_run_does_not_go_on_without_saves(tmp_pat
     failing_writes(monkeypatch, 7, TypeError("a bug"))
     with pytest.raises(TypeError, match="a bug"):
         run(tmp_path)
+
+
+def test_a_save_is_noted_though_an_error_ends_the_run_right_after_it(tmp_path, monkeypatch):
+    def broken(_watch, step, _metrics, _chunk):
+        if step == 8:
+            raise UserError("enough")
+
+    monkeypatch.setattr("keras_bert_impl.training.watch.Watch.step", broken)
+    with pytest.raises(UserError, match="enough"):
+        run(tmp_path)
+    assert [line["step"] for line in read_json_lines(tmp_path / "saves.jsonl")] == [7]
+
+
+def test_a_checkpoint_of_another_shape_is_refused_and_not_called_broken(tmp_path):
+    model = keras.Sequential([keras.Input([8]), keras.layers.Dense(4)])
+    weights = {"weights": [weight.value for weight in model.weights]}
+    run(tmp_path, stop_after_step=7)
+    found, reports = Checkpoints(tmp_path / "checkpoints", weights, keep=1), []
+    with pytest.raises(UserError, match=r"step-00000007: was made with a model of another shape"):
+        found.restore_newest(reports.append)
+    assert reports == []
+    assert found.steps() == [7]
 
 
 def test_flags_that_change_the_mathematics_are_named_and_refused(tmp_path):
@@ -321,12 +344,44 @@ def test_evaluations_written_before_sets_were_named_still_count(tmp_path):
     assert reports == []
 
 
-def test_a_preemption_in_an_evaluation_saves_at_once_and_evaluates_after_the_resume(tmp_path):
-    def preempted():
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(60)  # the signal ends it
-        raise AssertionError
+def test_the_best_is_the_one_that_was_written_not_the_one_that_should_have_been(
+    tmp_path, monkeypatch
+):
+    failing_writes(monkeypatch, 10, OSError(errno.ENOSPC, "No space left on device"))
+    run(tmp_path, measure=losses_in_turn(1.0, 2.0), eval_steps=10, save_checkpoints_steps=20)
+    assert evaluated_steps(tmp_path) == [10, 20]
+    assert best_of(tmp_path) == 20
 
+
+def test_an_evaluation_that_is_no_number_is_never_the_best_nor_stands_in_its_way(tmp_path):
+    run(tmp_path, measure=losses_in_turn(float("nan"), 2.0, float("nan")), eval_steps=7)
+    assert best_of(tmp_path) == 14
+
+
+def preempted():
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)  # the signal ends it
+    raise AssertionError
+
+
+def test_a_preemption_in_the_last_evaluation_leaves_the_run_unfinished(tmp_path):
+    result, _ = run(tmp_path, measure=preempted, eval_steps=20)
+    assert (result.step, result.finished) == (20, False)
+    result, _ = run(tmp_path, measure=losses_in_turn(1.0), eval_steps=20)
+    assert (result.step, result.finished) == (20, True)
+    assert evaluated_steps(tmp_path) == [20]
+    assert best_of(tmp_path) == 20
+
+
+def test_a_second_preemption_in_the_same_evaluation_loses_it_not_either(tmp_path):
+    for _ in range(2):
+        result, _ = run(tmp_path, measure=preempted, eval_steps=10, save_checkpoints_steps=10)
+        assert (result.step, result.finished) == (10, False)
+    run(tmp_path, measure=losses_in_turn(1.0, 2.0), eval_steps=10)
+    assert evaluated_steps(tmp_path) == [10, 20]
+
+
+def test_a_preemption_in_an_evaluation_saves_at_once_and_evaluates_after_the_resume(tmp_path):
     result, _ = run(tmp_path, measure=preempted, eval_steps=10)
     assert (result.step, result.finished) == (10, False)
     assert evaluated_steps(tmp_path) == []

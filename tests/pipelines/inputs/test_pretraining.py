@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
@@ -88,6 +89,59 @@ def test_more_predictions_than_stored_are_padded(made):
 def test_bare_shards_of_another_shape_are_refused(length, predictions, message):
     with pytest.raises(UserError, match=message):
         PretrainingBatches([str(GOLDEN)], 8, length, predictions, seed=0)
+
+
+def recorded():
+    """The recorded examples, to be changed."""
+    for content in tf.data.TFRecordDataset(str(GOLDEN)):
+        yield tf.train.Example.FromString(content.numpy())
+
+
+def written(path, contents):
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for content in contents:
+            writer.write(content)
+    return str(path)
+
+
+def fewer_predictions(example):
+    for name, feature in example.features.feature.items():
+        if name.startswith("masked"):
+            del (feature.float_list.value or feature.int64_list.value)[5:]
+    return example.SerializeToString()
+
+
+def test_records_for_fine_tuning_are_refused(tmp_path):
+    def tuned(example):
+        for name in [n for n in example.features.feature if n.startswith(("masked", "next"))]:
+            del example.features.feature[name]
+        return example.SerializeToString()
+
+    path = written(tmp_path / "tuned.tfrecord", map(tuned, recorded()))
+    with pytest.raises(UserError, match=r"tuned\.tfrecord: its examples have no masked_lm_\w+, so"):
+        PretrainingBatches([path], 8, 64, 10, seed=0)
+
+
+def test_records_that_are_no_examples_are_refused(tmp_path):
+    path = written(tmp_path / "other.tfrecord", [b"just text, and no example"] * 8)
+    with pytest.raises(UserError, match=r"other\.tfrecord: record 0: is no tf\.train\.Example"):
+        PretrainingBatches([path], 8, 64, 10, seed=0)
+
+
+def test_bare_shards_with_other_numbers_of_predictions_are_not_mixed(tmp_path):
+    path = written(tmp_path / "fewer.tfrecord", map(fewer_predictions, recorded()))
+    with pytest.raises(UserError, match=r"fewer\.tfrecord: stores 5 predictions .* it 10; read"):
+        PretrainingBatches([str(GOLDEN), path], 8, 64, 10, seed=0)
+
+
+def test_a_record_of_another_form_than_the_first_is_named(tmp_path):
+    contents = [example.SerializeToString() for example in recorded()]
+    contents[5] = fewer_predictions(tf.train.Example.FromString(contents[5]))
+    batches = PretrainingBatches(
+        [written(tmp_path / "odd.tfrecord", contents)], 8, 64, 10, seed=0, shuffle=False
+    )
+    with pytest.raises(UserError, match=r"odd\.tfrecord: record 5: is no example of the form"):
+        batches.batch_at(0)
 
 
 def test_workers_shares_make_up_the_batch_and_each_names_all_of_it():
