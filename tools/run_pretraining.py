@@ -13,11 +13,16 @@ Example:
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from keras_bert_impl.config import MODEL_SIZES
 from keras_bert_impl.errors import UserError
 from tools import command_line
 from tools.training_flags import ONE_CALL_ONLY, TrainingFlags
+
+if TYPE_CHECKING:
+    from keras_bert_impl.training.config import TrainingConfig
+    from pipelines.jobs.pretraining_phases import PhaseConfig
 
 FLAGS = command_line.FlagSet(__doc__)
 _INPUT_FILE = FLAGS.words(
@@ -118,27 +123,34 @@ _DRY_RUN = FLAGS.switch(
 _TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
 
 
-def _run() -> None:
-    from pipelines.jobs.pretraining_config import RunPretrainingConfig
+def _second_phase(training: "TrainingConfig") -> "PhaseConfig | None":
     from pipelines.jobs.pretraining_phases import PhaseConfig
-    from pipelines.jobs.run_pretraining import run_pretraining
 
-    training = _TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value)
-    changed = [name for name in FLAGS.changed() if name.startswith("phase2_")]
-    if changed and not _PHASE2_INPUT_FILE.value:
-        raise UserError(
-            f"--{changed[0]} is given, but --phase2_input_file is not; name the second phase's "
-            "shards, or leave its flags out."
-        )
-    rate = _PHASE2_LEARNING_RATE.value
-    phase2 = PhaseConfig(
-        input_file=tuple(_PHASE2_INPUT_FILE.value),
+    input_file, rate = tuple(_PHASE2_INPUT_FILE.value), _PHASE2_LEARNING_RATE.value
+    if not input_file:
+        given = [name for name in FLAGS.changed() if name.startswith("phase2_")]
+        if given:
+            raise UserError(
+                f"--{given[0]} is given, but --phase2_input_file is not; name the second phase's "
+                "shards, or leave its flags out."
+            )
+        return None
+    return PhaseConfig(
+        input_file=input_file,
         num_steps=_PHASE2_NUM_TRAIN_STEPS.value or max(1, training.num_train_steps // 10),
         batch_size=_PHASE2_TRAIN_BATCH_SIZE.value or training.batch_size,
         learning_rate=training.learning_rate if rate is None else rate,
         max_seq_length=_PHASE2_MAX_SEQ_LENGTH.value,
         max_predictions_per_seq=_PHASE2_MAX_PREDICTIONS.value,
     )
+
+
+def _run() -> None:
+    from pipelines.jobs.pretraining_config import RunPretrainingConfig
+    from pipelines.jobs.run_pretraining import run_pretraining
+
+    training = _TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value)
+    phase2 = _second_phase(training)
     config = RunPretrainingConfig(
         output_dir=_OUTPUT_DIR.value,
         input_file=tuple(_INPUT_FILE.value),
@@ -159,7 +171,7 @@ def _run() -> None:
         shuffle=_SHUFFLE.value,
         next_sentence=_NEXT_SENTENCE.value,
         training=training,
-        phase2=phase2 if phase2.input_file else None,
+        phase2=phase2,
         dry_run=_DRY_RUN.value,
         flags=FLAGS.as_flagfile(without=ONE_CALL_ONLY),
     )
