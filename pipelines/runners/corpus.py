@@ -153,11 +153,23 @@ def load_block(path: str | Path) -> tuple[SentenceBlock, bytes]:
 
 
 def find_corpus(folder: Path) -> Corpus | None:
-    """The corpus in a folder, if it is complete."""
+    """The corpus in a folder, if it is complete.
+
+    A run that was killed while it removed the folder may have left any of its files.
+    """
     end = folder / _END
     if not end.exists():
         return None
-    return Corpus(folder=str(folder), **json.loads(end.read_text(encoding="utf-8")))
+    corpus = Corpus(folder=str(folder), **json.loads(end.read_text(encoding="utf-8")))
+    offset = np.dtype(np.int64).itemsize
+    sizes = {
+        "ids.bin": corpus.tokens * np.dtype(corpus.dtype).itemsize,
+        "sentences.bin": (corpus.sentences + 1) * offset,
+        "documents.bin": (corpus.documents + 1) * offset,
+    }
+    files = ((folder / name, size) for name, size in sizes.items())
+    whole = all(file.exists() and file.stat().st_size == size for file, size in files)
+    return corpus if whole else None
 
 
 def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str) -> Corpus:

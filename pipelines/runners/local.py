@@ -68,8 +68,8 @@ def run_local(config: PretrainingDataConfig) -> Description:
         )
     make_folder(output.parent)
     work = Path(config.work_folder or output.with_name(f".{output.name}.work"))
-    make_folder(work)
     with _alone(output.with_name(f".{output.name}.lock"), output):
+        make_folder(work)
         _remove_leftovers(config)
         pieces = Pieces.of(vocabulary)
         try:
@@ -83,8 +83,8 @@ def run_local(config: PretrainingDataConfig) -> Description:
         _remove_older_shards(output, entries)
         _write_metadata(output, description)
         description.write(description_path(output))  # last: it says that the set is complete
-    if config.work_folder is None:
-        shutil.rmtree(work)
+        if config.work_folder is None:
+            shutil.rmtree(work)  # still alone: the next run begins a work folder of its own
     return description
 
 
