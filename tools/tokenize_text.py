@@ -87,9 +87,11 @@ def _run() -> None:
         offsets=_OFFSETS.value,
     )
     patterns = _INPUT_FILE.value
-    text_field = _TEXT_FIELD.value
-    lines: Iterable[str | bytes] | None = read_all_lines(patterns, text_field) if patterns else None
-    with _output(_OUTPUT_FILE.value) as output:
+    text_field, output_file = _TEXT_FIELD.value, _OUTPUT_FILE.value
+    lines: Iterable[str | bytes] | None = None
+    if patterns:
+        lines = read_all_lines(patterns, text_field, output_file)
+    with _output(output_file) as output:
         if not _CERTIFY.value:
             standard_input = (line.rstrip(b"\r\n") for line in sys.stdin.buffer)
             tokenize_text(config, standard_input if lines is None else lines, output)

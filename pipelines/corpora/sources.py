@@ -1,6 +1,8 @@
 """Where text comes from: files, folders, patterns, data sets; and in what form it stands."""
 
 import glob
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -65,6 +67,35 @@ def expand_patterns(patterns: list[str]) -> list[str]:
             raise UserError(f"{pattern}: no such file; check the path.")
         files |= dict.fromkeys(below)
     return list(files)
+
+
+def refuse_output_among_input(
+    inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]], flag: str
+) -> None:
+    """Refuses to write over what is read: a user's text, or an earlier run's output taken for it.
+
+    Args:
+        inputs: the files that are read.
+        outputs: the files that will be written or removed.
+        flag: the flag that names them.
+
+    Raises:
+        UserError: a file is both.
+
+    Example:
+        >>> refuse_output_among_input(["text.txt"], ["./text.txt"], "--output_file")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: text.txt: is input, but the output would take its place; \
+name another --output_file, or leave the file out of --input_file.
+    """
+    taken = {Path(path).resolve() for path in outputs}
+    for name in inputs:
+        if Path(name).resolve() in taken:
+            raise UserError(
+                f"{name}: is input, but the output would take its place; name another {flag}, or "
+                "leave the file out of --input_file."
+            )
 
 
 def _files_below(path: Path) -> list[str]:

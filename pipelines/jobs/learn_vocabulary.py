@@ -20,7 +20,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, read_blocks
 from pipelines.corpora.encoding import say_what_was_dropped
 from pipelines.corpora.parallel import in_order
-from pipelines.corpora.sources import find_sources
+from pipelines.corpora.sources import Source, find_sources, refuse_output_among_input
 from pipelines.corpora.word_counts import CountedBlock, count_block, merge_counts
 
 
@@ -80,8 +80,11 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     Raises:
         UserError: an input cannot be read, the size cannot be reached, or the file not written.
     """
+    sources = find_sources(config.input_files, config.input_format)
+    files = (source.name for source in sources if source.form != "tfds")
+    refuse_output_among_input(files, [config.vocab_file], "--vocab_file")
     make_folder(Path(config.vocab_file).parent)
-    counts, dropped = merge_counts(_count(config), config.most_words)
+    counts, dropped = merge_counts(_count(config, sources), config.most_words)
     progress = Progress("learn pieces", None, "pieces")
     learned = learn_pieces(counts, config.options)
     progress.advance(len(learned.vocabulary))
@@ -97,8 +100,7 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     )
 
 
-def _count(config: LearnVocabularyConfig) -> Iterator[CountedBlock]:
-    sources = find_sources(config.input_files, config.input_format)
+def _count(config: LearnVocabularyConfig, sources: list[Source]) -> Iterator[CountedBlock]:
     strip = config.do_lower_case if config.strip_accents is None else config.strip_accents
     work = functools.partial(
         count_block,

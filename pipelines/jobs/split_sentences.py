@@ -23,7 +23,7 @@ from pipelines.corpora.documents import (
 from pipelines.corpora.encoding import say_what_was_dropped
 from pipelines.corpora.parallel import in_order
 from pipelines.corpora.sentences import split_paragraph
-from pipelines.corpora.sources import Source, find_sources
+from pipelines.corpora.sources import Source, find_sources, refuse_output_among_input
 
 _LOGGER = logging.getLogger(__name__)
 _SHARD = re.compile(r"sentences-\d{5,}-of-\d{5,}\.txt")
@@ -170,7 +170,11 @@ def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[li
     """Opens the files to write; they get their names together, when all are on the disk."""
     paths = _output_paths(config)
     make_folder(paths[0].parent)
-    _refuse_input_that_would_go(sources, _older_shards(config, paths))
+    refuse_output_among_input(
+        (source.name for source in sources if source.form != "tfds"),
+        [*paths, *_older_shards(config, paths)],
+        "--output_file" if config.output_dir is None else "--output_dir",
+    )
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open_whole(path, "wb")) for path in paths]
         yield files
@@ -209,13 +213,3 @@ def _older_shards(config: SplitSentencesConfig, paths: list[Path]) -> list[Path]
         return []
     found = (path for path in Path(config.output_dir).iterdir() if _SHARD.fullmatch(path.name))
     return sorted(set(found) - set(paths))
-
-
-def _refuse_input_that_would_go(sources: list[Source], older: list[Path]) -> None:
-    names = {path.resolve() for path in older}
-    for source in sources:
-        if source.form != "tfds" and Path(source.name).resolve() in names:
-            raise UserError(
-                f"{source.name}: is input, but the new set of files would replace it; name another "
-                "--output_dir."
-            )

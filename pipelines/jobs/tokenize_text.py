@@ -12,7 +12,7 @@ from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
 from pipelines.corpora.encoding import say_what_was_dropped
-from pipelines.corpora.sources import Source, expand_patterns
+from pipelines.corpora.sources import Source, expand_patterns, refuse_output_among_input
 from pipelines.corpora.unpacking import lines_of
 
 Offsets = Literal["none", "bytes", "characters"]
@@ -47,19 +47,28 @@ class TokenizeTextConfig:
         )
 
 
-def read_all_lines(patterns: list[str], text_field: str | None = None) -> Iterator[str | bytes]:
+def read_all_lines(
+    patterns: list[str], text_field: str | None = None, output_file: str | None = None
+) -> Iterator[str | bytes]:
     """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked.
 
     Args:
         patterns: paths, folders or glob patterns.
         text_field: the field of JSON lines whose lines are meant; None for plain lines.
+        output_file: what will be written meanwhile; None where that is no file.
 
     Raises:
-        UserError: a file cannot be read or is not in UTF-8.
+        UserError: a file cannot be read, is not in UTF-8, or is the one to write.
     """
+    paths = expand_patterns(patterns)
+    refuse_output_among_input(paths, [output_file] if output_file else [], "--output_file")
+    return _lines_of_files(paths, text_field)
+
+
+def _lines_of_files(paths: list[str], text_field: str | None) -> Iterator[str | bytes]:
     reading = Reading(text_field or "")
     dropped_bytes = 0
-    for path in expand_patterns(patterns):
+    for path in paths:
         for block in read_blocks(Source(path, "json_lines" if text_field else "text"), reading):
             decoded = decode_block(block)
             dropped_bytes += decoded.dropped_bytes

@@ -67,3 +67,48 @@ def test_mistakes_are_said_in_one_sentence(tool, flags, sentence, capsys, tmp_pa
     assert said.startswith(sentence)
     assert said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "flags", "output"),
+    [
+        (split_sentences, ["--input_file={}/text.txt", "--output_file={}/text.txt"], "text.txt"),
+        (split_sentences, ["--input_file={}", "--output_file={}/out.txt"], "out.txt"),
+        (
+            split_sentences,
+            ["--input_file={}/", "--output_dir={}", "--num_shards=2"],
+            "sentences-00000-of-00002.txt",
+        ),
+        (
+            learn_vocabulary,
+            [
+                "--input_file={}",
+                "--vocab_file={}/vocab.txt",
+                "--vocab_size=30",
+                "--min_frequency=1",
+            ],
+            "vocab.txt",
+        ),
+        (
+            tokenize_text,
+            ["--input_file={}/*", "--vocab_file={}.v", "--output_file={}/out.jsonl"],
+            "out.jsonl",
+        ),
+    ],
+)
+def test_what_a_tool_has_written_is_not_its_input_the_next_time(
+    tool, flags, output, tmp_path, capsys
+):
+    folder = tmp_path / "text"
+    folder.mkdir()
+    (folder / "text.txt").write_text("One sentence here. Two sentences there.\n\nMore of them.\n")
+    (tmp_path / "text.v").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\none\n")
+    arguments = [flag.replace("{}", str(folder)) for flag in flags]
+    if output != "text.txt":
+        assert run(tool, *arguments, *["--num_workers=1"] * (tool is not tokenize_text)) == 0
+    capsys.readouterr()
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert run(tool, *arguments) == 1
+    said = capsys.readouterr().err
+    assert f"{output}: is input, but the output would take its place; name another --" in said
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
