@@ -178,13 +178,15 @@ def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[li
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open_whole(path, "wb")) for path in paths]
         yield files
-        # Flushing takes long, renaming does not: old and new files hardly ever stand together.
+        # Flushing takes long, renaming does not: for a moment only there is no whole set.
         for file in files:
             file.flush()
             os.fsync(file.fileno())
         older = _older_shards(config, paths)
-        for path in older:
-            path.unlink()
+        # Before any new file has its name, so that old and new ones never pass for one set. The
+        # first file of a set goes first and comes last: without it a set is not whole.
+        for path in sorted({*older, *(paths if len(paths) > 1 else [])}):
+            path.unlink(missing_ok=True)
     if older:
         _LOGGER.info(
             "%s: removed %d files of an earlier run with another --num_shards.",

@@ -21,6 +21,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_input, open_whole, remove
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary, contradiction_of_casing
+from pipelines.corpora.sources import refuse_output_among_input
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
 from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
@@ -78,7 +79,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
             check_partners(config, corpus.documents)
         finally:
             _remove_if_useless(config, work)
-        entries = _shards(config, corpus, pieces, work)
+        entries = _shards(config, text, corpus, pieces, work)
         description = describe(config, pieces, source_of(text, corpus), entries)
         _remove_older_shards(output, entries)
         _write_metadata(output, description)
@@ -303,7 +304,11 @@ def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -
 
 
 def _shards(
-    config: PretrainingDataConfig, corpus: corpora.Corpus, pieces: Pieces, work: Path
+    config: PretrainingDataConfig,
+    text: _Text,
+    corpus: corpora.Corpus,
+    pieces: Pieces,
+    work: Path,
 ) -> list[ShardEntry]:
     """The finished shards."""
     output = str(Path(config.set_name).resolve())
@@ -335,8 +340,12 @@ def _shards(
     progress = Progress("write", examples, "examples")
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
     chosen = [tasks[number] for number in missing]
+    refuse_output_among_input(text.files, files, "--output_file")
     if chosen:  # from now on an older set of this name is not whole any more
         remove(description_path(Path(config.set_name)))
+    for task in chosen:  # and looks it: its shards beside new ones would pass for one set
+        remove(Path(task.target))
+        remove(index_path(task.target))
     for number, entry in run_tasks(shards.write_shard, chosen, _beside(config), _NUMBERS):
         entries[missing[number]] = entry
         progress.advance(entry.counts.get("examples", 0))

@@ -169,6 +169,25 @@ def test_all_files_are_on_the_disk_before_any_gets_its_name(text, tmp_path, monk
     assert {file for event, file in events[:first_name] if event == "remove"} >= old
 
 
+def test_a_run_killed_between_two_names_leaves_no_mixture(text, tmp_path, monkeypatch):
+    into_shards(text, tmp_path / "out", 3)
+    (tmp_path / "new.txt").write_text("New one.\n\nNew two.\n\nNew three.\n")
+    true_replace = Path.replace
+    named = []
+
+    def replace(path, target):
+        if named:
+            raise KeyboardInterrupt
+        named.append(target.name)
+        return true_replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        into_shards(str(tmp_path / "new.txt"), tmp_path / "out", 3)
+    left = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert left == named == ["sentences-00002-of-00003.txt"]
+
+
 def test_half_a_character_in_json_does_not_stop_it(tmp_path):
     (tmp_path / "a.jsonl").write_text(r'{"text": "Cut emoji \ud83d"}')
     split_sentences(
