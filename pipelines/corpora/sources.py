@@ -1,6 +1,5 @@
 """Where text comes from: files, folders, patterns, data sets; and in what form it stands."""
 
-import glob
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from pipelines.corpora.unpacking import DAMAGED, open_unpacked, refuse_no_text
+from pipelines.records.patterns import match_files
 
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
@@ -60,9 +60,8 @@ def expand_patterns(patterns: list[str]) -> list[str]:
     """
     files: dict[str, None] = {}
     for pattern in patterns:
-        is_path = Path(pattern).exists()  # a name may have "[" in it
-        found = [pattern] if is_path else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
-        below = [file for name in found for file in _files_below(Path(name))]
+        found = [Path(name) for name in match_files(pattern)]
+        below = [file for path in found if path.exists() for file in _files_below(path)]
         if not below:
             raise UserError(f"{pattern}: no such file; check the path.")
         files |= dict.fromkeys(below)
@@ -101,8 +100,13 @@ name another --output_file, or leave the file out of --input_file.
 def _files_below(path: Path) -> list[str]:
     if not path.is_dir():
         return [str(path)]
-    below = (file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-    return sorted(str(file) for file in below)
+    below = (file for file in path.rglob("*") if file.is_file())
+    return sorted(str(file) for file in below if not _is_hidden(file.relative_to(path)))
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether a file or a folder on the way to it is hidden: half written, or work in progress."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _form_of(path: str) -> Form:

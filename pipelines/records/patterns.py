@@ -1,5 +1,6 @@
 """Files that a name or glob on the command line stands for."""
 
+import glob
 from pathlib import Path
 
 _MAGIC = frozenset("*?[")
@@ -7,6 +8,8 @@ _MAGIC = frozenset("*?[")
 
 def match_files(pattern: str) -> list[str]:
     """The files that match a name or glob, sorted; the name of a file is given back as it is.
+
+    Hidden files match only where the pattern itself has the dot, as in a shell.
 
     Args:
         pattern: a path, in which `*`, `?`, `[...]` and `**` may stand.
@@ -19,7 +22,5 @@ def match_files(pattern: str) -> list[str]:
     """
     if not _MAGIC & set(pattern) or Path(pattern).exists():
         return [pattern]
-    path = Path(pattern)
-    root = Path(path.anchor)
-    found = root.glob(str(path.relative_to(root)) if path.anchor else pattern)
-    return sorted(str(file) for file in found)
+    # As in a shell, but not as `Path.glob`: `*` leaves out hidden files, which are half written.
+    return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207

@@ -17,6 +17,7 @@ def folder(tmp_path):
         "a.jsonl": '{"text": "x"}\n',
         "wiki/AA/wiki_00": '<doc id="1">\nTitle\n\nText.\n</doc>\n',
         "wiki/.hidden": "x",
+        "wiki/.train.tfrecord.work/note": "x",
         "odd[1].txt": "Text.\n",
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -50,6 +51,16 @@ def test_patterns_give_files_in_order_and_each_once(folder):
 
 def test_a_name_with_brackets_is_a_name_first(folder):
     assert expand_patterns([f"{folder}/odd[1].txt"]) == [f"{folder}/odd[1].txt"]
+
+
+def test_what_another_run_is_writing_is_no_text(folder):
+    (folder / ".sentences.txt.machine.17.incomplete").write_text("Half a sent")
+    assert expand_patterns([f"{folder}/*"]) == [
+        f"{folder}/a.jsonl",
+        f"{folder}/b.txt",
+        f"{folder}/odd[1].txt",
+        f"{folder}/wiki/AA/wiki_00",
+    ]
 
 
 def test_what_is_not_there_is_named(folder):
