@@ -164,6 +164,19 @@ class BertConfig:
             values["vocab_size"] = VOCABULARY_SIZES["uncased"]  # as transformers understands it
         return cls._from_mapping(values, _HUGGING_FACE_ACTIVATIONS, origin)
 
+    def check_length(self, max_seq_length: int) -> None:
+        """Refuses sequences that are longer than the model's positions.
+
+        Raises:
+            UserError: they are.
+        """
+        if max_seq_length > self.max_position_embeddings:
+            raise UserError(
+                f"--max_seq_length={max_seq_length} is more than the "
+                f"{self.max_position_embeddings} positions of the model "
+                "(max_position_embeddings); lower it or take another configuration."
+            )
+
     def to_google(self) -> dict[str, Any]:
         """The content of a `bert_config.json`; unknown keys that were read are kept."""
         values = self._known(_TO_GOOGLE)

@@ -1,13 +1,14 @@
 """Where a checkpoint may be written: nothing is replaced but an older checkpoint of its kind."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.location import (
     CONFIG_FILE,
     GOOGLE_CONFIG_FILE,
+    TOKENIZER_FILE,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
     find_checkpoint,
@@ -17,6 +18,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
+_MODEL_FILES = (CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE)
 _OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
 
 
@@ -35,6 +37,18 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         return
     if not all((folder / name).is_file() for name in (CONFIG_FILE, WEIGHTS_FILE)):
         raise UserError(f"{folder}: exists and is no model directory; {_OTHER_OUTPUT}.")
+    check_nothing_else(folder, _MODEL_FILES)
+
+
+def check_nothing_else(folder: Path, known: Collection[str]) -> None:
+    """Sees that a folder that will be replaced holds nothing but what is made anew.
+
+    Raises:
+        UserError: it holds something else.
+    """
+    others = sorted(path.name for path in folder.iterdir() if path.name not in known)
+    if others:
+        raise UserError(f"{folder}: holds {others[0]}, which would be lost; {_OTHER_OUTPUT}.")
 
 
 def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> None:

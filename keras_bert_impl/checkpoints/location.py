@@ -9,6 +9,8 @@ from keras_bert_impl.errors import UserError
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
 CONFIG_FILE, GOOGLE_CONFIG_FILE = "config.json", "bert_config.json"
 VOCABULARY_FILE = "vocab.txt"
+TOKENIZER_FILE = "tokenizer_config.json"
+FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
 _PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 _PART_OF_DIRECTORY = (WEIGHTS_FILE, INDEX_FILE, CONFIG_FILE)
 _LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)

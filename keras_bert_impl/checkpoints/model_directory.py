@@ -10,6 +10,8 @@ import numpy as np
 from keras_bert_impl.checkpoints.destination import check_folder
 from keras_bert_impl.checkpoints.location import (
     CONFIG_FILE,
+    FAST_TOKENIZER_FILE,
+    TOKENIZER_FILE,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
     find_checkpoint,
@@ -22,8 +24,16 @@ from keras_bert_impl.files import open_whole, whole_folder
 from keras_bert_impl.tokenization.tokenizer_json import read_tokenizer_json
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-TOKENIZER_FILE = "tokenizer_config.json"
-FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
+_TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
+    "BertTokenizer",
+    "BertTokenizerFast",
+    "DistilBertTokenizer",
+    "DistilBertTokenizerFast",
+    "ElectraTokenizer",
+    "ElectraTokenizerFast",
+    "PreTrainedTokenizerFast",
+    "TokenizersBackend",
+)
 _ARCHITECTURES = {
     (): "BertModel",
     ("masked_lm", "next_sentence"): "BertForPreTraining",
@@ -212,6 +222,8 @@ def read_casing(folder: str | os.PathLike[str]) -> tuple[bool | None, bool | Non
     """
     path, fast = Path(folder) / TOKENIZER_FILE, Path(folder) / FAST_TOKENIZER_FILE
     values = read_json_object(path) if path.exists() or not fast.exists() else {}
+    for file in (path, Path(folder) / CONFIG_FILE):
+        _check_tokenizer_class(file)
     lower, accents = values.get("do_lower_case"), values.get("strip_accents")
     if not isinstance(lower, bool) and fast.exists():
         described = read_tokenizer_json(fast)
@@ -225,6 +237,17 @@ def read_casing(folder: str | os.PathLike[str]) -> tuple[bool | None, bool | Non
             "round Chinese characters; name a model that was trained so."
         )
     return lower if isinstance(lower, bool) else None, accents
+
+
+def _check_tokenizer_class(path: Path) -> None:
+    """Refuses a model whose text is cut by other rules than BERT's (by MeCab, say)."""
+    values = read_json_object(path) if path.exists() else {}
+    name, words = values.get("tokenizer_class"), values.get("word_tokenizer_type", "basic")
+    if (name is not None and name not in _TOKENIZERS) or words not in (None, "basic"):
+        raise UserError(
+            f"{path}: its text is cut by {name or words}, not by BERT's own rules, so that its "
+            "pieces would not be found; name a model with a BertTokenizer."
+        )
 
 
 def _refuse_tf1(folder: str | os.PathLike[str]) -> None:

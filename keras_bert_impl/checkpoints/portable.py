@@ -15,13 +15,13 @@ from keras_bert_impl.checkpoints import google_tf1
 from keras_bert_impl.checkpoints.destination import check_apart, check_beside
 from keras_bert_impl.checkpoints.location import (
     CONFIG_FILE,
+    FAST_TOKENIZER_FILE,
     GOOGLE_CONFIG_FILE,
+    TOKENIZER_FILE,
     VOCABULARY_FILE,
     find_checkpoint,
 )
 from keras_bert_impl.checkpoints.model_directory import (
-    FAST_TOKENIZER_FILE,
-    TOKENIZER_FILE,
     architecture_of,
     check_casing,
     find_vocabulary,
@@ -227,7 +227,7 @@ def _find_casing(
             f"{folder}: no file there says whether text is lower-cased; add --do_lower_case for an "
             "uncased model or --nodo_lower_case for a cased one."
         )
-    contradiction = contradiction_of_casing(vocabulary, do_lower_case)
+    contradiction = contradiction_of_casing(vocabulary, do_lower_case, accents)
     if contradiction:
         raise UserError(contradiction)
     return do_lower_case, accents

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
+from keras_bert_impl.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +45,17 @@ class TensorSource(Protocol):
 
 
 def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
-    """Reads a found tensor as our weight stands: turned where it must be, type kept."""
+    """Reads a found tensor as our weight stands: turned where it must be, type kept.
+
+    Raises:
+        UserError: it holds whole numbers, as quantized weights do.
+    """
     array = source.read(found.name)
+    if array.dtype.kind in "iub":
+        raise UserError(
+            f"{source.location}: {found.name} holds {array.dtype} numbers; quantized weights "
+            "cannot be read, name the model before it was quantized."
+        )
     return np.ascontiguousarray(array.T) if found.turned else array
 
 

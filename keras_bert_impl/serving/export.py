@@ -6,6 +6,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.destination import check_nothing_else
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
@@ -18,6 +19,12 @@ from keras_bert_impl.serving.signatures import ServedModel, graph_function, text
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 
+_SAVED_MODEL_ENTRIES = (
+    "saved_model.pb",
+    "fingerprint.pb",
+    "variables",
+    "assets",
+)
 VOCABULARY_ASSET, CASING_ASSET = "vocab.txt", "tokenizer_config.json"
 
 
@@ -70,7 +77,7 @@ def export_saved_model(
         What the comparison found.
 
     Raises:
-        UserError: something else than a SavedModel is there, or it cannot be written, or the
+        UserError: something else than a SavedModel is there or in it, it cannot be written, or the
             comparison failed.
     """
     final = Path(folder)
@@ -80,9 +87,17 @@ def export_saved_model(
             f"{final}: exists and is no SavedModel; name another --output_dir, so that nothing of "
             "yours is replaced."
         )
+    if not free:
+        check_nothing_else(final, _SAVED_MODEL_ENTRIES)
     make_folder(final.parent)
     with whole_folder(final) as aside:
-        tf.saved_model.save(served, str(aside), signatures=served.signatures())
+        try:
+            tf.saved_model.save(served, str(aside), signatures=served.signatures())
+        except tf.errors.OpError as error:
+            reason = (error.message or str(error)).splitlines()[0]
+            raise UserError(
+                f"{final}: cannot be written ({reason}); free some space or name another place."
+            ) from error
         _write_assets(opened, aside / "assets")
         try:
             return verify_saved_model(served, opened, aside) if verify else None

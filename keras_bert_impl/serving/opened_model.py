@@ -25,6 +25,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _CLASSIFIER = "BertForSequenceClassification"
 _ENCODER = "BertModel"
+_MULTI_LABEL = "multi_label_classification"
 _PARTS_OF_OUTPUTS = {
     "pooled_output": ("pooler",),
     "next_sentence_logits": ("pooler", "next_sentence"),
@@ -55,6 +56,11 @@ class OpenedModel:
         names = label_names(self.model.config)
         numbers = range(self.model.num_labels)
         return tuple(names.get(str(number), f"LABEL_{number}") for number in numbers)
+
+    @property
+    def is_multi_label(self) -> bool:
+        """Whether each label of a classifier is a question of its own."""
+        return self.model.config.extra.get("problem_type") == _MULTI_LABEL
 
     def trained(self, outputs: dict[str, Any]) -> dict[str, Any]:
         """Leaves out the outputs that come from untrained parts."""
@@ -99,7 +105,13 @@ def _build(folder: str | os.PathLike[str], config: BertConfig) -> keras.Model:
     if "masked_lm" in heads:
         return BertPretrainer(config)
     if "classifier" in heads:
-        return BertClassifier(config, num_labels=_count_labels(folder, config))
+        labels = _count_labels(folder, config)
+        if labels > 1 and config.extra.get("problem_type") == "regression":
+            raise UserError(
+                f"{folder}: gives {labels} numbers (problem_type is regression), which cannot be "
+                "opened here; name a model that gives one number, or a classifier."
+            )
+        return BertClassifier(config, num_labels=labels)
     return BertEncoder(config)
 
 

@@ -13,7 +13,8 @@ class ServedClassifier(ServedModel):
     `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length]; `text`: text,
     strings [batch]; `text_pair`: text_a and text_b, strings [batch]. Each gives, with labels,
     label (strings [batch]), probabilities [batch, labels] and logits [batch, labels]; of a
-    regression, score [batch].
+    regression, score [batch]. Where each label is a question of its own (`problem_type` is
+    "multi_label_classification") there is no label, and probabilities do not add up to 1.
 
     Args:
         opened: a fine-tuned model with its vocabulary and its labels; one label is a regression.
@@ -35,6 +36,8 @@ class ServedClassifier(ServedModel):
         def answer(logits: tf.Tensor) -> dict[str, tf.Tensor]:
             if model.num_labels == 1:
                 return {"score": logits[:, 0]}
+            if opened.is_multi_label:
+                return {"probabilities": tf.sigmoid(logits), "logits": logits}
             return {
                 "label": tf.gather(names, tf.argmax(logits, axis=-1)),
                 "probabilities": tf.nn.softmax(logits),

@@ -82,7 +82,7 @@ class Tokenizer:
 
         from keras_bert_impl.tokenization.line_cutting import LineCutter
 
-        contradiction = contradiction_of_casing(vocabulary, do_lower_case)
+        contradiction = contradiction_of_casing(vocabulary, do_lower_case, strip_accents)
         if contradiction:
             warnings.warn(contradiction, stacklevel=2)
         self.vocabulary = vocabulary

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,8 +44,9 @@ class Vocabulary:
     def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":
         """Reads a `vocab.txt`: UTF-8, one piece a line; a BOM and Windows line ends are accepted.
 
-        White space around a piece is not part of it, as in the original. A `tokenizer.json` of
-        transformers is read as well.
+        White space around a piece is not part of it, as in the original. A line of white space of
+        another kind (google's Chinese vocabulary has one, U+2028) is a piece that no text has: it
+        keeps its id. A `tokenizer.json` of transformers is read as well.
 
         Raises:
             UserError: the file is missing, empty, not UTF-8, or its pieces are no vocabulary.
@@ -58,7 +60,8 @@ class Vocabulary:
         except UnicodeDecodeError as error:
             line = content[: error.start].count(b"\n") + 1
             raise UserError(f"{path}: line {line} is not UTF-8; convert the file to it.") from error
-        return cls((line.strip() for line in text.removesuffix("\n").split("\n")), str(path))
+        lines = text.removesuffix("\n").split("\n")
+        return cls((line.strip() or line.strip(" \t\r") for line in lines), str(path))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the pieces as a `vocab.txt`.
@@ -94,12 +97,18 @@ def _check(pieces: tuple[str, ...], ids: dict[str, int], name: str) -> None:
         raise UserError(f"{name}: has no pieces; write one a line.")
     if "" in ids:
         line = pieces.index("") + 1
-        raise UserError(f"{name}: line {line} is empty; delete it (it would take up an id).")
+        raise UserError(
+            f"{name}: line {line} is empty; write a piece there that no text has, such as "
+            f"[unused{line}] (without the line, the pieces behind it would get other ids)."
+        )
     if len(ids) < len(pieces):
         piece, _ = Counter(pieces).most_common(1)[0]
         first = pieces.index(piece)
         lines = f"{first + 1} and {pieces.index(piece, first + 1) + 1}"
-        raise UserError(f"{name}: '{piece}' stands on lines {lines}; keep one of them.")
+        raise UserError(
+            f"{name}: '{piece}' stands on lines {lines}; make the first a piece that no text has, "
+            f"such as [unused{first + 1}] (the original takes the last one)."
+        )
     missing = [piece for piece in SPECIAL_TOKENS if piece not in ids]
     if missing:
         raise UserError(
@@ -107,8 +116,18 @@ def _check(pieces: tuple[str, ...], ids: dict[str, int], name: str) -> None:
         )
 
 
-def contradiction_of_casing(vocabulary: Vocabulary, do_lower_case: bool) -> str | None:
+def contradiction_of_casing(
+    vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool | None = None
+) -> str | None:
     """Says what is wrong where the casing of text and of the vocabulary do not go together.
+
+    Args:
+        vocabulary: the pieces.
+        do_lower_case: whether text is lower-cased.
+        strip_accents: whether accents are removed; None is "as `do_lower_case`".
+
+    Returns:
+        A sentence, or None.
 
     Example:
         >>> pieces = [*SPECIAL_TOKENS, *(f"Word{number}" for number in range(100))]
@@ -117,10 +136,19 @@ def contradiction_of_casing(vocabulary: Vocabulary, do_lower_case: bool) -> str 
     """
     words = [piece for piece in vocabulary.pieces if not piece.startswith("[")]
     capitals = sum(piece != piece.lower() for piece in words)
-    if do_lower_case and capitals > len(words) // 20:
+    apart = 0
+    if do_lower_case and strip_accents is not False:
+        # Stripping accents takes characters apart (NFD): every Hangul syllable, too.
+        apart = sum(
+            piece == piece.lower() and not unicodedata.is_normalized("NFD", piece)
+            for piece in words
+            if not piece.isascii()
+        )
+    if do_lower_case and capitals + apart > max(len(words) // 20, 10):
+        what = "capitals" if not apart else "capitals, accents or Hangul syllables"
         return (
-            f"do_lower_case is on, but {capitals} of {len(vocabulary)} pieces of the vocabulary "
-            "have capitals and can never be used: is this a cased vocabulary?"
+            f"do_lower_case is on, but {capitals + apart} of {len(vocabulary)} pieces of the "
+            f"vocabulary have {what} and can never be used: is this a cased vocabulary?"
         )
     small = sum(piece != piece.upper() for piece in words)
     if not do_lower_case and not capitals and small > 1000:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.progress import Progress
 from pipelines.features.arrays import write_npz
@@ -22,7 +23,7 @@ def extract_features(config: FeaturesConfig) -> int:
         UserError: a file is missing or not UTF-8, or the checkpoint is not what it should be.
     """
     lines = TextLines(config.input_file)
-    make_folder(Path(config.output_file).parent)
+    _check_output(config)
     extractor = FeatureExtractor(config)
     features = _with_progress(extractor, lines)
     if config.output_format == "json":
@@ -37,6 +38,15 @@ def extract_features(config: FeaturesConfig) -> int:
             config.combination,
         )
     return len(lines)
+
+
+def _check_output(config: FeaturesConfig) -> None:
+    output = Path(config.output_file)
+    make_folder(output.parent)
+    if output.is_dir():
+        raise UserError(f"{output}: is a folder; name a file in it with --output_file.")
+    if output.exists() and output.samefile(config.input_file):
+        raise UserError(f"{output}: is the input, which would be replaced; name another file.")
 
 
 def _with_progress(extractor: FeatureExtractor, lines: TextLines) -> Iterator[LineFeatures]:

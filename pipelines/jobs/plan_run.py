@@ -60,9 +60,10 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
     """Plans a run, and measures this machine where that is asked for.
 
     Raises:
-        UserError: no configuration is named, or it is not one.
+        UserError: no configuration is named, it is not one, or it has too few positions.
     """
     model = _model_config(config)
+    model.check_length(config.max_seq_length)
     rate = config.examples_per_second
     if config.measure_steps:
         rate = measure_rate(model, config)

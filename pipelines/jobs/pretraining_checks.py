@@ -28,20 +28,6 @@ _BATCHES_TO_COUNT, _PIECES_TO_COUNT = 64, 100_000
 _ERROR_ON_OTHERS = 0.5
 
 
-def check_length(config: BertConfig, max_seq_length: int, flag: str = "max_seq_length") -> None:
-    """Refuses sequences that are longer than the model's positions.
-
-    Raises:
-        UserError: they are.
-    """
-    if max_seq_length > config.max_position_embeddings:
-        raise UserError(
-            f"--{flag}={max_seq_length} is more than the {config.max_position_embeddings} "
-            "positions of the model (max_position_embeddings); lower it or take another "
-            "configuration."
-        )
-
-
 def check_vocabulary(config: BertConfig, vocabulary: Vocabulary) -> None:
     """Refuses a vocabulary with more pieces than the model has rows.
 

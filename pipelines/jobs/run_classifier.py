@@ -11,6 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_directory import label_names, write_model_directory
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.config import BertConfig
@@ -112,6 +113,7 @@ def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
     model = job.build_model()
     results = ClassifierResults()
     if config.do_train:
+        _check_model_folder(run, start)
         # Of several workers the first one keeps other processes out of the folder.
         with (
             run.taken() if devices.is_chief else contextlib.nullcontext(),
@@ -147,6 +149,13 @@ def _starting_point(config: RunClassifierConfig, run: RunDirectory) -> StartingP
     )
 
 
+def _check_model_folder(run: RunDirectory, start: StartingPoint) -> None:
+    """Sees, before hours of training, that its model may be written and replaces no other."""
+    check_folder(run.model)
+    if start.checkpoint:
+        check_apart(start.checkpoint, run.model)
+
+
 class _Job:
     """The steps of one run, which all need the same five things."""
 
@@ -172,6 +181,11 @@ class _Job:
             model.encoder.recompute = self._config.training.recompute
         if not self._config.do_train:
             self._check_labels(config)
+        if self._start.checkpoint is None and not self._config.do_train:
+            raise UserError(
+                f"{self._run.path}: holds no trained model to score (no {self._run.model.name}/); "
+                "add --do_train, or name a fine-tuned model with --init_checkpoint."
+            )
         if self._start.checkpoint is None:
             _LOGGER.warning("No --init_checkpoint: the model starts from random weights.")
         else:
@@ -197,7 +211,7 @@ class _Job:
             report=_LOGGER.warning,
             accepted=self._keep_flags,
         )
-        if result.finished and self._devices.is_chief:
+        if result.finished and self._devices.is_chief and not self._is_written(result.step):
             write_model_directory(
                 self._run.model,
                 model,
@@ -205,7 +219,12 @@ class _Job:
                 self._start.do_lower_case,
                 self._start.strip_accents,
             )
+            self._run.write_finished_step(result.step)
         return result
+
+    def _is_written(self, step: int) -> bool:
+        """Whether the model is there, perhaps with labels that its user named."""
+        return self._run.finished_step() == step and self._run.model.is_dir()
 
     def evaluate(
         self,
@@ -303,7 +322,10 @@ class _Job:
         """Refuses a trained model whose classes mean something else than the task's."""
         found, wanted = _label_names(self._start.config), _label_names(config)
         unnamed = all(name.startswith("label_") for name in found)
-        if found != wanted and not unnamed:
+        # In the run's own model the user may have named the classes otherwise.
+        own = Path(str(self._start.checkpoint)) == self._run.model
+        renamed = own and set(found) != set(wanted)
+        if found != wanted and not unnamed and not renamed:
             raise UserError(
                 f"{self._start.checkpoint}: its labels are {', '.join(found)}, but those of "
                 f"{self._task.name} are {', '.join(wanted)}, in this order; name a model that was "

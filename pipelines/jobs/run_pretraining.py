@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
@@ -35,7 +36,6 @@ from keras_bert_impl.training.watch import Expectations
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.jobs.pretraining_checks import (
     check_disk,
-    check_length,
     check_memory,
     check_records,
     check_vocabulary,
@@ -87,8 +87,8 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         raise UserError("Nothing to do; give --do_train or --do_eval.")
     if not config.input_file:
         raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
-    _check_tf1_flags(config)
     run = RunDirectory.open(config.output_dir)
+    _check_outputs(config, run)
     if config.dry_run:
         return PretrainingResults(rehearsal=_Job(config, run).rehearse())
     trained = _is_trained(config, run)
@@ -105,12 +105,17 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     return PretrainingResults(training, evaluation=evaluation)
 
 
-def _check_tf1_flags(config: RunPretrainingConfig) -> None:
+def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
+    """Sees that what comes at the end may be written, and replaces nothing of the user's."""
     if config.continue_tf1_run and not config.init_checkpoint:
         raise UserError(
             "--continue_tf1_run needs the training checkpoint of the original; name it with "
             "--init_checkpoint."
         )
+    if config.do_train:
+        check_folder(run.model)
+        if config.init_checkpoint:
+            check_apart(config.init_checkpoint, run.model)
     if config.tf1_checkpoint:
         make_folder(Path(config.tf1_checkpoint).parent)  # not only found out after a week
 
@@ -142,7 +147,7 @@ class _Job:
             config.bert_config_file, config.init_checkpoint, config.model_size, config.vocab_file
         )
         for phase in config.phases():
-            check_length(self._model_config, phase.max_seq_length)
+            self._model_config.check_length(phase.max_seq_length)
         if config.do_train:
             check_disk(run.path, self._model_config, config.training)
         self._text = find_model_text(

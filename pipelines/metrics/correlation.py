@@ -10,24 +10,24 @@ def pearson_correlation(
 ) -> float:
     """Pearson's correlation coefficient: how well a straight line maps one on the other.
 
-    It is not a number where all predictions, or all labels, are the same.
+    It is not a number where all predictions, or all labels, are the same (a single one is).
 
     Args:
         predictions: [examples] predicted values.
         labels: [examples] true values.
 
     Raises:
-        ValueError: the two are not vectors of one length of at least 2.
+        ValueError: the two are not vectors of one length.
 
     Example:
         >>> round(pearson_correlation([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 12)
         1.0
     """
     predicted, true = np.asarray(predictions, np.float64), np.asarray(labels, np.float64)
-    if predicted.shape != true.shape or predicted.ndim != 1 or len(true) < 2:
+    if predicted.shape != true.shape or predicted.ndim != 1 or not len(true):
         raise ValueError(
             f"predictions {predicted.shape} and labels {true.shape} must be two vectors of one "
-            "length of at least 2"
+            "length"
         )
     if np.all(predicted == predicted[0]) or np.all(true == true[0]):
         return float("nan")

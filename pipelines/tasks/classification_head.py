@@ -69,6 +69,7 @@ class ClassificationHead:
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes the labels' names into the configuration."""
         names = {
+            "problem_type": "single_label_classification",
             "id2label": {str(i): name for i, name in enumerate(self.names)},
             "label2id": {name: i for i, name in enumerate(self.names)},
         }

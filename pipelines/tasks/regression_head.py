@@ -67,6 +67,7 @@ class RegressionHead:
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes into the configuration that the model gives a number."""
         names = {
+            "problem_type": "regression",
             "id2label": {"0": "score"},
             "label2id": {"score": 0},
         }

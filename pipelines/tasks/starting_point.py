@@ -14,7 +14,7 @@ from keras_bert_impl.checkpoints.sizes import check_sizes
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.vocabulary import Vocabulary, contradiction_of_casing
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,7 @@ class StartingPoint:
         Raises:
             UserError: `max_seq_length` is out of range.
         """
-        positions = self.config.max_position_embeddings
-        if max_seq_length > positions:
-            raise UserError(
-                f"--max_seq_length={max_seq_length} is more than the {positions} positions of the "
-                "model; lower it."
-            )
+        self.config.check_length(max_seq_length)
         if max_seq_length < 5:
             raise UserError(
                 f"--max_seq_length={max_seq_length} leaves no room for text; give 5 or more."
@@ -72,8 +67,8 @@ def find_starting_point(
         do_lower_case: the casing; without directory and flag, text is lower-cased.
 
     Raises:
-        UserError: something is missing, or a flag or the configuration contradicts the model
-            directory.
+        UserError: something is missing, a flag or the configuration contradicts the model
+            directory, or the casing the vocabulary.
     """
     directory = Path(checkpoint) if checkpoint and Path(checkpoint).is_dir() else None
     strip_accents = None
@@ -100,10 +95,15 @@ def find_starting_point(
             f"{vocab_file}: has {len(vocabulary)} pieces, but the model only knows "
             f"{config.vocab_size}; name the vocabulary that the model was made with."
         )
+    do_lower_case = True if do_lower_case is None else do_lower_case
+    contradiction = contradiction_of_casing(vocabulary, do_lower_case, strip_accents)
+    if contradiction and not directory:
+        flag = "--nodo_lower_case" if do_lower_case else "--do_lower_case"
+        raise UserError(f"{vocab_file}: {contradiction} Then give {flag}.")
     return StartingPoint(
         checkpoint=str(checkpoint) if checkpoint else None,
         config=config,
         vocabulary=vocabulary,
-        do_lower_case=True if do_lower_case is None else do_lower_case,
+        do_lower_case=do_lower_case,
         strip_accents=strip_accents,
     )

@@ -33,7 +33,8 @@ def read_table(
     r"""Reads a tab-separated file; a quotation mark is a character like any other.
 
     Args:
-        path: the file, UTF-8 (a byte-order mark is dropped), lines ending in `\n` or `\r\n`.
+        path: the file, UTF-8 (a byte-order mark is dropped), lines ending in `\n` or `\r\n`. Of
+            several columns empty lines are left out; of one column they are empty texts.
         needed: the columns that must be there.
         columns: the columns' names where the file has no header.
         skip_broken_rows: leave out, and count in the log, rows with another number of columns.
@@ -58,6 +59,8 @@ def read_table(
         _check_header(path, columns, needed)
     rows, broken = [], 0
     for number, line in lines:
+        if not line and len(columns) > 1:
+            continue
         cells = line.split("\t")
         if len(cells) == len(columns):
             rows.append(Row(number, dict(zip(columns, cells, strict=True))))
@@ -76,7 +79,8 @@ def read_table(
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, with their numbers from 1."""
+    """The lines with their numbers from 1; empty ones before the first and after the last not."""
+    seen, empty = False, list[int]()
     with open_input(path) as file:
         # Only \n ends a line: str.splitlines would also cut at characters inside a sentence.
         for number, raw in enumerate(file, start=1):
@@ -86,8 +90,14 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 raise UserError(
                     f"{path}: line {number} is not UTF-8; convert the file to UTF-8."
                 ) from error
-            if line:
-                yield number, line
+            if not line:
+                empty += [number] if seen else []
+                continue
+            # Between others, in a file of one column, an empty line is an empty text.
+            yield from ((earlier, "") for earlier in empty)
+            empty.clear()
+            seen = True
+            yield number, line
 
 
 def _check_header(path: Path, columns: Sequence[str], needed: Sequence[str]) -> None:

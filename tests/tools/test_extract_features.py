@@ -122,3 +122,13 @@ def test_a_mistake_gives_one_sentence(tmp_path, capsys, flags, words):
     assert run(tmp_path / "a.jsonl", *flags) == 1
     assert words in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_text_and_folders_are_not_replaced(tmp_path, capsys):
+    assert run(tmp_path) == 1
+    assert "is a folder; name a file in it" in capsys.readouterr().err
+    lines = tmp_path / "lines.txt"
+    lines.write_text("the old city\n")
+    assert run(lines, f"--input_file={lines}") == 1
+    assert "is the input, which would be replaced" in capsys.readouterr().err
+    assert lines.read_text() == "the old city\n"

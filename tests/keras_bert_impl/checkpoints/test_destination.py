@@ -108,3 +108,10 @@ def test_a_copy_of_the_input_may_be_replaced(model, tmp_path):
     shutil.copytree(tmp_path / "input" / "model", tmp_path / "copy")
     write_portable(model, tmp_path / "copy", "hugging_face")
     assert read_portable(tmp_path / "copy").vocabulary == VOCABULARY
+
+
+@pytest.mark.parametrize("name", ["checkpoint-500", "optimizer.pt", ".git"])
+def test_what_else_lies_in_a_model_directory_is_not_lost(model, tmp_path, name):
+    shutil.copytree(tmp_path / "input" / "model", tmp_path / "trained")
+    (tmp_path / "trained" / name).mkdir()
+    refused(model, tmp_path / "trained", "hugging_face", f"holds {name}, which would be lost")

@@ -1,12 +1,14 @@
 import json
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving import export
 from keras_bert_impl.serving.export import export_saved_model, serve_model
 from keras_bert_impl.serving.opened_model import open_model
-from tests.support.model_folders import POSITIONS, WORD_VOCABULARY
+from tests.support.model_folders import POSITIONS, WORD_VOCABULARY, write_classifier
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,39 @@ def test_a_saved_model_that_gives_other_values_never_appears(opened, served, tmp
 def test_texts_longer_than_the_positions_are_refused_at_export(opened):
     with pytest.raises(UserError, match=f"--max_seq_length=64 is more than the {POSITIONS} pos"):
         serve_model(opened, max_seq_length=64)
+
+
+def test_what_else_lies_in_a_saved_model_is_not_lost(opened, served, tmp_path):
+    export_saved_model(served, opened, tmp_path / "saved", verify=False)
+    (tmp_path / "saved" / "model").mkdir()
+    with pytest.raises(UserError, match="holds model, which would be lost"):
+        export_saved_model(served, opened, tmp_path / "saved", verify=False)
+
+
+def test_a_full_disk_is_said_in_one_sentence(opened, served, tmp_path, monkeypatch):
+    def no_room(*_, **__):
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    monkeypatch.setattr(tf.saved_model, "save", no_room)
+    with pytest.raises(UserError, match=r"saved: cannot be written \(No space left on device\)"):
+        export_saved_model(served, opened, tmp_path / "saved", verify=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_labels_that_are_questions_of_their_own_get_probabilities_of_their_own(tmp_path):
+    folder = write_classifier(tmp_path / "model", ["rude", "loud", "short"])
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text()), "problem_type": "multi_label_classification"}
+    path.write_text(json.dumps(config))
+    outputs = serve_model(open_model(folder)).call("text", {"text": ["the dog runs", "a cat"]})
+    assert sorted(outputs) == ["logits", "probabilities"]
+    logits = outputs["logits"].numpy()
+    np.testing.assert_allclose(outputs["probabilities"], 1 / (1 + np.exp(-logits)), rtol=1e-5)
+
+
+def test_several_numbers_are_not_served_as_classes(tmp_path):
+    folder = write_classifier(tmp_path / "model", ["length", "width"])
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "problem_type": "regression"}))
+    with pytest.raises(UserError, match="gives 2 numbers"):
+        open_model(folder)

@@ -1,7 +1,9 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
@@ -107,4 +109,30 @@ def test_a_head_of_another_kind_is_named(tmp_path):
     folder = shutil.copytree(write_classifier(tmp_path / "m", "ab"), tmp_path / "copy")
     change_config(folder, architectures=["BertForTokenClassification"])
     with pytest.raises(UserError, match="is a BertForTokenClassification"):
+        open_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "setting"),
+    [
+        ("tokenizer_config.json", {"tokenizer_class": "BertJapaneseTokenizer"}),
+        ("config.json", {"tokenizer_class": "BertJapaneseTokenizer"}),
+        ("tokenizer_config.json", {"word_tokenizer_type": "mecab"}),
+    ],
+)
+def test_text_that_is_cut_by_other_rules_is_not_cut_by_ours(tmp_path, file, setting):
+    folder = write_pretrainer(tmp_path / "model")
+    path = folder / file
+    path.write_text(json.dumps({**json.loads(path.read_text()), **setting}))
+    with pytest.raises(UserError, match=rf"{file}: its text is cut by .*, not by BERT's own rules"):
+        open_model(folder)
+
+
+def test_quantized_weights_are_refused(tmp_path):
+    folder = write_pretrainer(tmp_path / "model")
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    name = "bert.encoder.layer.0.output.dense.weight"
+    save_file({**tensors, name: tensors[name].astype(np.int8)}, path)
+    with pytest.raises(UserError, match=rf"{name} holds int8 numbers; quantized weights"):
         open_model(folder)

@@ -14,7 +14,6 @@ from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.strategy import Devices
 from pipelines.jobs.pretraining_checks import (
     check_disk,
-    check_length,
     check_memory,
     check_vocabulary,
     checkpoint_bytes,
@@ -28,9 +27,9 @@ CONFIG = BertConfig(vocab_size=50, max_position_embeddings=16)
 
 
 def test_a_length_over_the_positions_is_refused():
-    check_length(CONFIG, 16)
+    CONFIG.check_length(16)
     with pytest.raises(UserError, match="--max_seq_length=17 is more than the 16 positions"):
-        check_length(CONFIG, 17)
+        CONFIG.check_length(17)
 
 
 def training(**changes):

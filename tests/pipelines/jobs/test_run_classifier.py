@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -252,3 +253,62 @@ def test_both_evaluation_sets_of_mnli_are_scored(tmp_path):
         "eval_mismatched_loss",
     }
     assert figures["eval_mismatched_accuracy"] == pytest.approx(1 / 3)
+
+
+def test_without_a_trained_model_nothing_is_scored(cola, tmp_path):
+    golden = GOLDEN / "pretrain"
+    files = {
+        "bert_config_file": str(golden / "bert_config.json"),
+        "vocab_file": str(golden / "vocab.txt"),
+    }
+    config = configuration(cola, tmp_path / "typo", do_eval=True, do_predict=True, **files)
+    with pytest.raises(UserError, match=r"typo: holds no trained model to score"):
+        run_classifier(config)
+    assert not (tmp_path / "typo" / "eval_results.txt").exists()
+
+
+def test_the_model_that_a_run_starts_from_is_not_replaced_by_its_own(encoder, cola, tmp_path):
+    model = shutil.copytree(encoder, tmp_path / "run" / "model")
+    before = (model / "model.safetensors").read_bytes()
+    config = configuration(cola, tmp_path / "run", init_checkpoint=str(model), do_train=True)
+    with pytest.raises(UserError, match="lies there and would be replaced"):
+        run_classifier(config)
+    assert (model / "model.safetensors").read_bytes() == before
+
+
+def test_a_folder_that_the_model_would_replace_is_seen_before_training(encoder, cola, tmp_path):
+    (tmp_path / "run" / "model").mkdir(parents=True)
+    (tmp_path / "run" / "model" / "notes.txt").write_text("mine")
+    config = configuration(cola, tmp_path / "run", init_checkpoint=str(encoder), do_train=True)
+    with pytest.raises(UserError, match="exists and is no model directory"):
+        run_classifier(config)
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_path):
+    out = tmp_path / "run"
+    flags = {"init_checkpoint": str(encoder), "epochs": 0.4}
+    run_classifier(configuration(cola, out, do_train=True, **flags))
+    path = out / "model" / "config.json"
+    named = {"id2label": {"0": "odd", "1": "fine"}, "label2id": {"odd": 0, "fine": 1}}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **named}))
+    assert run_classifier(configuration(cola, out, do_eval=True, **flags)).evaluation
+    run_classifier(configuration(cola, out, do_train=True, do_eval=True, **flags))
+    assert json.loads(path.read_text())["id2label"] == named["id2label"]
+
+
+def test_a_casing_that_contradicts_the_vocabulary_is_refused(cola, tmp_path):
+    golden = GOLDEN / "pretrain"
+    pieces = (golden / "vocab.txt").read_text().splitlines()
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("".join(f"{p if p[0] == '[' else p.upper()}\n" for p in pieces))
+    config = configuration(
+        cola,
+        tmp_path / "run",
+        init_checkpoint=str(golden / "final.ckpt"),
+        bert_config_file=str(golden / "bert_config.json"),
+        vocab_file=str(vocabulary),
+        do_train=True,
+    )
+    with pytest.raises(UserError, match=r"have capitals .* Then give --nodo_lower_case"):
+        run_classifier(config)

@@ -104,3 +104,9 @@ def test_what_is_written_is_read(tmp_path_factory, table):
     path.write_bytes("\n".join(lines).encode())
     read = [(row.values["a"], row.values["b"]) for row in read_table(path, ["a", "b"])]
     assert read == table
+
+
+def test_in_a_file_of_one_column_an_empty_line_is_an_empty_text(write):
+    path = write(b"\nsentence\ngood\n\n\nbad\n\n\n")
+    rows = [(row.line, row.values["sentence"]) for row in read_table(path, ["sentence"])]
+    assert rows == [(3, "good"), (4, ""), (5, ""), (6, "bad")]
