@@ -16,6 +16,7 @@ from pipelines.jobs.inspection_page import Inspection, page
 from pipelines.pretraining_data.recipe import Pieces
 from pipelines.pretraining_data.statistics import PairStatistics
 from pipelines.records.check import find_shards
+from pipelines.records.remote import with_local_copies
 
 _BATCH = 1024
 _BAR = 40
@@ -59,7 +60,7 @@ def inspect_pretraining_data(config: InspectConfig) -> str:
 def look(config: InspectConfig) -> Inspection:
     """Reads the examples and adds up the figures."""
     vocabulary = Vocabulary.load(config.vocab_file)
-    patterns = config.input_file.split(",")
+    patterns = with_local_copies(config.input_file.split(","))
     expected, pairs = stored_shape(find_shards(patterns), vocabulary.sha256)
     records = PretrainingRecords(patterns, expected, seed=0)
     statistics = PairStatistics(

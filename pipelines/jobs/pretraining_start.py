@@ -13,6 +13,7 @@ from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.records.check import find_shards
+from pipelines.records.remote import with_local_copies
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ def _casing(
         _, lower, accents = read_tokenizer_settings(start)
         check_casing(flag, lower, start)
         return lower, accents
-    described = next((s.description for s in find_shards(input_files) if s.description), None)
+    shards = find_shards(with_local_copies(input_files))
+    described = next((shard.description for shard in shards if shard.description), None)
     if described and flag in (None, described.do_lower_case):
         return described.do_lower_case, described.strip_accents
     return (True if flag is None else flag), None

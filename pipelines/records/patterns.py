@@ -6,6 +6,16 @@ from pathlib import Path
 _MAGIC = frozenset("*?[")
 
 
+def has_magic(pattern: str) -> bool:
+    """Whether a name has characters that stand for others.
+
+    Example:
+        >>> has_magic("train.tfrecord-*"), has_magic("train.tfrecord")
+        (True, False)
+    """
+    return bool(_MAGIC & set(pattern))
+
+
 def match_files(pattern: str) -> list[str]:
     """The files that match a name or glob, sorted; the name of a file is given back as it is.
 
@@ -20,7 +30,7 @@ def match_files(pattern: str) -> list[str]:
         >>> match_files("/no/such/folder/*.txt")
         []
     """
-    if not _MAGIC & set(pattern) or Path(pattern).exists():
+    if not has_magic(pattern) or Path(pattern).exists():
         return [pattern]
     # As in a shell, but not as `Path.glob`: `*` leaves out hidden files, which are half written.
     return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207

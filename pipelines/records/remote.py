@@ -2,9 +2,11 @@
 
 Training reads single records at places all over a set. Over a network that would be one request a
 record; so a remote set is copied shard by shard in pieces of 8 MB before the first step, and read
-locally from then on. A file that is there with the right size is not copied again.
+locally from then on. A file that is there with the right size is not copied again, and a copy of
+one that is gone is removed.
 """
 
+import fnmatch
 import hashlib
 import os
 import tempfile
@@ -15,6 +17,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.progress import Progress
 from pipelines.records.description import SUFFIX
+from pipelines.records.patterns import has_magic
 
 _PIECE_BYTES = 8 << 20
 CACHE_VARIABLE = "KERAS_BERT_CACHE"
@@ -45,23 +48,33 @@ def _copied(pattern: str) -> str:
         described = tf.io.gfile.exists(f"{pattern}{SUFFIX}")
         if not described and tf.io.gfile.isdir(pattern):
             folder, name = pattern.rstrip("/"), ""
-        remote = tf.io.gfile.glob(f"{folder}/{name}*" if "*" not in name else f"{folder}/{name}")
-        if "*" in name:
-            remote += tf.io.gfile.glob(f"{folder}/*{SUFFIX}")
+        globs = [name if has_magic(name) else f"{name}*", f"*{SUFFIX}"]
+        found, descriptions = (tf.io.gfile.glob(f"{folder}/{one}") for one in globs)
+        if not found:
+            raise UserError(f"--input_file: '{pattern}' matches no file; check the address.")
+        remote = [path for path in dict.fromkeys(found + descriptions) if _is_shard_file(path)]
         cache = _cache_folder(folder)
-        _copy_all([path for path in dict.fromkeys(remote) if _is_shard_file(path)], cache)
+        _copy_all(remote, cache)
     except tf.errors.OpError as error:
         raise UserError(
             f"{pattern}: cannot be read ({error.message}); check the address and whether the "
             "file system's plug-in is installed."
         ) from error
-    if not remote:
-        raise UserError(f"--input_file: '{pattern}' matches no file; check the address.")
+    _remove_all_but({_local(cache, path).name for path in remote}, cache, globs)
     return str(cache / name) if name else str(cache)
 
 
 def _is_shard_file(path: str) -> bool:
-    return not path.endswith((".html", "dataset_info.json", "features.json", "/"))
+    hidden = path.rsplit("/", 1)[1].startswith(".")
+    return not hidden and not path.endswith((".html", "dataset_info.json", "features.json", "/"))
+
+
+def _remove_all_but(names: set[str], cache: Path, globs: Sequence[str]) -> None:
+    """Removes copies of what is not there any more: the same name would find them as well."""
+    for path in list(cache.iterdir()):
+        meant = any(fnmatch.fnmatchcase(path.name, one) for one in globs)
+        if meant and path.name not in names and not path.name.startswith("."):
+            path.unlink(missing_ok=True)
 
 
 def _cache_folder(folder: str) -> Path:
