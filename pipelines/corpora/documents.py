@@ -149,13 +149,7 @@ def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
         if not line or line.isspace():
             continue
         try:
-            text = json.loads(line.removeprefix("\ufeff"))[text_field]
-            # An escape such as \ud83d may stand for half a character: that is no text.
-            paragraphs = (
-                as_text(text).split("\n")
-                if isinstance(text, str)
-                else [as_text(str(item)) for item in text]
-            )
+            paragraphs = _texts_of(json.loads(line.removeprefix("\ufeff"))[text_field])
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
                 f"{block.source.name}: line {number} is no JSON object with text in the field "
@@ -163,6 +157,16 @@ def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
             ) from error
         yield from (paragraph for paragraph in paragraphs if paragraph.strip())
         yield None
+
+
+def _texts_of(value: Any) -> list[str]:
+    """The paragraphs of a field: the lines of a text, or a list of texts."""
+    # An escape such as \ud83d may stand for half a character: that is no text.
+    if isinstance(value, str):
+        return as_text(value).split("\n")
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError("neither text nor a list of texts")
+    return [as_text(item) for item in value]
 
 
 def _with_titles(blocks: Iterator[LineBlock]) -> Iterator[LineBlock]:

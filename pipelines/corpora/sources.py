@@ -1,6 +1,7 @@
 """Where text comes from: files, folders, patterns, data sets; and in what form it stands."""
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -12,6 +13,7 @@ from pipelines.records.patterns import match_files
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
 _DATA_SET = "tfds:"
+_JSON_ARRAY = re.compile(rb"\[\s*\{")
 
 
 class Source(NamedTuple):
@@ -34,7 +36,7 @@ def find_sources(patterns: list[str], form: str = "auto") -> list[Source]:
         form: one of `FORMS`; "auto" looks at the beginning of each file.
 
     Raises:
-        UserError: there is no such file, it is empty or cannot be read.
+        UserError: there is no such file, it is empty, is a JSON array or cannot be read.
 
     Example:
         >>> find_sources(["tfds:wiki40b/ko:test"])
@@ -119,4 +121,6 @@ def _form_of(path: str) -> Form:
     start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"<doc "):
         return "wikiextractor"
+    if _JSON_ARRAY.match(start):
+        raise UserError(f"{path}: is a JSON array; write one object a line (jq -c '.[]').")
     return "json_lines" if start.startswith(b"{") else "text"

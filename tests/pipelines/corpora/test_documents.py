@@ -80,7 +80,13 @@ def test_the_text_field_has_a_name(tmp_path):
     assert documents(tmp_path / "a.jsonl", "json_lines", text_field="body") == [["One."]]
 
 
-@pytest.mark.parametrize("line", ["not JSON", '{"body": "x"}', '{"text": 5}', '["x"]', "3"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("not JSON", '{"body": "x"}', '{"text": 5}', '["x"]', "3"),
+        *('{"text": {"a": "x"}}', '{"text": ["x", null]}', '{"text": [["x"]]}', '{"text": null}'),
+    ],
+)
 def test_a_bad_json_line_is_named(tmp_path, line):
     (tmp_path / "a.jsonl").write_text(f'{{"text": "x"}}\n{line}\n')
     with pytest.raises(UserError, match=r"a\.jsonl: line 2 is no JSON object with text in the fi"):

@@ -76,6 +76,18 @@ def test_utf16_is_refused(folder):
         find_sources([f"{folder}/utf16.txt"])
 
 
+@pytest.mark.parametrize("start", ['[{"text": "x"}]', '\ufeff [\n  {\n"text": "x"}]'])
+def test_a_json_array_is_no_plain_text(folder, start):
+    (folder / "array.json").write_text(start)
+    with pytest.raises(UserError, match=r"array\.json: is a JSON array; .* \(jq -c '\.\[\]'\)"):
+        find_sources([f"{folder}/array.json"])
+
+
+def test_text_that_begins_with_a_bracket_is_text(folder):
+    (folder / "note.txt").write_text("[1] {A note}\n")
+    assert find_sources([f"{folder}/note.txt"])[0].form == "text"
+
+
 def test_a_tar_archive_is_refused(folder):
     with tarfile.open(folder / "texts.tar.gz", "w:gz") as archive:
         archive.add(folder / "b.txt", "b.txt")
