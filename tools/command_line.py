@@ -1,6 +1,8 @@
 """What every tool shares: its own flags, its help, and one sentence for a user's mistake."""
 
+import difflib
 import inspect
+import itertools
 import logging
 import os
 import sys
@@ -15,6 +17,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 
 _INDENT = " " * 6
+_NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
 
 EXIT_DONE, EXIT_USER_ERROR, EXIT_INTERRUPTED = 0, 1, 130
 
@@ -127,7 +130,7 @@ class FlagSet:
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
             rest = self._values(["tool", *arguments], known_only=keep_unknown)[1:]
-        except (flags.Error, OSError) as error:
+        except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
             message = str(error).strip().splitlines()[0].removeprefix("FATAL Flags ")
             raise UserError(f"{message.rstrip('.')}; --help lists the flags.") from error
         if rest and not keep_unknown:
@@ -135,6 +138,39 @@ class FlagSet:
                 f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
             )
         self.extra_arguments = rest
+
+    def refuse_mistyped(self, arguments: Sequence[str]) -> None:
+        """Refuses what `keep_unknown` would pass on though it is meant for this tool.
+
+        Args:
+            arguments: the words of the command line.
+
+        Raises:
+            UserError: a word behind a switch, or an unknown flag that is nearly one of this tool's.
+
+        Example:
+            >>> flag_set = FlagSet("Counts things.")
+            >>> count = flag_set.integer("count", 3, "How many things to count.")
+            >>> flag_set.refuse_mistyped(["--temp_location=gs://bucket/temp"])
+            >>> flag_set.refuse_mistyped(["--counts=5"])
+            Traceback (most recent call last):
+            ...
+            keras_bert_impl.errors.UserError: '--counts' is not a flag; --count is (see --help).
+        """
+        switches = {name for name in self._sentences if self._values[name].boolean}
+        names = {*self._sentences, *(f"no{name}" for name in switches), "flagfile"}
+        for word, following in itertools.pairwise([*arguments, "--"]):
+            name = word.lstrip("-").partition("=")[0]
+            if not word.startswith("-") or not name:
+                continue
+            if word.lstrip("-").removeprefix("no") in switches and not following.startswith("-"):
+                raise UserError(
+                    f"'{following}' is not a flag; write values as --flag=value (--help lists the "
+                    "flags)."
+                )
+            near = difflib.get_close_matches(name, names, n=1, cutoff=_NEARLY)
+            if near and name not in names:
+                raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
     def changed(self) -> list[str]:
         """The names of the flags whose value is not their default.
@@ -233,6 +269,8 @@ def run(
             sys.stdout.write(flag_set.help_text())
             return EXIT_DONE
         flag_set.parse(words, keep_unknown=keep_unknown)
+        if keep_unknown:
+            flag_set.refuse_mistyped(words)
         _show_the_librarys_lines()
         import_tensorflow_quietly()
         main()

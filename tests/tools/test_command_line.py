@@ -39,6 +39,7 @@ def test_flags_have_their_defaults_and_read_their_values():
         (["--name=x", "--count=0"], "count"),
         (["--name=x", "--form=xml"], "form"),
         (["--name=x", "stray"], "stray"),
+        (["--name=x", "--nofast=true"], "nofast"),
         (["--flagfile=/no/such/file"], "/no/such/file"),
         ([], "name"),
     ],
@@ -68,6 +69,33 @@ def test_unknown_flags_can_be_passed_on():
     flag_set, _ = flag_set_of_all_kinds()
     flag_set.parse(["--name=x", "--temp_location=/tmp/t"], keep_unknown=True)
     assert flag_set.extra_arguments == ["--temp_location=/tmp/t"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--counts=5"], "'--counts' is not a flag; --count is"),
+        (["--temp_location=x", "--nofasst"], "'--nofasst' is not a flag; --nofast is"),
+        (["--fast", "false"], "'false' is not a flag"),
+        (["--nofast", "true"], "'true' is not a flag"),
+    ],
+)
+def test_what_is_meant_for_the_tool_is_not_passed_on(arguments, said, capsys):
+    flag_set, _ = flag_set_of_all_kinds()
+    words = ["--name=x", *arguments]
+    assert command_line.run(flag_set, lambda: None, words, keep_unknown=True) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--temp_location", "x"], ["--max_counts=7"], ["--fast", "--streaming"], ["--streaming", "x"]],
+)
+def test_what_is_meant_for_another_program_is_passed_on(arguments):
+    flag_set, _ = flag_set_of_all_kinds()
+    words = ["--name=x", *arguments]
+    assert command_line.run(flag_set, lambda: None, words, keep_unknown=True) == 0
+    assert flag_set.extra_arguments == [word for word in arguments if word != "--fast"]
 
 
 def test_help_shows_usage_and_every_flag_with_its_default(capsys):

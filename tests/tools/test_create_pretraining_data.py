@@ -89,6 +89,24 @@ def test_flags_that_make_no_sense_are_refused(tmp_path, capsys, flags, sentence)
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith((".work", ".lock"))]
 
 
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--max_seq_lenght=512"], "'--max_seq_lenght' is not a flag; --max_seq_length is"),
+        (["--do_lower_case", "false"], "'false' is not a flag"),
+    ],
+)
+def test_a_mistyped_flag_is_no_option_of_beam(tmp_path, capsys, flags, sentence):
+    arguments = [*_arguments(tmp_path), "--runner=DirectRunner", "--direct_num_workers=1", *flags]
+    assert create_pretraining_data.main(arguments) == 1
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--max_num_workers=3", "--direct_num_workers=2"])
+def test_an_option_of_beam_that_is_like_a_flag_is_passed_on(option):
+    create_pretraining_data.FLAGS.refuse_mistyped(["--runner=DataflowRunner", option])
+
+
 def test_more_predictions_than_tokens_are_padding(tmp_path):
     arguments = [*_arguments(tmp_path), "--max_seq_length=16", "--max_predictions_per_seq=20"]
     assert create_pretraining_data.main(arguments) == 0
