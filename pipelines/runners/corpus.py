@@ -8,10 +8,11 @@ from one file a text block, so an interrupted run keeps the blocks it has finish
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -46,12 +47,14 @@ class BlockTask:
         block: the text.
         settings: how it becomes ids.
         target: the file for the ids.
+        stamp: size and time of the text's file when it was found.
         plain: with the tokenizer that needs no TensorFlow (the same ids, slower for much text).
     """
 
     block: TextBlock
     settings: TokenizerSettings
     target: str
+    stamp: tuple[int, int]
     plain: bool = False
 
 
@@ -115,6 +118,12 @@ def _tokenizer(task: BlockTask) -> tuple:
     return _tokenizers[key]
 
 
+def stamp_of(file: IO[bytes]) -> tuple[int, int]:
+    """Size and time (in nanoseconds) of an open file, by which a change is noticed."""
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
+
+
 def tokenize_blocks(tasks: BlockTasks) -> int:
     """Tokenizes blocks; gives back the bytes of text.
 
@@ -132,9 +141,10 @@ def tokenize_block(task: BlockTask) -> int:
     with open_input(task.block.path) as file:
         file.seek(task.block.start)
         data = file.read(task.block.end - task.block.start)
-    if len(data) != task.block.end - task.block.start:
+        now = stamp_of(file)  # behind the reading: what was changed in the meantime counts too
+    if now != task.stamp or len(data) != task.block.end - task.block.start:
         raise UserError(
-            f"{task.block.path}: became shorter while it was read; start again when it is whole."
+            f"{task.block.path}: was changed while it was read; start again when it is whole."
         )
     lines = read_lines(task.block, data, drop_invalid=settings.drop_invalid)
     block = encode_block(lines, tokenizer.encode_lines, dtype)

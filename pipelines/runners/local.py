@@ -112,10 +112,9 @@ class _Text:
         blocks: list[TextBlock] = []
         stamps = []
         for path in files:
-            with open_input(path) as file:
+            with open_input(path) as file:  # its stamp first: later changes do not go unnoticed
+                stamps.append([str(Path(path).resolve()), *corpora.stamp_of(file)])
                 blocks += cut_into_blocks(path, file)
-                status = os.fstat(file.fileno())
-                stamps.append([str(Path(path).resolve()), status.st_size, status.st_mtime_ns])
         return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
 
 
@@ -272,7 +271,13 @@ def _tokenized(
     missing = [pair for pair in zip(text.blocks, files, strict=True) if not pair[1].exists()]
     todo = sum(block.end - block.start for block, _ in missing)
     plain = todo <= _PLAIN_BYTES
-    tasks = [corpora.BlockTask(block, settings, str(file), plain) for block, file in missing]
+    stamps = {
+        path: (size, time) for path, (_, size, time) in zip(text.files, text.stamps, strict=True)
+    }
+    tasks = [
+        corpora.BlockTask(block, settings, str(file), stamps[block.path], plain)
+        for block, file in missing
+    ]
     progress = Progress("tokenize", text.bytes / 1e6, "MB")
     progress.resume_from((text.bytes - todo) / 1e6)
     if plain:

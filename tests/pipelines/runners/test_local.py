@@ -198,16 +198,18 @@ def test_an_empty_file_beside_others_is_left_out(tmp_path, expected):
     assert contents(tmp_path / "out")[name] == expected[name]
 
 
-def test_text_that_shrinks_while_it_is_read_is_noticed(tmp_path, monkeypatch):
+@pytest.mark.parametrize("text", [b"the fox ran home.\n", b"the hen.\n" * 9999, None])
+def test_text_that_changes_while_it_is_read_is_noticed(tmp_path, monkeypatch, text):
     config = make_config(tmp_path)
     true_check = local.check_disk
 
-    def shrink(*args):
-        Path(config.input_file).write_text("the fox ran home.\n")
+    def change(*args):
+        path = Path(config.input_file)
+        path.write_bytes(text or path.read_bytes().replace(b"fox", b"hen"))
         true_check(*args)
 
-    monkeypatch.setattr(local, "check_disk", shrink)
-    _refused(config, "corpus.txt: became shorter while it was read")
+    monkeypatch.setattr(local, "check_disk", change)
+    _refused(config, "corpus.txt: was changed while it was read")
 
 
 def test_a_second_run_with_another_work_folder_is_refused_as_well(tmp_path, monkeypatch):
