@@ -236,6 +236,12 @@ def _show_the_librarys_lines() -> None:
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     for room in ("keras_bert_impl", "pipelines"):
         logging.getLogger(room).setLevel(logging.INFO)
+    # Batches of a few lengths are compiled one length at a time; that is meant.
+    logging.getLogger("tensorflow").addFilter(_is_no_retracing)
+
+
+def _is_no_retracing(record: logging.LogRecord) -> bool:
+    return "triggered tf.function retracing" not in record.getMessage()
 
 
 def run(

@@ -1,3 +1,5 @@
+import logging
+
 import pytest
 
 from keras_bert_impl.errors import UserError
@@ -155,3 +157,12 @@ def test_a_second_command_line_in_one_process_starts_from_the_defaults():
     flag_set.parse(["--name=x", "--count=9"])
     flag_set.parse(["--name=y"])
     assert (holders["name"].value, holders["count"].value) == ("y", 3)
+
+
+def test_what_tensorflow_says_of_compiling_is_for_programmers(capsys):
+    def says():
+        for line in ("5 out of 8 calls triggered tf.function retracing.", "The disk is full."):
+            logging.getLogger("tensorflow").warning(line)
+
+    assert command_line.run(command_line.FlagSet("Says."), says, []) == 0
+    assert capsys.readouterr().err.splitlines() == ["The disk is full."]
