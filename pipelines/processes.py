@@ -2,8 +2,10 @@
 
 import contextlib
 import importlib
+import multiprocessing
 import multiprocessing.context
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -25,6 +27,9 @@ def worker_pool(
 ) -> Iterator[ProcessPoolExecutor]:
     """Gives a pool of processes; they end with the block, and soon after this process is killed.
 
+    Where the block is left by Ctrl-C, they end at once; files that they were writing stay under
+    their hidden names, as when they are killed.
+
     Args:
         num_workers: how many processes there are at most.
         context: how they are started.
@@ -40,6 +45,7 @@ def worker_pool(
         ...     pool.submit(abs, -3).result()
         3
     """
+    others = {*multiprocessing.active_children()}
     pool = ProcessPoolExecutor(
         num_workers,
         mp_context=context,
@@ -52,6 +58,10 @@ def worker_pool(
         raise UserError(
             f"A worker process was killed, perhaps for want of memory; {remedy}."
         ) from error
+    except (KeyboardInterrupt, GeneratorExit):  # workers do not heed Ctrl-C themselves
+        for process in {*multiprocessing.active_children()} - others:
+            process.terminate()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -64,6 +74,8 @@ def _start_worker(starter: int, preload: str | None) -> None:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         os._exit(1)
 
+    # Ctrl-C reaches workers too: the starter ends them, without a traceback of each.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=watch, daemon=True).start()
     if preload:
         importlib.import_module(preload)

@@ -77,3 +77,50 @@ def test_workers_end_soon_after_the_process_that_started_them_is_killed(tmp_path
         finally:
             for worker in filter(lives, workers):
                 os.kill(worker, signal.SIGKILL)
+
+
+_INTERRUPTED = """
+import multiprocessing, sys, time
+from pathlib import Path
+from pipelines.processes import worker_pool
+
+def meet(own, other):
+    Path(own).touch()
+    while not Path(other).exists():
+        time.sleep(0.02)
+
+if __name__ == "__main__":
+    try:
+        with worker_pool(2, multiprocessing.get_context("spawn"), "") as pool:
+            met = [pool.submit(meet, "a", "b"), pool.submit(meet, "b", "a")]
+            [task.result() for task in met]
+            busy = pool.submit(time.sleep, 600)
+            print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+            busy.result()
+    except KeyboardInterrupt:
+        sys.exit("interrupted")
+"""
+
+
+def test_an_interruption_ends_busy_and_idle_workers_without_a_traceback(tmp_path):
+    (tmp_path / "job.py").write_text(_INTERRUPTED)
+    with subprocess.Popen(
+        [sys.executable, "job.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        cwd=tmp_path,
+        start_new_session=True,  # Ctrl-C reaches all processes of a terminal
+    ) as job:
+        try:
+            workers = [int(word) for word in job.stdout.readline().split()]
+            time.sleep(0.3)
+            os.killpg(job.pid, signal.SIGINT)
+            said = job.communicate(timeout=30)[1]
+        finally:
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGKILL)
+    assert said == "interrupted\n"
+    assert len(workers) == 2
+    assert gone_within(20, workers)
