@@ -182,6 +182,26 @@ def _flush_entries(folder: Path) -> None:
             os.close(descriptor)
 
 
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Whether there is such a file or folder.
+
+    Raises:
+        UserError: that cannot be known: a folder on the way to it may not be searched, say.
+
+    Example:
+        >>> is_there("/no/such/file")
+        False
+    """
+    try:
+        return Path(path).exists()
+    except OSError as error:
+        raise _unreadable(Path(path), error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> UserError:
+    return UserError(f"{path}: cannot be read ({error.strerror}); check the path and permissions.")
+
+
 def open_input(path: str | os.PathLike[str]) -> IO[bytes]:
     """Opens an existing, non-empty file for reading bytes.
 
@@ -195,17 +215,15 @@ def open_input(path: str | os.PathLike[str]) -> IO[bytes]:
         keras_bert_impl.errors.UserError: /no/such/file: no such file; check the path.
     """
     file = Path(path)
-    if not file.exists():
+    if not is_there(file):
         raise UserError(f"{file}: no such file; check the path.")
     if file.is_dir():
         raise UserError(f"{file}: is a folder, but a file is needed; name a file in it.")
     try:
         opened = file.open("rb")
     except OSError as error:
-        raise UserError(
-            f"{file}: cannot be read ({error.strerror}); check its permissions."
-        ) from error
-    if file.stat().st_size == 0:
+        raise _unreadable(file, error) from error
+    if os.fstat(opened.fileno()).st_size == 0:
         opened.close()
         raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
     return opened

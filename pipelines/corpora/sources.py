@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import is_there
 from pipelines.corpora.unpacking import DAMAGED, open_unpacked, refuse_no_text
 from pipelines.records.patterns import match_files
 
@@ -63,7 +64,7 @@ def expand_patterns(patterns: list[str]) -> list[str]:
     files: dict[str, None] = {}
     for pattern in patterns:
         found = [Path(name) for name in match_files(pattern)]
-        below = [file for path in found if path.exists() for file in _files_below(path)]
+        below = [file for path in found if is_there(path) for file in _files_below(path)]
         if not below:
             raise UserError(f"{pattern}: no such file; check the path.")
         files |= dict.fromkeys(below)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import is_there
 from pipelines.records.checksum import file_crc32c
 from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
 from pipelines.records.patterns import match_files
@@ -64,7 +65,7 @@ def find_shards(patterns: Sequence[str]) -> list[Shard]:
 
 def _match(pattern: str) -> list[Shard]:
     path = Path(pattern)
-    if path.is_file():
+    if is_there(path) and path.is_file():
         return [_known_shards(path.parent).get(path.name, Shard(path))]
     if description_path(path).is_file():
         return _set_of(description_path(path))

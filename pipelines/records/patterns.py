@@ -1,7 +1,8 @@
 """Files that a name or glob on the command line stands for."""
 
 import glob
-from pathlib import Path
+
+from keras_bert_impl.files import is_there
 
 _MAGIC = frozenset("*?[")
 
@@ -24,13 +25,16 @@ def match_files(pattern: str) -> list[str]:
     Args:
         pattern: a path, in which `*`, `?`, `[...]` and `**` may stand.
 
+    Raises:
+        UserError: a folder on the way may not be searched.
+
     Example:
         >>> match_files("corpus.txt")
         ['corpus.txt']
         >>> match_files("/no/such/folder/*.txt")
         []
     """
-    if not has_magic(pattern) or Path(pattern).exists():
+    if not has_magic(pattern) or is_there(pattern):  # "[" may be part of it
         return [pattern]
     # As in a shell, but not as `Path.glob`: `*` leaves out hidden files, which are half written.
     return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207

@@ -62,12 +62,12 @@ def run_local(config: PretrainingDataConfig) -> Description:
         warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
+    make_folder(output.parent)
     if output.is_dir():
         raise UserError(
             f"--output_file: {output} is a folder; give the shards a name in it, such as "
             f"{output / 'train.tfrecord'}."
         )
-    make_folder(output.parent)
     work = Path(config.work_folder or output.with_name(f".{output.name}.work"))
     with _alone(output.with_name(f".{output.name}.lock"), output):
         make_folder(work)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_input, open_whole, whole_folder
+from keras_bert_impl.files import is_there, make_folder, open_input, open_whole, whole_folder
 
 
 def names_in(folder):
@@ -126,3 +126,22 @@ def test_an_unusable_input_is_named(tmp_path, make, sentence):
     make(tmp_path / "input")
     with pytest.raises(UserError, match=f"input: {sentence}"):
         open_input(tmp_path / "input")
+
+
+@pytest.mark.parametrize("use", [open_input, is_there])
+def test_a_path_that_cannot_be_followed_is_a_sentence(tmp_path, use):
+    """As in a folder that may not be searched; a name that is too long fails so for root too."""
+    with pytest.raises(UserError, match=r"x: cannot be read \(File name too long\)"):
+        use(tmp_path / ("x" * 300))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may search everywhere")
+def test_a_file_in_a_folder_that_may_not_be_searched_is_named(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "text.txt").write_text("x")
+    (tmp_path / "folder").chmod(0)
+    try:
+        with pytest.raises(UserError, match=r"text\.txt: cannot be read \(Permission denied\)"):
+            open_input(tmp_path / "folder" / "text.txt")
+    finally:
+        (tmp_path / "folder").chmod(stat.S_IRWXU)

@@ -88,6 +88,12 @@ def test_text_that_begins_with_a_bracket_is_text(folder):
     assert find_sources([f"{folder}/note.txt"])[0].form == "text"
 
 
+def test_a_path_that_cannot_be_followed_is_a_sentence(folder):
+    for name in ("x" * 300, "[x]" + "x" * 300):
+        with pytest.raises(UserError, match=r"x: cannot be read \(File name too long\)"):
+            expand_patterns([f"{folder}/{name}"])
+
+
 def test_a_tar_archive_is_refused(folder):
     with tarfile.open(folder / "texts.tar.gz", "w:gz") as archive:
         archive.add(folder / "b.txt", "b.txt")

@@ -54,6 +54,11 @@ def test_a_name_that_matches_nothing_is_refused(shards, name):
         find_shards([str(shards / name)])
 
 
+def test_a_path_that_cannot_be_followed_is_a_sentence(tmp_path):
+    with pytest.raises(UserError, match=r"x: cannot be read \(File name too long\)"):
+        find_shards([str(tmp_path / ("x" * 300))])
+
+
 def test_a_folder_without_shards_is_refused(tmp_path):
     with pytest.raises(UserError, match="holds no pre-training shards"):
         find_shards([str(tmp_path)])
