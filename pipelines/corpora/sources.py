@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there
 from pipelines.corpora.unpacking import DAMAGED, open_unpacked, refuse_no_text
-from pipelines.records.patterns import match_files
+from pipelines.records.patterns import match_files, with_content
 
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
@@ -30,14 +30,14 @@ class Source(NamedTuple):
 
 
 def find_sources(patterns: list[str], form: str = "auto") -> list[Source]:
-    """Finds the sources that are meant, in a fixed order, each once.
+    """Finds the sources that are meant, in a fixed order, each once; without empty files.
 
     Args:
         patterns: paths, glob patterns, folders (all files below them), or "tfds:NAME[:SPLIT]".
         form: one of `FORMS`; "auto" looks at the beginning of each file.
 
     Raises:
-        UserError: there is no such file, it is empty, is a JSON array or cannot be read.
+        UserError: there is no such file, all are empty, one is a JSON array or cannot be read.
 
     Example:
         >>> find_sources(["tfds:wiki40b/ko:test"])
@@ -45,13 +45,19 @@ def find_sources(patterns: list[str], form: str = "auto") -> list[Source]:
     """
     if not patterns:
         raise UserError("--input_file names no file; name at least one.")
-    sources: dict[Source, None] = {}
+    found: list[tuple[str, bool]] = []  # name, whether it is a data set
     for pattern in patterns:
         if form == "tfds" or pattern.startswith(_DATA_SET):
-            sources[Source(pattern.removeprefix(_DATA_SET), "tfds")] = None
-            continue
-        for path in expand_patterns([pattern]):
-            sources[Source(path, _form_of(path) if form == "auto" else form)] = None  # type: ignore[arg-type]
+            found.append((pattern.removeprefix(_DATA_SET), True))
+        else:
+            found += [(path, False) for path in expand_patterns([pattern])]
+    kept = {*with_content([name for name, is_data_set in found if not is_data_set])}
+    sources: dict[Source, None] = {}
+    for name, is_data_set in found:
+        if is_data_set:
+            sources[Source(name, "tfds")] = None
+        elif name in kept:
+            sources[Source(name, _form_of(name) if form == "auto" else form)] = None  # type: ignore[arg-type]
     return list(sources)
 
 

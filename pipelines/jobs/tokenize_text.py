@@ -14,6 +14,7 @@ from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of
 from pipelines.corpora.encoding import say_what_was_dropped
 from pipelines.corpora.sources import Source, expand_patterns, refuse_output_among_input
 from pipelines.corpora.unpacking import lines_of
+from pipelines.records.patterns import with_content
 
 Offsets = Literal["none", "bytes", "characters"]
 _LINES_AT_ONCE = 1024
@@ -60,7 +61,7 @@ def read_all_lines(
     Raises:
         UserError: a file cannot be read, is not in UTF-8, or is the one to write.
     """
-    paths = expand_patterns(patterns)
+    paths = with_content(expand_patterns(patterns))
     refuse_output_among_input(paths, [output_file] if output_file else [], "--output_file")
     return _lines_of_files(paths, text_field)
 

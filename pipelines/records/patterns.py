@@ -1,9 +1,12 @@
 """Files that a name or glob on the command line stands for."""
 
 import glob
+import logging
+from pathlib import Path
 
 from keras_bert_impl.files import is_there
 
+_LOGGER = logging.getLogger(__name__)
 _MAGIC = frozenset("*?[")
 
 
@@ -38,3 +41,18 @@ def match_files(pattern: str) -> list[str]:
         return [pattern]
     # As in a shell, but not as `Path.glob`: `*` leaves out hidden files, which are half written.
     return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+
+
+def with_content(files: list[str]) -> list[str]:
+    """Passes over empty files, unless all are: a splitter leaves some where documents are few.
+
+    Raises:
+        UserError: a folder on the way to a file may not be searched.
+    """
+    there = {name: Path(name) for name in files if is_there(name)}
+    empty = {name for name, path in there.items() if path.is_file() and not path.stat().st_size}
+    if empty.issuperset(files):
+        return files
+    for path in sorted(empty):
+        _LOGGER.info("%s: is empty and left out", path)
+    return [path for path in files if path not in empty]

@@ -26,7 +26,7 @@ from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
 from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
 from pipelines.records.index import index_path
-from pipelines.records.patterns import match_files
+from pipelines.records.patterns import match_files, with_content
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import plans, shards
@@ -108,7 +108,7 @@ class _Text:
     @classmethod
     def of(cls, patterns: str) -> "_Text":
         """Finds the input and cuts it into blocks, before anything is written."""
-        files = _with_content(find_inputs(patterns))
+        files = with_content(find_inputs(patterns))
         blocks: list[TextBlock] = []
         stamps = []
         for path in files:
@@ -189,16 +189,6 @@ def find_inputs(patterns: str) -> list[str]:
             raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
         found += paths
     return found
-
-
-def _with_content(files: list[str]) -> list[str]:
-    """Passes over empty files, unless all are: a splitter leaves some where documents are few."""
-    empty = [path for path in files if Path(path).is_file() and not Path(path).stat().st_size]
-    if len(empty) == len(files):
-        return files
-    for path in empty:
-        _LOGGER.info("%s: is empty and left out", path)
-    return [path for path in files if path not in {*empty}]
 
 
 @contextlib.contextmanager

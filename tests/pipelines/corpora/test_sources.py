@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import logging
 import lzma
 import tarfile
 
@@ -68,6 +69,21 @@ def test_what_is_not_there_is_named(folder):
         expand_patterns([f"{folder}/none*.txt"])
     with pytest.raises(UserError, match="--input_file names no file"):
         find_sources([])
+
+
+@pytest.mark.parametrize("form", ["auto", "text"])
+def test_empty_files_are_left_out_unless_all_are(folder, caplog, form):
+    """A splitter leaves some where there are fewer documents than files."""
+    for name in ("c.txt", "d.txt"):
+        (folder / name).touch()
+    empty = [f"{folder}/c.txt", f"{folder}/d.txt"]
+    with caplog.at_level(logging.INFO):
+        assert find_sources([*empty, f"{folder}/b.txt"], form) == [
+            Source(f"{folder}/b.txt", "text")
+        ]
+    assert caplog.messages == [f"{path}: is empty and left out" for path in empty]
+    with pytest.raises(UserError, match=r"c\.txt: is empty"):
+        list(read_line_blocks(find_sources(empty, form)[0].name))
 
 
 def test_utf16_is_refused(folder):
