@@ -247,7 +247,9 @@ def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
     """The text blocks of all input files, and the files' names."""
     blocks, files = [], []
     for pattern in split_names(patterns):
-        found = sorted(entry.path for entry in FileSystems.match([pattern])[0].metadata_list)
+        matched = [entry.path for entry in FileSystems.match([pattern])[0].metadata_list]
+        hidden = base_name(pattern).startswith(".")  # others are half written, as in a shell
+        found = sorted(p for p in matched if hidden or not base_name(p).startswith("."))
         if not found:
             raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
         for path in found:

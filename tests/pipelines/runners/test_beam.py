@@ -70,3 +70,10 @@ def test_a_missing_input_is_named(tmp_path):
     config = make_config(tmp_path, runner="DirectRunner", input_file=f"{tmp_path}/gone*")
     with pytest.raises(UserError, match="matches no file"):
         create_pretraining_data(config)
+
+
+def test_hidden_files_match_no_glob(tmp_path):
+    (tmp_path / ".a.txt.17.incomplete").write_text("half a sent")
+    config = make_config(tmp_path, runner="DirectRunner", input_file=f"{tmp_path}/*.incomplete")
+    with pytest.raises(UserError, match="matches no file"):
+        create_pretraining_data(config)
