@@ -58,7 +58,8 @@ def run_local(config: PretrainingDataConfig) -> Description:
         UserError: bad input, or an output folder that cannot be written.
     """
     vocabulary = Vocabulary.load(config.vocab_file)
-    if contradiction := contradiction_of_casing(vocabulary, config.do_lower_case):
+    casing = config.do_lower_case, config.strip_accents
+    if contradiction := contradiction_of_casing(vocabulary, *casing):
         warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
     output = Path(config.set_name)

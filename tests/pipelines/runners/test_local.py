@@ -296,9 +296,19 @@ def test_an_older_set_that_is_half_replaced_is_not_described(tmp_path, monkeypat
 def test_casing_that_contradicts_the_vocabulary_is_warned_of(tmp_path):
     config = make_config(tmp_path)
     vocabulary = tmp_path / "vocab.txt"
-    vocabulary.write_text(vocabulary.read_text() + "The\nFox\nHen\n")
-    with pytest.warns(UserWarning, match="do_lower_case is on, but 3 of 21 pieces"):
+    cased = "".join(f"The{letter}\n" for letter in "abcdefghijkl")
+    vocabulary.write_text(vocabulary.read_text() + cased)
+    with pytest.warns(UserWarning, match="do_lower_case is on, but 12 of 30 pieces"):
         create_pretraining_data(config)
+
+
+def test_hangul_whose_accents_are_kept_is_not_warned_of(tmp_path, recwarn):
+    config = make_config(tmp_path, strip_accents=False)
+    vocabulary = tmp_path / "vocab.txt"
+    syllables = "\n".join("가나다라마바사아자차카타")
+    vocabulary.write_text(f"{vocabulary.read_text()}{syllables}\n")
+    create_pretraining_data(config)
+    assert not [warning for warning in recwarn if "capitals" in str(warning.message)]
 
 
 def test_a_run_that_failed_at_once_leaves_nothing(tmp_path, monkeypatch):
