@@ -182,11 +182,13 @@ def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool,
         (path of the vocabulary, do_lower_case, strip_accents or None).
 
     Raises:
-        UserError: a file is missing, or none of them says whether text is lower-cased.
+        UserError: a file is missing, none of them says whether text is lower-cased, or text is cut
+            by other rules than BERT's.
     """
     vocabulary, path = find_vocabulary(folder), Path(folder) / TOKENIZER_FILE
     if not path.exists() and not (Path(folder) / FAST_TOKENIZER_FILE).exists():
         _refuse_tf1(folder)
+    check_tokenizer_class(folder)
     lower, accents = read_casing(folder)
     if lower is None:
         raise UserError(
@@ -222,8 +224,6 @@ def read_casing(folder: str | os.PathLike[str]) -> tuple[bool | None, bool | Non
     """
     path, fast = Path(folder) / TOKENIZER_FILE, Path(folder) / FAST_TOKENIZER_FILE
     values = read_json_object(path) if path.exists() or not fast.exists() else {}
-    for file in (path, Path(folder) / CONFIG_FILE):
-        _check_tokenizer_class(file)
     lower, accents = values.get("do_lower_case"), values.get("strip_accents")
     if not isinstance(lower, bool) and fast.exists():
         described = read_tokenizer_json(fast)
@@ -239,15 +239,24 @@ def read_casing(folder: str | os.PathLike[str]) -> tuple[bool | None, bool | Non
     return lower if isinstance(lower, bool) else None, accents
 
 
-def _check_tokenizer_class(path: Path) -> None:
-    """Refuses a model whose text is cut by other rules than BERT's (by MeCab, say)."""
-    values = read_json_object(path) if path.exists() else {}
-    name, words = values.get("tokenizer_class"), values.get("word_tokenizer_type", "basic")
-    if (name is not None and name not in _TOKENIZERS) or words not in (None, "basic"):
-        raise UserError(
-            f"{path}: its text is cut by {name or words}, not by BERT's own rules, so that its "
-            "pieces would not be found; name a model with a BertTokenizer."
-        )
+def check_tokenizer_class(folder: str | os.PathLike[str]) -> None:
+    """Refuses a model whose text is cut by other rules than BERT's (by MeCab, say).
+
+    Raises:
+        UserError: a file of the model directory says so.
+
+    Example:
+        >>> import tempfile
+        >>> check_tokenizer_class(tempfile.mkdtemp())  # nothing says anything
+    """
+    for path in (Path(folder) / TOKENIZER_FILE, Path(folder) / CONFIG_FILE):
+        values = read_json_object(path) if path.exists() else {}
+        name, words = values.get("tokenizer_class"), values.get("word_tokenizer_type", "basic")
+        if (name is not None and name not in _TOKENIZERS) or words not in (None, "basic"):
+            raise UserError(
+                f"{path}: its text is cut by {name or words}, not by BERT's own rules, so that its "
+                "pieces would not be found; name a model with a BertTokenizer."
+            )
 
 
 def _refuse_tf1(folder: str | os.PathLike[str]) -> None:

@@ -227,7 +227,8 @@ def _find_casing(
             f"{folder}: no file there says whether text is lower-cased; add --do_lower_case for an "
             "uncased model or --nodo_lower_case for a cased one."
         )
-    contradiction = contradiction_of_casing(vocabulary, do_lower_case, accents)
+    # Accents are not counted: whether they are kept no flag says, and no file here.
+    contradiction = contradiction_of_casing(vocabulary, do_lower_case, strip_accents=False)
     if contradiction:
         raise UserError(contradiction)
     return do_lower_case, accents

@@ -124,7 +124,7 @@ def train(
         evaluations = _Evaluations(
             evaluate, config, settings, run_directory, checkpoints, watch, stop, alone
         )
-        stopping = not evaluations.catch_up(done)
+        stopping = (alone and stop.requested) or not evaluations.catch_up(done)
         for chunk in inputs if not stopping else ():
             profiler.before(done)
             for row in step.run(chunk.features, chunk.numbers, stop.requested):

@@ -131,9 +131,10 @@ class RunDirectory:
             except OSError:
                 pass  # no locks here
             else:
-                # What a kill left half-written, on whatever machine: nobody else writes here now.
-                for left in self.path.glob(".*.*.[0-9]*.incomplete"):
-                    remove(left)
+                # What a kill left half-written, on whatever machine: nobody else trains here now.
+                for name in (self.model.name, self.best_checkpoint.name):
+                    for left in self.path.glob(f".{name}.*.[0-9]*.incomplete"):
+                        remove(left)
             yield
 
     def write_flags(self, flags: str) -> None:

@@ -55,9 +55,18 @@ class StopSignal:
             self._interrupts = False
 
 
+_active: list[StopSignal] = []  # the one that SIGTERM speaks to, if any
+
+
 @contextlib.contextmanager
 def on_sigterm() -> Iterator[StopSignal]:
-    """Inside the block, SIGTERM (a preemption) asks for a stop instead of killing the process."""
+    """Inside the block, SIGTERM (a preemption) asks for a stop instead of killing the process.
+
+    A block inside of another one has the same signal: what was asked for before it counts.
+    """
+    if _active:
+        yield _active[0]
+        return
     stop = StopSignal()
     if threading.current_thread() is not threading.main_thread():
         yield stop  # only the main thread may handle signals
@@ -67,7 +76,9 @@ def on_sigterm() -> Iterator[StopSignal]:
         stop.request()
 
     before = signal.signal(signal.SIGTERM, handle)
+    _active.append(stop)
     try:
         yield stop
     finally:
+        _active.clear()
         signal.signal(signal.SIGTERM, before)

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class FeatureExtractor:
     """
 
     def __init__(self, config: FeaturesConfig, layers_flag: str = "layers") -> None:
+        from keras_bert_impl.checkpoints.model_directory import check_tokenizer_class
         from keras_bert_impl.checkpoints.portable import find_description
         from keras_bert_impl.checkpoints.restore import open_source, restore
         from keras_bert_impl.checkpoints.sizes import check_sizes
@@ -51,6 +53,8 @@ class FeatureExtractor:
         from keras_bert_impl.models.encoder import BertEncoder
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
+        if Path(config.init_checkpoint).is_dir():
+            check_tokenizer_class(config.init_checkpoint)
         found = find_description(
             config.init_checkpoint,
             config.bert_config_file,

@@ -1,7 +1,9 @@
 """From any checkpoint format to any other."""
 
 import dataclasses
+from pathlib import Path
 
+from keras_bert_impl.checkpoints.model_directory import check_tokenizer_class
 from keras_bert_impl.checkpoints.portable import (
     PortableModel,
     format_of,
@@ -59,5 +61,7 @@ def read_input(config: ConvertConfig) -> PortableModel:
 def write_output(model: PortableModel, config: ConvertConfig) -> str:
     """Writes a model where and in the format that a configuration says; gives the format."""
     form = format_of(config.output) if config.output_format == "auto" else config.output_format
+    if form == "hugging_face" and Path(config.input).is_dir():
+        check_tokenizer_class(config.input)  # what is written says that BERT's tokenizer cuts
     write_portable(model, config.output, form)
     return form

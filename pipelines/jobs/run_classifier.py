@@ -113,7 +113,6 @@ def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
     model = job.build_model()
     results = ClassifierResults()
     if config.do_train:
-        _check_model_folder(run, start)
         # Of several workers the first one keeps other processes out of the folder.
         with (
             run.taken() if devices.is_chief else contextlib.nullcontext(),
@@ -147,13 +146,6 @@ def _starting_point(config: RunClassifierConfig, run: RunDirectory) -> StartingP
     return find_starting_point(
         checkpoint, config.bert_config_file, config.vocab_file, config.do_lower_case
     )
-
-
-def _check_model_folder(run: RunDirectory, start: StartingPoint) -> None:
-    """Sees, before hours of training, that its model may be written and replaces no other."""
-    check_folder(run.model)
-    if start.checkpoint:
-        check_apart(start.checkpoint, run.model)
 
 
 class _Job:
@@ -198,6 +190,8 @@ class _Job:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
         examples = splits[self._task.train_split]
         training = self._training_config(len(examples))
+        if not self._is_written(training.num_train_steps):
+            self._check_model_folder()
         features = self._features(examples)
         result = train(
             model,
@@ -211,7 +205,8 @@ class _Job:
             report=_LOGGER.warning,
             accepted=self._keep_flags,
         )
-        if result.finished and self._devices.is_chief and not self._is_written(result.step):
+        nothing_new = result.resumed_from == result.step and self._is_written(result.step)
+        if result.finished and self._devices.is_chief and not nothing_new:
             write_model_directory(
                 self._run.model,
                 model,
@@ -221,6 +216,12 @@ class _Job:
             )
             self._run.write_finished_step(result.step)
         return result
+
+    def _check_model_folder(self) -> None:
+        """Sees, before hours of training, that its model may be written and replaces no other."""
+        check_folder(self._run.model)
+        if self._start.checkpoint:
+            check_apart(self._start.checkpoint, self._run.model)
 
     def _is_written(self, step: int) -> bool:
         """Whether the model is there, perhaps with labels that its user named."""

@@ -88,10 +88,11 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     if not config.input_file:
         raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
     run = RunDirectory.open(config.output_dir)
-    _check_outputs(config, run)
+    trained = _is_trained(config, run)
+    if config.do_train and not trained:
+        _check_outputs(config, run)
     if config.dry_run:
         return PretrainingResults(rehearsal=_Job(config, run).rehearse())
-    trained = _is_trained(config, run)
     if config.do_train and trained:
         check_finished_run(config, run)
         if run.evaluated_step() == run.finished_step() or not config.do_eval:
@@ -112,10 +113,9 @@ def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
             "--continue_tf1_run needs the training checkpoint of the original; name it with "
             "--init_checkpoint."
         )
-    if config.do_train:
-        check_folder(run.model)
-        if config.init_checkpoint:
-            check_apart(config.init_checkpoint, run.model)
+    check_folder(run.model)
+    if config.init_checkpoint:
+        check_apart(config.init_checkpoint, run.model)
     if config.tf1_checkpoint:
         make_folder(Path(config.tf1_checkpoint).parent)  # not only found out after a week
 

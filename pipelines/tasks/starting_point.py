@@ -96,7 +96,8 @@ def find_starting_point(
             f"{config.vocab_size}; name the vocabulary that the model was made with."
         )
     do_lower_case = True if do_lower_case is None else do_lower_case
-    contradiction = contradiction_of_casing(vocabulary, do_lower_case, strip_accents)
+    # Accents are not counted: whether they are kept no flag says, and no file of the original.
+    contradiction = contradiction_of_casing(vocabulary, do_lower_case, strip_accents=False)
     if contradiction and not directory:
         flag = "--nodo_lower_case" if do_lower_case else "--do_lower_case"
         raise UserError(f"{vocab_file}: {contradiction} Then give {flag}.")

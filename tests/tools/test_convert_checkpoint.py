@@ -1,7 +1,9 @@
+import json
 import shutil
 
 import pytest
 
+from tests.support.model_folders import write_pretrainer
 from tests.support.tiny_bert import GOLDEN
 from tools import convert_checkpoint
 
@@ -77,3 +79,14 @@ def test_the_download_itself_is_no_output(tmp_path, capsys):
     assert convert_checkpoint.main(arguments) == 1
     assert "lies there and would be replaced; name another output" in capsys.readouterr().err
     assert sorted(path.name for path in google.iterdir()) == files
+
+
+def test_weights_with_another_tokenizer_go_to_tf1_but_are_not_called_bert_s(tmp_path, capsys):
+    folder = write_pretrainer(tmp_path / "model")
+    path = folder / "tokenizer_config.json"
+    settings = {**json.loads(path.read_text()), "tokenizer_class": "BertJapaneseTokenizer"}
+    path.write_text(json.dumps(settings))
+    google = tmp_path / "google" / "bert_model.ckpt"
+    assert convert_checkpoint.main([f"--input={folder}", f"--output={google}"]) == 0
+    assert convert_checkpoint.main([f"--input={folder}", f"--output={tmp_path / 'copy'}"]) == 1
+    assert "its text is cut by BertJapaneseTokenizer" in capsys.readouterr().err

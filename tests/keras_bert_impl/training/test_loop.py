@@ -19,6 +19,7 @@ from keras_bert_impl.training.loop import train
 from keras_bert_impl.training.metric_files import read_json_lines
 from keras_bert_impl.training.precision import dtype_policy
 from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.stop_signal import on_sigterm
 from keras_bert_impl.training.watch import Expectations
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
@@ -371,6 +372,15 @@ def test_a_preemption_in_the_last_evaluation_leaves_the_run_unfinished(tmp_path)
     assert (result.step, result.finished) == (20, True)
     assert evaluated_steps(tmp_path) == [20]
     assert best_of(tmp_path) == 20
+
+
+def test_a_preemption_before_the_first_step_is_heeded(tmp_path):
+    with on_sigterm() as outer:
+        os.kill(os.getpid(), signal.SIGTERM)
+        result, _ = run(tmp_path)
+    assert outer.requested
+    assert (result.step, result.finished) == (0, False)
+    assert run(tmp_path)[0].finished
 
 
 def test_a_second_preemption_in_the_same_evaluation_loses_it_not_either(tmp_path):

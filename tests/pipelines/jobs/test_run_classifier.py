@@ -312,3 +312,25 @@ def test_a_casing_that_contradicts_the_vocabulary_is_refused(cola, tmp_path):
     )
     with pytest.raises(UserError, match=r"have capitals .* Then give --nodo_lower_case"):
         run_classifier(config)
+
+
+def test_a_run_that_is_trained_again_writes_its_new_model(encoder, cola, tmp_path):
+    out, weights = tmp_path / "run", tmp_path / "run" / "model" / "model.safetensors"
+    flags = {"init_checkpoint": str(encoder), "epochs": 0.4, "do_train": True}
+    run_classifier(configuration(cola, out, **flags))
+    before = weights.read_bytes()
+    shutil.rmtree(out / "checkpoints")
+    run_classifier(configuration(cola, out, training={"learning_rate": 5e-2, "seed": 7}, **flags))
+    assert weights.read_bytes() != before
+
+
+def test_a_finished_run_called_again_leaves_what_its_user_put_beside_the_model(
+    encoder, cola, tmp_path
+):
+    config = configuration(
+        cola, tmp_path / "run", init_checkpoint=str(encoder), epochs=0.4, do_train=True
+    )
+    run_classifier(config)
+    (tmp_path / "run" / "model" / "README.md").write_text("mine")
+    assert run_classifier(config).training.finished
+    assert (tmp_path / "run" / "model" / "README.md").read_text() == "mine"
