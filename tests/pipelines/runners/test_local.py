@@ -25,14 +25,6 @@ from tests.support.pretraining_corpus import (
 )
 
 
-@pytest.fixture(scope="module")
-def expected(tmp_path_factory) -> dict[str, bytes]:
-    """What one process makes of the tiny corpus without interruption."""
-    folder = tmp_path_factory.mktemp("expected")
-    make_shards(folder)
-    return contents(folder / "out")
-
-
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Many blocks and slabs, so that there is something to share and to interrupt."""

@@ -18,14 +18,6 @@ from tests.support.pretraining_corpus import (
 )
 
 
-@pytest.fixture(scope="module")
-def expected(tmp_path_factory) -> dict[str, bytes]:
-    """What a run makes of the tiny corpus without interruption."""
-    folder = tmp_path_factory.mktemp("expected")
-    make_shards(folder)
-    return contents(folder / "out")
-
-
 @pytest.mark.parametrize("gone", ["ids.bin", "sentences.bin", "documents.bin"])
 def test_tokens_of_which_a_file_is_gone_are_made_again(tmp_path, expected, gone):
     """Killed while the work folder was being removed: files go in any order."""
