@@ -1,4 +1,4 @@
-"""Worker processes that end with the process that started them, and whose death is a sentence."""
+"""Worker processes that end with the process that started them, and the tasks given to them."""
 
 import contextlib
 import importlib
@@ -8,10 +8,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import TypeVar
 
 from keras_bert_impl.errors import UserError
 
@@ -92,3 +94,107 @@ def _lives(process: int) -> bool:
         return True  # no such folder on this system
     # Killed, but not yet buried: in a container perhaps nobody ever does that.
     return status.rpartition(")")[2].split()[0] not in "ZX"
+
+
+_Work = TypeVar("_Work")
+_Result = TypeVar("_Result")
+
+_REMEDY = "run the same command again with a smaller --num_workers"
+
+
+def in_order(
+    function: Callable[[_Work], _Result], work: Iterable[_Work], num_workers: int | None = None
+) -> Iterator[_Result]:
+    """Gives `function(item)` for each item, in the items' order whatever the number of workers.
+
+    At most three items a worker are under way, so that memory does not grow with the work. The
+    workers end with the iteration, and soon after this process is killed.
+
+    Args:
+        function: a function of a module (it is sent to the workers by name).
+        work: the items; read as they are needed.
+        num_workers: how many processes work; None: as many as there are processors; 1: this one.
+
+    Raises:
+        UserError: from the work, or a worker was killed (by the system when memory ran out, say).
+
+    Example:
+        >>> list(in_order(abs, [-1, -2], num_workers=1))
+        [1, 2]
+    """
+    count = num_workers or os.cpu_count() or 1
+    if count == 1:
+        yield from map(function, work)
+        return
+    # Fresh processes: a fork of a process with threads (TensorFlow's) can hang.
+    context = multiprocessing.get_context("spawn")
+    waiting: deque[Future[_Result]] = deque()
+    with worker_pool(count, context, _REMEDY) as pool:
+        for item in work:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) >= 3 * count:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_TASKS_AHEAD = 2  # tasks handed out for each worker, so that none waits for the next
+_REMEDY_CONTINUE = (
+    "run the same command again to continue, with a smaller --num_workers if it happens again"
+)
+
+
+def run_tasks(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    num_workers: int,
+    preload: str | None = None,
+) -> Iterator[tuple[int, Result]]:
+    """Runs a function on every task, in processes of their own.
+
+    The processes end with the iteration, so what they loaded does not stay in memory; they also end
+    when this process is killed. A script that calls this must be importable without side effects
+    (`if __name__ == "__main__":`), as for every use of `multiprocessing`.
+
+    Args:
+        function: importable by name; takes a task, gives a result that can be pickled.
+        tasks: what to work on.
+        num_workers: processes at most; 0 works in this process.
+        preload: module that all workers need, loaded before their first task; several workers are
+            forked from one process that has loaded it, where the system can fork.
+
+    Yields:
+        (number of the task, result) in the order in which tasks finish.
+
+    Raises:
+        UserError: from a task, or a worker was killed (by the system when memory ran out, say).
+
+    Example:
+        >>> sorted(run_tasks(abs, [-1, 2, -3], num_workers=2))
+        [(0, 1), (1, 2), (2, 3)]
+    """
+    if num_workers == 0 or not tasks:
+        yield from ((number, function(task)) for number, task in enumerate(tasks))
+        return
+    context = _context(preload if num_workers > 1 else None)
+    waiting = iter(enumerate(tasks))
+    running: dict[Future[Result], int] = {}
+    with worker_pool(min(num_workers, len(tasks)), context, _REMEDY_CONTINUE, preload) as pool:
+        while True:
+            while len(running) < _TASKS_AHEAD * num_workers and (job := next(waiting, None)):
+                running[pool.submit(function, job[1])] = job[0]
+            if not running:
+                return
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(done), done.result()
+
+
+def _context(preload: str | None) -> multiprocessing.context.BaseContext:
+    if preload and "forkserver" in multiprocessing.get_all_start_methods():
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([preload])
+        return context
+    return multiprocessing.get_context("spawn")

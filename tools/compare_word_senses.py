@@ -30,7 +30,7 @@ _DESCRIPTION = DescriptionFlags(FLAGS, "checkpoint")
 
 
 def _run() -> None:
-    from pipelines.jobs.compare_word_senses import SensesConfig, compare_word_senses
+    from pipelines.features.compare_senses import SensesConfig, compare_word_senses
 
     config = SensesConfig(
         init_checkpoint=_INIT_CHECKPOINT.value,

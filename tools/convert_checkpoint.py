@@ -24,7 +24,7 @@ _CONVERSION = ConversionFlags(FLAGS)
 
 
 def _run() -> None:
-    from pipelines.jobs.convert_checkpoint import ConvertConfig, convert_checkpoint
+    from keras_bert_impl.checkpoints.convert import ConvertConfig, convert_checkpoint
 
     print(convert_checkpoint(ConvertConfig(**_CONVERSION.values())))
 

@@ -119,8 +119,8 @@ _WORK_FOLDER = FLAGS.string(
 
 
 def _run() -> None:
-    from pipelines.jobs.create_pretraining_data import create_pretraining_data
     from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, parse_shares
+    from pipelines.runners.create import create_pretraining_data
 
     recipe = Recipe(
         max_seq_length=_MAX_SEQ_LENGTH.value,

@@ -175,7 +175,7 @@ def _run() -> None:
         _show(step, number, len(steps))
         seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step)
 
-    from pipelines.jobs.demo_report import DemoPaths, demo_report  # loads TensorFlow
+    from pipelines.runs.demo_report import DemoPaths, demo_report  # loads TensorFlow
 
     paths = DemoPaths(
         text=folder / "train.txt",

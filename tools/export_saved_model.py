@@ -37,7 +37,7 @@ _VERIFY = FLAGS.switch("verify", True, "Load the result in a fresh process and c
 
 
 def _run() -> None:
-    from pipelines.jobs.export_saved_model import ExportConfig, run_export
+    from keras_bert_impl.serving.export import ExportConfig, run_export
 
     folder = Path(_OUTPUT_DIR.value)
     result = run_export(

@@ -73,7 +73,7 @@ def _layers() -> list[int]:
 def _run() -> None:
     layers = _layers()
     from pipelines.features.config import FeaturesConfig
-    from pipelines.jobs.extract_features import extract_features
+    from pipelines.features.extract import extract_features
 
     config = FeaturesConfig(
         input_file=_INPUT_FILE.value,

@@ -25,7 +25,7 @@ _FILL_UNUSED = FLAGS.switch(
 
 
 def _run() -> None:
-    from pipelines.jobs.grow_vocabulary import GrowConfig, grow_checkpoint
+    from keras_bert_impl.checkpoints.grow import GrowConfig, grow_checkpoint
 
     config = GrowConfig(
         words=_WORDS.value,

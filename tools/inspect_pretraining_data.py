@@ -32,7 +32,7 @@ _HTML = FLAGS.string("html", None, "File for a page with plots.")
 
 
 def _run() -> None:
-    from pipelines.jobs.inspect_pretraining_data import InspectConfig, inspect_pretraining_data
+    from pipelines.inputs.inspect import InspectConfig, inspect_pretraining_data
 
     config = InspectConfig(
         input_file=_INPUT_FILE.value,

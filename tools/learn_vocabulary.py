@@ -70,7 +70,7 @@ _TEXT = TextFlags(FLAGS)
 
 def _run() -> None:
     from keras_bert_impl.tokenization.learner import LearnerOptions
-    from pipelines.jobs.learn_vocabulary import LearnVocabularyConfig, learn_vocabulary
+    from pipelines.corpora.learn_vocabulary import LearnVocabularyConfig, learn_vocabulary
 
     learned = learn_vocabulary(
         LearnVocabularyConfig(

@@ -14,7 +14,7 @@ from tools import command_line
 from tools.training_flags import TrainingFlags
 
 if TYPE_CHECKING:
-    from pipelines.jobs.plan_run import PlanRunResults
+    from pipelines.runs.plan_run import PlanRunResults
 
 FLAGS = command_line.FlagSet(__doc__)
 _BERT_CONFIG_FILE = FLAGS.string(
@@ -56,7 +56,7 @@ _TRAINING = TrainingFlags(FLAGS, batch_size=256, learning_rate=1e-4)
 
 
 def _run() -> None:
-    from pipelines.jobs.plan_run import PlanRunConfig, plan
+    from pipelines.runs.plan_run import PlanRunConfig, plan
 
     results = plan(
         PlanRunConfig(

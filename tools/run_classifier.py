@@ -85,7 +85,7 @@ _TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
 
 
 def _run() -> None:
-    from pipelines.jobs.run_classifier import RunClassifierConfig, run_classifier
+    from pipelines.runs.fine_tuning import RunClassifierConfig, run_classifier
 
     results = run_classifier(
         RunClassifierConfig(

@@ -22,7 +22,7 @@ from tools.training_flags import ONE_CALL_ONLY, TrainingFlags
 
 if TYPE_CHECKING:
     from keras_bert_impl.training.config import TrainingConfig
-    from pipelines.jobs.pretraining_phases import PhaseConfig
+    from pipelines.runs.phases import PhaseConfig
 
 FLAGS = command_line.FlagSet(__doc__)
 _INPUT_FILE = FLAGS.words(
@@ -124,7 +124,7 @@ _TRAINING = TrainingFlags(FLAGS, batch_size=32, learning_rate=5e-5)
 
 
 def _second_phase(training: "TrainingConfig") -> "PhaseConfig | None":
-    from pipelines.jobs.pretraining_phases import PhaseConfig
+    from pipelines.runs.phases import PhaseConfig
 
     input_file, rate = tuple(_PHASE2_INPUT_FILE.value), _PHASE2_LEARNING_RATE.value
     if not input_file:
@@ -146,8 +146,8 @@ def _second_phase(training: "TrainingConfig") -> "PhaseConfig | None":
 
 
 def _run() -> None:
-    from pipelines.jobs.pretraining_config import RunPretrainingConfig
-    from pipelines.jobs.run_pretraining import run_pretraining
+    from pipelines.runs.pretraining import run_pretraining
+    from pipelines.runs.pretraining_config import RunPretrainingConfig
 
     training = _TRAINING.config(_NUM_TRAIN_STEPS.value, _NUM_WARMUP_STEPS.value)
     phase2 = _second_phase(training)

@@ -50,7 +50,7 @@ _TEXT = TextFlags(FLAGS)
 
 
 def _run() -> None:
-    from pipelines.jobs.split_sentences import SplitSentencesConfig, split_sentences
+    from pipelines.corpora.split_sentences import SplitSentencesConfig, split_sentences
 
     counts = split_sentences(
         SplitSentencesConfig(

@@ -72,7 +72,7 @@ def _output(path: str | None) -> Iterator:
 
 
 def _run() -> None:
-    from pipelines.jobs.tokenize_text import (
+    from pipelines.corpora.tokenize_text import (
         TokenizeTextConfig,
         certify_tokenizer,
         read_all_lines,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.checkpoints.location import (
+from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     GOOGLE_CONFIG_FILE,
     TOKENIZER_FILE,

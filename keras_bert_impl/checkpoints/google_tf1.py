@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
-from keras_bert_impl.checkpoints.tensor_source import FoundTensor
+from keras_bert_impl.checkpoints.sources import FoundTensor
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.checkpoints import safetensors_file
-from keras_bert_impl.checkpoints.location import INDEX_FILE, WEIGHTS_FILE
 from keras_bert_impl.checkpoints.names import Names
-from keras_bert_impl.checkpoints.tensor_source import FoundTensor
+from keras_bert_impl.checkpoints.sources import INDEX_FILE, WEIGHTS_FILE, FoundTensor
 from keras_bert_impl.config import read_json_object
 from keras_bert_impl.errors import UserError
 

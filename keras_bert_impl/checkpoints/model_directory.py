@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.checkpoints.destination import check_folder
-from keras_bert_impl.checkpoints.location import (
+from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
+from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
     TOKENIZER_FILE,
@@ -16,13 +18,10 @@ from keras_bert_impl.checkpoints.location import (
     WEIGHTS_FILE,
     find_checkpoint,
 )
-from keras_bert_impl.checkpoints.restore import names_of
-from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.config import BertConfig, read_json_object
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole, whole_folder
-from keras_bert_impl.tokenization.tokenizer_json import read_tokenizer_json
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
 
 _TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
     "BertTokenizer",

@@ -10,9 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.fast_path.matrices import like, normalized, rows_of
-from keras_bert_impl.layers.activations import activate
 from keras_bert_impl.layers.dropout import Draw
-from keras_bert_impl.layers.kernels import Dense, Norm, PlainKernels, Projections
+from keras_bert_impl.layers.kernels import Dense, Norm, PlainKernels, Projections, activate
 
 # The forms that the optimizer knows: others are applied in float32 after the product.
 _FUSED = {

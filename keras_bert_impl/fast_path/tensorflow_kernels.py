@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from keras_bert_impl.fast_path.islands import island
 from keras_bert_impl.fast_path.matrices import like, normalized, rows_of
-from keras_bert_impl.layers.activations import activate
 from keras_bert_impl.layers.dropout import Draw, drop
 from keras_bert_impl.layers.kernels import (
     PLAIN,
@@ -17,6 +16,7 @@ from keras_bert_impl.layers.kernels import (
     Norm,
     PlainKernels,
     Projections,
+    activate,
     joined,
     of_type,
 )

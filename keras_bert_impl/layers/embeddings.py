@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers import streams
-from keras_bert_impl.layers.configured import ConfiguredLayer
+from keras_bert_impl.layers import dropout
+from keras_bert_impl.layers.base import ConfiguredLayer
 from keras_bert_impl.layers.dense import truncated_normal
 from keras_bert_impl.layers.dropout import Dropout
 from keras_bert_impl.layers.layer_norm import LayerNorm
@@ -36,7 +36,7 @@ class BertEmbeddings(ConfiguredLayer):
             config.layer_norm_eps, name="layer_norm", dtype=self.dtype_policy
         )
         self.dropout = Dropout(
-            config.hidden_dropout_prob, streams.EMBEDDINGS, name="dropout", dtype=self.dtype_policy
+            config.hidden_dropout_prob, dropout.EMBEDDINGS, name="dropout", dtype=self.dtype_policy
         )
 
     def build(self, input_ids_shape: Any) -> None:

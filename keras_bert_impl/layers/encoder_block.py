@@ -5,8 +5,8 @@ from typing import Any
 import keras
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers import kernels, random_address, streams
-from keras_bert_impl.layers.configured import ConfiguredLayer
+from keras_bert_impl.layers import dropout, kernels
+from keras_bert_impl.layers.base import ConfiguredLayer
 from keras_bert_impl.layers.dropout import Dropout
 from keras_bert_impl.layers.layer_norm import LayerNorm
 from keras_bert_impl.layers.self_attention import SelfAttention
@@ -37,13 +37,13 @@ class EncoderBlock(ConfiguredLayer):
         self.block, self.recompute = block, recompute
         self.attention = SelfAttention(config, block, name="attention", dtype=self.dtype_policy)
         self.attention_output = self.dense(config.hidden_size, "attention_output")
-        self.attention_dropout = self._dropout("attention", streams.attention_output(block))
+        self.attention_dropout = self._dropout("attention", dropout.attention_output(block))
         self.attention_layer_norm = self._layer_norm("attention")
         self.intermediate = self.dense(
             config.intermediate_size, "intermediate", activation=config.hidden_act
         )
         self.output_dense = self.dense(config.hidden_size, "output")
-        self.output_dropout = self._dropout("output", streams.feed_forward(block))
+        self.output_dropout = self._dropout("output", dropout.feed_forward(block))
         self.output_layer_norm = self._layer_norm("output")
 
     def build(self, hidden_shape: Any) -> None:
@@ -73,12 +73,12 @@ class EncoderBlock(ConfiguredLayer):
         if not (self.recompute and training):
             return self._compute(hidden, mask, training)
         # The second computation must drop the same numbers: both stand at one address.
-        keys = random_address.present_keys()
+        keys = dropout.present_keys()
         if keys is None:
             keys = self._fresh_keys()
 
         def compute(inputs: Any) -> Any:
-            with random_address.at_keys(keys):
+            with dropout.at_keys(keys):
                 return self._compute(inputs, mask, training)
 
         return keras.remat(compute)(hidden)

@@ -6,9 +6,8 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers import streams
-from keras_bert_impl.layers.configured import ConfiguredLayer
-from keras_bert_impl.layers.dropout import Dropout
+from keras_bert_impl.layers.base import ConfiguredLayer
+from keras_bert_impl.layers.dropout import HEAD, Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -31,7 +30,7 @@ class Logits(ConfiguredLayer):
         super().__init__(config, **kwargs)
         self.units = units
         rate = config.hidden_dropout_prob if dropout else 0.0
-        self.dropout = Dropout(rate, streams.HEAD, name="dropout", dtype=self.dtype_policy)
+        self.dropout = Dropout(rate, HEAD, name="dropout", dtype=self.dtype_policy)
         self.projection = self.dense(units, "dense")
         self._drops = dropout
 

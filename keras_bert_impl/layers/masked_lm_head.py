@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers import kernels
-from keras_bert_impl.layers.configured import ConfiguredLayer
+from keras_bert_impl.layers.base import ConfiguredLayer
 from keras_bert_impl.layers.layer_norm import LayerNorm
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers.configured import ConfiguredLayer
+from keras_bert_impl.layers.base import ConfiguredLayer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

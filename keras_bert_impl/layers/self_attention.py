@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers import kernels, streams
-from keras_bert_impl.layers.configured import ConfiguredLayer
+from keras_bert_impl.layers import dropout, kernels
+from keras_bert_impl.layers.base import ConfiguredLayer
 from keras_bert_impl.layers.dropout import Dropout
 
 _HIDDEN = 10000.0  # what the original takes from the score of a key that must not be seen
@@ -86,7 +86,7 @@ class SelfAttention(ConfiguredLayer):
         ]
         self.dropout = Dropout(
             config.attention_probs_dropout_prob,
-            streams.attention_probabilities(block),
+            dropout.attention_probabilities(block),
             name="dropout",
             dtype=self.dtype_policy,
         )

@@ -10,8 +10,7 @@ from keras_bert_impl.layers.embeddings import BertEmbeddings
 from keras_bert_impl.layers.encoder_block import EncoderBlock
 from keras_bert_impl.layers.pooler import Pooler
 from keras_bert_impl.layers.self_attention import AttentionMask
-from keras_bert_impl.models.configured import ConfiguredModel
-from keras_bert_impl.models.inputs import encoder_inputs
+from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

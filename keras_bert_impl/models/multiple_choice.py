@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
-from keras_bert_impl.models.configured import ConfiguredModel
+from keras_bert_impl.models.base import ConfiguredModel
 from keras_bert_impl.models.encoder import BertEncoder
 
 

@@ -6,9 +6,8 @@ import keras
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
-from keras_bert_impl.models.configured import ConfiguredModel
+from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.inputs import encoder_inputs
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_impl.optimizers.decayed_variables import is_decayed, layer_factors
+from keras_bert_impl.optimizers.decay_rules import is_decayed, layer_factors
 
 
 @keras.saving.register_keras_serializable("keras_bert_impl")

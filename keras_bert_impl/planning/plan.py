@@ -1,11 +1,105 @@
 """What a training run will take: memory, steps, operations, time."""
 
 import dataclasses
+from collections.abc import Mapping
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.planning.memory import training_memory
-from keras_bert_impl.planning.model_size import count_parameters, training_flops
+from keras_bert_impl.planning.size import count_parameters, training_flops
 from keras_bert_impl.training.config import TrainingConfig
+
+ESTIMATE_WITHIN = 0.15
+"""How far the estimate may be from a measured run, as a share of it."""
+
+_FLOAT = 4
+_HALF = 2  # bytes of a number in 16-bit precision
+# What a process holds before there is a model: TensorFlow itself, compiled programs, threads.
+_RUNTIME = {True: 0.92e9, False: 0.6e9}
+# Numbers kept per place of a sequence and layer, counted in the code: in units of hidden size
+# (the layer's input; products, queries, keys and values; context, twice; two products and their
+# normalised sums), of intermediate size (before and after the activation) and of heads x length
+# (scores, probabilities).
+_KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 13, 2, 2
+# Layers whose numbers the backward pass holds besides; with recomputation all that is held. These,
+# the runtime and the logits are fitted to measured runs (tools/benchmarks/memory.py).
+_BACKWARD_LAYERS, _RECOMPUTED_LAYERS = 1.5, 1.8
+_KEPT_LOGITS = {True: 3.2, False: 4.2}  # float32 copies, in float32 and in mixed precision
+# With micro-batches memory of one is not yet given back when the next one takes its own.
+_PARTS_HELD = 2
+
+
+def training_memory(
+    config: BertConfig,
+    training: TrainingConfig,
+    length: int,
+    predictions: int,
+    on_cpu: bool,
+    replicas: int = 1,
+) -> dict[str, float]:
+    """Estimates one device's memory while it trains, in bytes by part.
+
+    Args:
+        config: the model.
+        training: batch, micro-batches, precision, recomputation.
+        length: pieces of an example.
+        predictions: masked places of an example.
+        on_cpu: whether the copy that checkpoints are written from shares the memory.
+        replicas: over how many devices a batch is split.
+
+    Example:
+        >>> from keras_bert_impl.config import named_config
+        >>> config = TrainingConfig(
+        ...     learning_rate=1e-4, num_train_steps=10, num_warmup_steps=2, batch_size=8
+        ... )
+        >>> parts = training_memory(named_config("base", 30522), config, 128, 20, on_cpu=True)
+        >>> round(parts["weights"] / 1e6), round(parts["adam_moments"] / 1e6)
+        (440, 881)
+    """
+    numbers = count_parameters(config)
+    rows = -(-training.batch_size // (replicas * training.accumulation_steps))
+    several = training.accumulation_steps > 1
+    activations = rows * activation_bytes(config, training, length)
+    activations *= _PARTS_HELD if several else 1
+    copies = _KEPT_LOGITS[training.precision == "float32"]
+    logits = rows * predictions * config.vocab_size * _FLOAT * copies
+    gradients = _FLOAT * numbers
+    kept = gradients if several else 0  # the sum over micro-batches
+    parts = {
+        "runtime": _RUNTIME[on_cpu],
+        "weights": _FLOAT * numbers,
+        "adam_moments": 2 * _FLOAT * numbers,
+        # Gradients take the place of activations as the backward pass goes on.
+        "gradients": kept + max(0.0, gradients - activations - logits),
+        "activations": activations,
+        "logits": logits,
+    }
+    if on_cpu:
+        parts["checkpoint_copy"] = 3 * _FLOAT * numbers
+    return {name: float(size) for name, size in parts.items()}
+
+
+def machine_bytes(parts: Mapping[str, float], replicas: int) -> float:
+    """Adds up the parts for CPU devices that share one machine and one process.
+
+    Example:
+        >>> machine_bytes({"runtime": 1.0, "checkpoint_copy": 3.0, "weights": 2.0}, replicas=2)
+        8.0
+    """
+    shared = sum(parts.get(name, 0.0) for name in ("runtime", "checkpoint_copy"))
+    return shared + replicas * (sum(parts.values()) - shared)
+
+
+def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) -> float:
+    """Estimates the most that the backward pass of one example holds, in bytes."""
+    size = _FLOAT if training.precision == "float32" else _HALF
+    layer = length * (
+        _KEPT_HIDDEN * config.hidden_size
+        + _KEPT_WIDE * config.intermediate_size
+        + _KEPT_SCORES * config.num_attention_heads * length
+    )
+    if training.recompute:
+        inputs = config.num_hidden_layers * length * config.hidden_size
+        return size * (inputs + _RECOMPUTED_LAYERS * layer)
+    return size * (config.num_hidden_layers + _BACKWARD_LAYERS) * layer
 
 
 @dataclasses.dataclass(frozen=True)

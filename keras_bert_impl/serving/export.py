@@ -1,7 +1,8 @@
-"""Writing a model directory as a SavedModel that takes ids and raw text."""
+"""Writing a model directory as a verified SavedModel that takes ids and raw text."""
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import tensorflow as tf
@@ -11,10 +12,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.served_classifier import ServedClassifier
-from keras_bert_impl.serving.served_encoder import ServedEncoder
-from keras_bert_impl.serving.served_pretrainer import ServedPretrainer
+from keras_bert_impl.serving.opened_model import OpenedModel, open_model
+from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
@@ -110,3 +109,52 @@ def _write_assets(opened: OpenedModel, folder: Path) -> None:
     opened.vocabulary.write(folder / VOCABULARY_ASSET)
     casing = {"do_lower_case": opened.do_lower_case, "strip_accents": opened.strip_accents}
     (folder / CASING_ASSET).write_text(json.dumps(casing, indent=2) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportConfig:
+    """What an export is told.
+
+    Attributes:
+        model_dir: the model directory to export.
+        output_dir: the SavedModel's folder.
+        top_k: pieces that `fill_mask_text` gives for each mask.
+        max_seq_length: texts are cut to this many pieces; None is the model's positions.
+        verify: load the result in a fresh process and compare.
+    """
+
+    model_dir: Path
+    output_dir: Path
+    top_k: int = 10
+    max_seq_length: int | None = None
+    verify: bool = True
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """What was written.
+
+    Attributes:
+        signatures: each signature's name and what goes in and comes out.
+        size: bytes of all files.
+        verification: what the comparison found; None where it was not asked for.
+    """
+
+    signatures: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    size: int
+    verification: Verification | None
+
+
+def run_export(config: ExportConfig) -> ExportResult:
+    """Writes the SavedModel and compares it with the model.
+
+    Raises:
+        UserError: the model directory cannot be opened, or the SavedModel cannot be written.
+    """
+    opened = open_model(config.model_dir)
+    served = serve_model(opened, config.top_k, config.max_seq_length)
+    verification = export_saved_model(served, opened, config.output_dir, config.verify)
+    files = [path for path in config.output_dir.rglob("*") if path.is_file()]
+    return ExportResult(
+        served.interface(), sum(path.stat().st_size for path in files), verification
+    )

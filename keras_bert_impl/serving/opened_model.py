@@ -13,9 +13,8 @@ from keras_bert_impl.checkpoints.model_directory import (
     read_tokenizer_settings,
 )
 from keras_bert_impl.checkpoints.names import head_names
-from keras_bert_impl.checkpoints.restore import open_source, restore
-from keras_bert_impl.checkpoints.sizes import check_sizes
-from keras_bert_impl.checkpoints.tensor_source import TensorSource
+from keras_bert_impl.checkpoints.restore import check_sizes, open_source, restore
+from keras_bert_impl.checkpoints.sources import TensorSource
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier

@@ -1,10 +1,11 @@
-"""Texts and pairs of texts as a model's inputs, inside a TensorFlow graph."""
+"""Texts, pairs of texts and masked texts as a model's inputs, inside a TensorFlow graph."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenization.graph_packing import pack_in_graph
+from keras_bert_impl.tokenization.graph_tokenizer import pack_in_graph
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 GraphTokenize = Callable[[tf.Tensor], tf.RaggedTensor]
@@ -45,3 +46,80 @@ class TextPacker:
         lengths = tf.reduce_sum(packed["input_mask"], axis=1)
         longest = tf.maximum(tf.reduce_max(lengths), 1)  # 1: a batch may be empty
         return [packed[name][:, :longest] for name in ("input_ids", "input_mask", "segment_ids")]
+
+
+class MaskedInputs(NamedTuple):
+    """What the model reads for a batch of texts, and where its answers belong.
+
+    Attributes:
+        input_ids: int32 [batch, length].
+        input_mask: int32 [batch, length], 1 for a piece and 0 for padding.
+        segment_ids: int32 [batch, length], zeros.
+        masked_lm_positions: int32 [batch, masks]: where each [MASK] stands; padded with 0.
+        mask_counts: int32 [batch]: how many of a text's places are real.
+        pieces_left_out: int32 [batch]: pieces of a long text that the model does not see.
+    """
+
+    input_ids: tf.Tensor
+    input_mask: tf.Tensor
+    segment_ids: tf.Tensor
+    masked_lm_positions: tf.Tensor
+    mask_counts: tf.Tensor
+    pieces_left_out: tf.Tensor
+
+
+class MaskedTextPacker:
+    """Tokenizes texts with [MASK] in them and packs `[CLS] text [SEP]`.
+
+    A text with more pieces than there is room for keeps the stretch around its first [MASK].
+
+    Args:
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)], where [MASK] is one.
+        vocabulary: knows the ids of the special pieces.
+        max_length: the most pieces of a row.
+
+    Example:
+        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+        >>> tokenizer = lambda texts: tf.ragged.constant([[5, 5, 5, 4, 6]])
+        >>> packer = MaskedTextPacker(tokenizer, Vocabulary(pieces), max_length=5)
+        >>> packed = packer(tf.constant(["a a a [MASK] b"]))
+        >>> packed.input_ids.numpy().tolist(), packed.masked_lm_positions.numpy().tolist()
+        ([[2, 5, 4, 6, 3]], [[2]])
+    """
+
+    def __init__(self, tokenizer: GraphTokenize, vocabulary: Vocabulary, max_length: int) -> None:
+        self._tokenizer = tokenizer
+        self._vocabulary = vocabulary
+        self._room = max_length - 2  # for [CLS] and [SEP]
+
+    def __call__(self, texts: tf.Tensor) -> MaskedInputs:
+        """Packs a batch of texts, strings [batch]."""
+        vocabulary, rows = self._vocabulary, tf.shape(texts)[0]
+        pieces = self._tokenizer(texts).with_row_splits_dtype(tf.int64)
+        kept = self._around_first_mask(pieces)
+        ids = tf.concat(
+            [tf.fill([rows, 1], vocabulary.cls_id), kept, tf.fill([rows, 1], vocabulary.sep_id)],
+            axis=1,
+        )
+        places = tf.ragged.range(ids.row_lengths())  # [batch, (length)]
+        positions = tf.ragged.boolean_mask(places, ids == vocabulary.mask_id)
+        input_ids = ids.to_tensor(vocabulary.pad_id)
+        return MaskedInputs(
+            input_ids=input_ids,
+            input_mask=tf.ones_like(ids).to_tensor(0),
+            segment_ids=tf.zeros_like(input_ids),
+            masked_lm_positions=tf.cast(positions.to_tensor(0), tf.int32),
+            mask_counts=tf.cast(positions.row_lengths(), tf.int32),
+            pieces_left_out=tf.cast(pieces.row_lengths() - kept.row_lengths(), tf.int32),
+        )
+
+    def _around_first_mask(self, pieces: tf.RaggedTensor) -> tf.RaggedTensor:
+        """At most `_room` pieces of each text, the first [MASK] in their middle."""
+        lengths = pieces.row_lengths()
+        places = tf.ragged.range(lengths)
+        masks = tf.ragged.boolean_mask(places, pieces == self._vocabulary.mask_id)
+        first = tf.minimum(tf.reduce_min(masks, axis=1), lengths)  # of no mask: the length
+        last_start = tf.maximum(lengths - self._room, 0)
+        starts = tf.clip_by_value(first - self._room // 2, tf.zeros_like(lengths), last_start)
+        ends = tf.minimum(starts + self._room, lengths)
+        return tf.gather(pieces, tf.ragged.range(starts, ends), batch_dims=1)

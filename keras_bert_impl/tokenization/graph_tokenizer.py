@@ -1,14 +1,82 @@
-"""The tokenizer as a Keras layer, for `tf.data` and for SavedModels that take raw text."""
+"""Tokenizing and packing inside a TensorFlow graph."""
 
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from keras_bert_impl.tokenization.cutting import LineCutter
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
-from keras_bert_impl.tokenization.line_cutting import LineCutter
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+
+def pack_in_graph(
+    ids_a: tf.RaggedTensor,
+    ids_b: tf.RaggedTensor | None,
+    max_seq_length: int,
+    vocabulary: Vocabulary,
+) -> dict[str, Any]:
+    """Packs one segment or two a row: [CLS] A [SEP] B [SEP], truncated as in the original.
+
+    A row without ids of a second segment is [CLS] A [SEP], as in training.
+
+    Args:
+        ids_a: int32 [batch, (length)].
+        ids_b: int32 [batch, (length)], or None for one segment in every row.
+        max_seq_length: the length of the rows.
+        vocabulary: has the special tokens.
+
+    Returns:
+        `input_ids`, `input_mask` and `segment_ids`, int32 [batch, max_seq_length] each.
+
+    Example:
+        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+        >>> packed = pack_in_graph(tf.ragged.constant([[5, 5]]), None, 6, Vocabulary(pieces))
+        >>> packed["input_ids"].numpy().tolist(), packed["input_mask"].numpy().tolist()
+        ([[2, 5, 5, 3, 0, 0]], [[1, 1, 1, 1, 0, 0]])
+    """
+    lengths_a = tf.cast(ids_a.row_lengths(), tf.int32)
+    lengths_b = (
+        tf.zeros_like(lengths_a) if ids_b is None else tf.cast(ids_b.row_lengths(), tf.int32)
+    )
+    has_b = tf.cast(lengths_b > 0, tf.int32)
+    kept_a, kept_b = _truncated_lengths(lengths_a, lengths_b, max_seq_length - 2 - has_b)
+    batch = tf.shape(lengths_a)[0]
+    cls, sep = (tf.fill([batch, 1], number) for number in (vocabulary.cls_id, vocabulary.sep_id))
+    parts = [cls, _first(ids_a, kept_a), sep]
+    if ids_b is not None:
+        end_of_b = tf.RaggedTensor.from_tensor(sep, lengths=has_b)
+        parts += [_first(ids_b, kept_b), end_of_b]
+    packed = tf.concat(parts, axis=1)  # [batch, (length)]
+    lengths = tf.cast(packed.row_lengths(), tf.int32)[:, tf.newaxis]
+    positions = tf.range(max_seq_length)[tf.newaxis]  # [1, max_seq_length]
+    in_use = positions < lengths
+    in_b = in_use & (positions >= kept_a[:, tf.newaxis] + 2)
+    return {
+        "input_ids": packed.to_tensor(vocabulary.pad_id, shape=[None, max_seq_length]),
+        "input_mask": tf.cast(in_use, tf.int32),
+        "segment_ids": tf.cast(in_b, tf.int32),
+    }
+
+
+def _truncated_lengths(lengths_a: Any, lengths_b: Any, room: Any) -> tuple[Any, Any]:
+    # packing.truncated_lengths says it in words.
+    excess = tf.maximum(0, lengths_a + lengths_b - room)
+    gap = tf.minimum(excess, tf.abs(lengths_a - lengths_b))
+    both = excess - gap
+    from_a = tf.where(lengths_a > lengths_b, gap, 0) + both // 2
+    from_b = tf.where(lengths_b > lengths_a, gap, 0) + both - both // 2
+    return lengths_a - from_a, lengths_b - from_b
+
+
+def _first(rows: tf.RaggedTensor, counts: Any) -> tf.RaggedTensor:
+    keep = tf.sequence_mask(counts, tf.cast(rows.bounding_shape(axis=1), tf.int32))
+    return tf.ragged.boolean_mask(rows, _as_ragged(keep, rows))
+
+
+def _as_ragged(mask: Any, rows: tf.RaggedTensor) -> tf.RaggedTensor:
+    return tf.RaggedTensor.from_tensor(mask, lengths=rows.row_lengths())
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

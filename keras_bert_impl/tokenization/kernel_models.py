@@ -20,18 +20,15 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.tokenization.character_rules import CharacterRules
 from keras_bert_impl.tokenization.character_table import PINNED_FILE, SIGMA, CharacterTable
-from keras_bert_impl.tokenization.normalizer_model import build_normalizer_model
+from keras_bert_impl.tokenization.normalizer import CharacterRules, build_normalizer_model
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, is_chinese
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
 
 _SHAPED_BY = (  # a change in one of these may change the models: kept ones do not count any more
-    "character_rules.py",
     "character_table.py",
-    "double_array.py",
     "kernel_models.py",
-    "normalizer_model.py",
+    "normalizer.py",
     "reference.py",
     PINNED_FILE.name,
 )

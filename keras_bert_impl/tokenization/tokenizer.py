@@ -80,7 +80,7 @@ class Tokenizer:
     ) -> None:
         import tensorflow as tf
 
-        from keras_bert_impl.tokenization.line_cutting import LineCutter
+        from keras_bert_impl.tokenization.cutting import LineCutter
 
         contradiction = contradiction_of_casing(vocabulary, do_lower_case, strip_accents)
         if contradiction:

@@ -1,7 +1,10 @@
-"""Where batches come from: endless sources for training, finite ones for evaluation."""
+"""Where batches come from, and how they are made ready ahead of the step."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+import collections
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -180,3 +183,38 @@ class ArrayEvaluation:
             rows = np.where(real, places, 0)
             batch = {name: array[rows] for name, array in self._features.items()}
             yield self._finish({**batch, EXAMPLE_WEIGHTS: real.astype(np.float32)})
+
+
+_END = object()
+
+
+@contextlib.contextmanager
+def prefetched(items: Iterable[Any], ahead: int = 2) -> Iterator[Iterator[Any]]:
+    """Runs an iterator in a thread, at most `ahead` items before its reader.
+
+    An error in the iterator is raised in the reader; leaving the block ends the thread.
+
+    Args:
+        items: what to make; only the thread touches it.
+        ahead: how many items may wait.
+
+    Example:
+        >>> with prefetched(range(3)) as numbers:
+        ...     list(numbers)
+        [0, 1, 2]
+    """
+    source = iter(items)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as thread:
+        waiting: collections.deque[Future] = collections.deque(
+            thread.submit(next, source, _END) for _ in range(ahead)
+        )
+
+        def read() -> Iterator[Any]:
+            while (item := waiting.popleft().result()) is not _END:
+                waiting.append(thread.submit(next, source, _END))
+                yield item
+
+        try:
+            yield read()
+        finally:
+            thread.shutdown(cancel_futures=True)

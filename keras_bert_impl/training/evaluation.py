@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
-from keras_bert_impl.training.objective import ENCODER_INPUTS, Objective
+from keras_bert_impl.training.objectives import ENCODER_INPUTS, Objective
 from keras_bert_impl.training.split import distribute, split_batch
 
 

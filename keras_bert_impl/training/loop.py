@@ -2,25 +2,23 @@
 
 import contextlib
 import dataclasses
+import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from keras_bert_impl.optimizers.schedules import learning_rate_schedule
-from keras_bert_impl.training.batches import BatchSource
-from keras_bert_impl.training.checkpoints import Checkpoints, Save, read_description
+from keras_bert_impl.training.batches import BatchSource, prefetched
+from keras_bert_impl.training.checkpoints import Checkpoints, Save, check_settings, read_description
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.inputs import chunks
-from keras_bert_impl.training.objective import Objective
-from keras_bert_impl.training.prefetch import prefetched
-from keras_bert_impl.training.profiler import Profiler
-from keras_bert_impl.training.resume import check_settings
+from keras_bert_impl.training.hooks import Expectations, Profiler, Watch, check_finite
+from keras_bert_impl.training.objectives import Objective
+from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.step import TrainingStep
+from keras_bert_impl.training.step import TrainingStep, chunks
 from keras_bert_impl.training.stop_signal import StopRequestedError, StopSignal, on_sigterm
 from keras_bert_impl.training.strategy import Devices, check_same_step, present_devices
-from keras_bert_impl.training.watch import Expectations, Watch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,3 +237,38 @@ def _rate(config: TrainingConfig) -> Callable[[int], float]:
 
 def _is_due(step: int, every: int) -> bool:
     return every > 0 and step % every == 0
+
+
+def rehearse(
+    model: Any,
+    objective: Objective,
+    phases: Sequence[Phase],
+    config: TrainingConfig,
+    devices: Devices,
+) -> list[dict[str, float]]:
+    """Takes one step of each phase, at the very beginning of its data, with learning rate 0.
+
+    Args:
+        model: a Keras model, built in `devices.strategy.scope()`; its weights stay as they are.
+        objective: what to minimise.
+        phases: the run's data.
+        config: how.
+        devices: where.
+
+    Returns:
+        Each phase's figures of that step.
+
+    Raises:
+        UserError: the loss or the gradient is no number.
+    """
+    state = TrainingState(model, config, devices)
+    step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
+    figures = []
+    for phase in phases:
+        batches = list(itertools.islice(phase.batches.batches_from(0), config.iterations_per_loop))
+        inputs = step.prepare(batches, 0, [0.0] * len(batches))
+        metrics = step.metrics(step.run(*inputs)[-1])
+        scaled = config.precision == "float16"
+        check_finite(1, metrics, scaled, getattr(phase.batches, "where", None))
+        figures.append(metrics)
+    return figures

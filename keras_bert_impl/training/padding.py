@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_bert_impl.training.batches import Batch
-from keras_bert_impl.training.objective import ENCODER_INPUTS
+from keras_bert_impl.training.objectives import ENCODER_INPUTS
 
 _SHAPES = 8  # so many lengths at most: each new one is traced (and with XLA compiled) once
 

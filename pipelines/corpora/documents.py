@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.reference import as_text
-from pipelines.corpora.encoding import decode
 from pipelines.corpora.sources import Source
-from pipelines.corpora.unpacking import LineBlock, read_line_blocks
+from pipelines.corpora.unpacking import LineBlock, decode, read_line_blocks
 
 _EXAMPLES_AT_ONCE = 256
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there
 from pipelines.corpora.unpacking import DAMAGED, open_unpacked, refuse_no_text
-from pipelines.records.patterns import match_files, with_content
+from pipelines.records.paths import match_files, with_content
 
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.precision import dtype_policy
+from keras_bert_impl.training.config import dtype_policy
 from pipelines.features.config import FeaturesConfig
 
 _LINES_AT_ONCE = 4096  # so many lines are tokenized at once
@@ -45,10 +45,9 @@ class FeatureExtractor:
     """
 
     def __init__(self, config: FeaturesConfig, layers_flag: str = "layers") -> None:
+        from keras_bert_impl.checkpoints.convert import find_description
         from keras_bert_impl.checkpoints.model_directory import check_tokenizer_class
-        from keras_bert_impl.checkpoints.portable import find_description
-        from keras_bert_impl.checkpoints.restore import open_source, restore
-        from keras_bert_impl.checkpoints.sizes import check_sizes
+        from keras_bert_impl.checkpoints.restore import check_sizes, open_source, restore
         from keras_bert_impl.fast_path.switch import forward_function
         from keras_bert_impl.models.encoder import BertEncoder
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -192,3 +191,28 @@ def _check_layers(layers: Sequence[int], blocks: int, flag: str) -> list[int]:
         if not -blocks <= layer < blocks:
             raise UserError(f"--{flag}: there is no layer {layer}; the model has {blocks} blocks.")
     return [layer % blocks for layer in layers]
+
+
+def pool(features: LineFeatures, pooling: str, combination: str) -> np.ndarray:
+    """One line's vectors, layers combined and tokens pooled.
+
+    Args:
+        features: the line's vectors.
+        pooling: one of `POOLINGS`.
+        combination: one of `COMBINATIONS`.
+
+    Returns:
+        float32 [tokens, width], or [width] if pooled.
+
+    Example:
+        >>> line = LineFeatures(["a", "b"], np.array([1, 2]), np.arange(4.0).reshape([2, 2, 1]))
+        >>> pool(line, "mean", "concat").tolist(), pool(line, "cls", "sum").tolist()
+        ([0.5, 2.5], [2.0])
+    """
+    if combination == "sum":
+        tokens = features.vectors.sum(axis=0)
+    else:
+        tokens = np.concatenate(list(features.vectors), axis=-1)
+    if pooling == "none":
+        return tokens
+    return tokens[0] if pooling == "cls" else tokens.mean(axis=0)

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.inputs.limits import check_batch
-from pipelines.pretraining_data.blocks import masked_features
 from pipelines.pretraining_data.draws import example_keys, seed_word
 from pipelines.pretraining_data.examples import Rows
 from pipelines.pretraining_data.masking import mask_rows
 from pipelines.records.check import Expected, Shard, check_shards, find_shards
 from pipelines.records.description import Description
-from pipelines.records.features import Feature, pair_features
+from pipelines.records.paths import with_local_copies
 from pipelines.records.reader import RecordReader
-from pipelines.records.remote import with_local_copies
+from pipelines.records.record_maker import masked_features
+from pipelines.records.serialise import Feature, pair_features
 
 Numbers = NDArray[np.int64]
 _CHECKED_AT_ONCE = 2048

@@ -15,8 +15,7 @@ from pipelines.pretraining_data.chunks import Chunks, Slab, plan_chunks
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import Words, seed_word
 from pipelines.pretraining_data.examples import Tokens
-from pipelines.pretraining_data.pairing import PlanRows, truncate
-from pipelines.pretraining_data.partners import partner_documents, partner_spans
+from pipelines.pretraining_data.pairs import PlanRows, partner_documents, partner_spans, truncate
 from pipelines.pretraining_data.recipe import Recipe
 
 Numbers = NDArray[np.int64]

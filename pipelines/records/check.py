@@ -7,9 +7,14 @@ from pathlib import Path
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there
-from pipelines.records.checksum import file_crc32c
-from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
-from pipelines.records.patterns import match_files
+from pipelines.records.description import (
+    SUFFIX,
+    Description,
+    ShardEntry,
+    description_path,
+    file_crc32c,
+)
+from pipelines.records.paths import match_files
 
 _FULL_CHECK_BYTES = 8 << 30  # larger sets: sizes now, checksums record by record as they are read
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from pipelines.records.description import SUFFIX, Description, ShardEntry
-from pipelines.records.features import Feature, pair_features
+from pipelines.records.serialise import Feature, pair_features
 
 _MODULE = "tensorflow_datasets.core.features"
 

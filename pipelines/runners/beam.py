@@ -23,7 +23,6 @@ from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data import exchange
-from pipelines.pretraining_data.blocks import BLOCK_EXAMPLES, RecordMaker
 from pipelines.pretraining_data.documents import (
     TextBlock,
     cut_into_blocks,
@@ -33,6 +32,7 @@ from pipelines.pretraining_data.documents import (
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, Recipe
 from pipelines.records.description import SUFFIX, Description, ShardEntry
+from pipelines.records.record_maker import BLOCK_EXAMPLES, RecordMaker
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners.common import (
     base_name,

@@ -8,6 +8,7 @@ from one file a text block, so an interrupted run keeps the blocks it has finish
 import dataclasses
 import hashlib
 import json
+import mmap
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, open_whole
@@ -23,7 +25,35 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
 from pipelines.pretraining_data.recipe import Pieces
-from pipelines.runners.mapped import MappedArray
+
+
+class MappedArray:
+    """A flat array in a file, memory-mapped.
+
+    Pages that were read count as this process's memory until `forget` gives them back; they stay in
+    the system's page cache, so reading them again is cheap.
+
+    Args:
+        path: a file of nothing but numbers, not empty.
+        dtype: their type.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "numbers.bin"
+        >>> _ = path.write_bytes(np.arange(3, dtype=np.int64).tobytes())
+        >>> MappedArray(path, np.int64).array.tolist()
+        [0, 1, 2]
+    """
+
+    def __init__(self, path: str | os.PathLike[str], dtype: DTypeLike) -> None:
+        with Path(path).open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        self.array: NDArray = np.frombuffer(self._map, dtype)
+
+    def forget(self) -> None:
+        """Gives the pages back to the system."""
+        self._map.madvise(mmap.MADV_DONTNEED)
+
 
 _END = "corpus.json"
 

@@ -24,9 +24,10 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary, contradiction_of
 from pipelines.corpora.sources import refuse_output_among_input
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
+from pipelines.processes import run_tasks
 from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
-from pipelines.records.index import index_path
-from pipelines.records.patterns import match_files, with_content
+from pipelines.records.paths import match_files, with_content
+from pipelines.records.reader import index_path
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import plans, shards
@@ -39,7 +40,6 @@ from pipelines.runners.common import (
     split_names,
 )
 from pipelines.runners.disk import check_disk, check_room_for_shards
-from pipelines.runners.workers import run_tasks
 
 _LOGGER = logging.getLogger(__name__)
 

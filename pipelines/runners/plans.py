@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert_impl.files import open_whole
 from pipelines.pretraining_data.chunks import Slab, plan_chunks
 from pipelines.pretraining_data.draws import seed_word
-from pipelines.pretraining_data.pairing import PlanRows, place_partners, truncate
+from pipelines.pretraining_data.pairs import PlanRows, place_partners, truncate
 from pipelines.pretraining_data.recipe import Recipe
 from pipelines.runners.corpus import Corpus
 

@@ -8,12 +8,11 @@ import google_crc32c
 import numpy as np
 
 from keras_bert_impl.files import open_whole
-from pipelines.pretraining_data.blocks import BLOCK_EXAMPLES, RecordMaker
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import Pieces, Recipe
-from pipelines.records.checksum import file_crc32c
-from pipelines.records.description import ShardEntry
-from pipelines.records.index import index_path, write_index
+from pipelines.records.description import ShardEntry, file_crc32c
+from pipelines.records.reader import index_path, write_index
+from pipelines.records.record_maker import BLOCK_EXAMPLES, RecordMaker
 from pipelines.runners.corpus import Corpus
 from pipelines.runners.plans import rows_between
 

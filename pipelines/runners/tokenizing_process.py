@@ -16,5 +16,4 @@ warnings.simplefilter("ignore", UserWarning)
 
 # TensorFlow's start-up lines would stand between the lines of progress.
 with standard_error_held_back():
-    import keras_bert_impl.tokenization.kernels
-    import keras_bert_impl.tokenization.line_cutting  # noqa: F401
+    pass

@@ -9,8 +9,7 @@ from keras_bert_impl.checkpoints.model_directory import (
     read_config,
     read_tokenizer_settings,
 )
-from keras_bert_impl.checkpoints.restore import open_source
-from keras_bert_impl.checkpoints.sizes import check_sizes
+from keras_bert_impl.checkpoints.restore import check_sizes, open_source
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.tokenizer import Tokenizer

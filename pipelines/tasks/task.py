@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
 
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from keras_bert_impl.training.objective import Objective
+    from keras_bert_impl.training.objectives import Objective
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@ import numpy as np
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.precision import dtype_policy
-from keras_bert_impl.training.pretraining_objective import PretrainingObjective
+from keras_bert_impl.training.config import TrainingConfig, dtype_policy
+from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices

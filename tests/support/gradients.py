@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers.random_address import random_address
+from keras_bert_impl.layers.dropout import random_address
 
 
 def pretraining_loss(outputs, batch):

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.pretraining_data import chunks as chunking
-from pipelines.pretraining_data.blocks import masked_features, row_features
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import seed_word
 from pipelines.pretraining_data.examples import gather_rows
 from pipelines.pretraining_data.masking import mask_rows
-from pipelines.pretraining_data.pairing import place_partners, truncate
+from pipelines.pretraining_data.pairs import place_partners, truncate
 from pipelines.pretraining_data.recipe import Pieces, Recipe
 from pipelines.pretraining_data.statistics import PairStatistics
+from pipelines.records.record_maker import masked_features, row_features
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pairs" / "pairs.json"
 _SPLIT = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(0-9])")

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
-from pipelines.jobs.create_pretraining_data import create_pretraining_data
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe
+from pipelines.runners.create import create_pretraining_data
 
 WORDS = ("the", "fox", "saw", "a", "hen", "and", "ran", "##s", "slow", "##ly", ".", "home")
 RECIPE = Recipe(max_seq_length=32, max_predictions_per_seq=4, dupe_factor=3, random_seed=5)

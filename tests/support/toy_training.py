@@ -3,8 +3,8 @@
 import keras
 import numpy as np
 
-from keras_bert_impl.training.classification_objective import ClassificationObjective
 from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.objectives import ClassificationObjective
 
 
 class ToyObjective(ClassificationObjective):

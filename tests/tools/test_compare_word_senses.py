@@ -10,7 +10,7 @@ from tools import compare_word_senses
 
 @pytest.fixture
 def model(tmp_path):
-    from keras_bert_impl.checkpoints.portable import read_portable, write_portable
+    from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 
     prefix, pretrain = GOLDEN / "pretrain" / "init" / "bert_model.ckpt", GOLDEN / "pretrain"
     files = (pretrain / "bert_config.json", pretrain / "vocab.txt")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.portable import read_portable
+from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from tests.support.tiny_bert import GOLDEN
 from tools import grow_vocabulary

@@ -37,13 +37,12 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
 
     from keras_bert_impl.config import named_config
     from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.planning.made_up_batches import made_up_examples
-    from keras_bert_impl.planning.memory import machine_bytes, training_memory
+    from keras_bert_impl.planning.plan import machine_bytes, training_memory
+    from keras_bert_impl.planning.size import made_up_examples
     from keras_bert_impl.training.batches import ArrayBatches
-    from keras_bert_impl.training.config import TrainingConfig
+    from keras_bert_impl.training.config import TrainingConfig, dtype_policy
     from keras_bert_impl.training.loop import train
-    from keras_bert_impl.training.precision import dtype_policy
-    from keras_bert_impl.training.pretraining_objective import PretrainingObjective
+    from keras_bert_impl.training.objectives import PretrainingObjective
     from keras_bert_impl.training.run_directory import RunDirectory
     from keras_bert_impl.training.strategy import make_devices
 

@@ -18,9 +18,8 @@ def training_step(settings: Settings, kernels: str, recompute: bool = False) -> 
     """
     from keras_bert_impl.config import named_config
     from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.training.config import TrainingConfig
-    from keras_bert_impl.training.precision import dtype_policy
-    from keras_bert_impl.training.pretraining_objective import PretrainingObjective
+    from keras_bert_impl.training.config import TrainingConfig, dtype_policy
+    from keras_bert_impl.training.objectives import PretrainingObjective
     from keras_bert_impl.training.state import TrainingState
     from keras_bert_impl.training.step import TrainingStep
     from keras_bert_impl.training.strategy import make_devices
@@ -59,10 +58,10 @@ def jax_training_step(settings: Settings) -> Callable[[], Any]:
     import keras
 
     from keras_bert_impl.config import named_config
-    from keras_bert_impl.layers.random_address import random_address
+    from keras_bert_impl.layers.dropout import random_address
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.optimizers.bert_adamw import BertAdamW
-    from keras_bert_impl.training.pretraining_objective import PretrainingObjective
+    from keras_bert_impl.training.objectives import PretrainingObjective
 
     policy = "mixed_bfloat16" if settings.precision == "bfloat16" else "float32"
     model = BertPretrainer(named_config(settings.size, settings.vocab_size), dtype=policy)

@@ -162,7 +162,7 @@ def _row(who: str, length: int, workers: int, whole_words: bool, examples: int) 
 
 
 def _count_records(path: Path) -> int:
-    from pipelines.records.index import load_sizes
+    from pipelines.records.reader import load_sizes
 
     return len(load_sizes(path))
 

@@ -92,7 +92,7 @@ def _kiwi(module: object) -> _Split:
 
 
 def _paragraphs(patterns: list[str], megabytes: float) -> list[str]:
-    from pipelines.jobs.tokenize_text import read_all_lines
+    from pipelines.corpora.tokenize_text import read_all_lines
 
     seen = 0.0
 

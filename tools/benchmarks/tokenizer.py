@@ -208,7 +208,7 @@ def _run() -> None:
     os.environ |= {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     import tensorflow as tf
 
-    from pipelines.jobs.tokenize_text import read_all_lines
+    from pipelines.corpora.tokenize_text import read_all_lines
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)

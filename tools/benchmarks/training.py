@@ -52,9 +52,8 @@ def measure(way: str, case: dict[str, Any], folder: str) -> dict[str, float]:
 
     from keras_bert_impl.config import named_config
     from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.training.config import TrainingConfig
-    from keras_bert_impl.training.precision import dtype_policy
-    from keras_bert_impl.training.pretraining_objective import PretrainingObjective
+    from keras_bert_impl.training.config import TrainingConfig, dtype_policy
+    from keras_bert_impl.training.objectives import PretrainingObjective
     from keras_bert_impl.training.strategy import make_devices
     from pipelines.inputs.pretraining import PretrainingBatches
 
@@ -106,7 +105,7 @@ def _whole_loop(
 ) -> dict[str, float]:
     """The training loop, by its own log."""
     from keras_bert_impl.training.loop import train
-    from keras_bert_impl.training.metric_files import read_json_lines
+    from keras_bert_impl.training.metric_writers import read_json_lines
     from keras_bert_impl.training.run_directory import RunDirectory
 
     with tempfile.TemporaryDirectory() as folder:
@@ -125,7 +124,7 @@ def write_shard(folder: Path, case: dict[str, Any]) -> None:
     import tensorflow as tf
 
     from keras_bert_impl.config import named_config
-    from keras_bert_impl.planning.made_up_batches import made_up_examples
+    from keras_bert_impl.planning.size import made_up_examples
 
     rows, vocab_size = 4 * case["batch"], case["vocab_size"]
     features = made_up_examples(rows, case["length"], _PREDICTIONS, vocab_size)

@@ -67,7 +67,7 @@ def learn_top_down(counts: Mapping[str, int], vocab_size: int, limit_alphabet: i
 def _run() -> None:
     from keras_bert_impl.tokenization.learner import coverage
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
-    from pipelines.jobs.tokenize_text import read_all_lines
+    from pipelines.corpora.tokenize_text import read_all_lines
 
     seen = 0
     limit = _MEGABYTES.value * 1e6

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.portable import read_portable, write_portable
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.encoder import BertEncoder
 from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights

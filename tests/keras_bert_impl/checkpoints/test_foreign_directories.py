@@ -6,13 +6,13 @@ import shutil
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.hugging_face import WEIGHTS_FILE
 from keras_bert_impl.checkpoints.model_directory import (
     read_config,
     read_tokenizer_settings,
     write_model_directory,
 )
-from keras_bert_impl.checkpoints.portable import read_portable, write_portable
 from keras_bert_impl.checkpoints.safetensors_file import (
     read_header,
     read_tensor,

@@ -9,8 +9,8 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.portable import read_portable, write_portable
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice

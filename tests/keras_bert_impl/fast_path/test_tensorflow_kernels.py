@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras_bert_impl.fast_path import islands
 from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
 from keras_bert_impl.layers import kernels
-from keras_bert_impl.layers.random_address import random_address
+from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from tests.support.gradients import gradients_of_pretraining_loss
 from tests.support.tiny_bert import TINY, features, scatter_weights

@@ -1,9 +1,88 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
-from keras_bert_impl.layers.dropout import Dropout
-from keras_bert_impl.layers.random_address import random_address
+from keras_bert_impl.layers.dropout import (
+    WORDS,
+    Dropout,
+    address_keys,
+    keep_mask,
+    random_address,
+    random_words,
+    stream_keys,
+)
+
+M32 = 0xFFFFFFFF
+
+
+def mix(word, key=0):
+    """The hash in Python's own integers."""
+    word = ((word ^ (word >> 16)) * 0x7FEB352D & M32) ^ key
+    word = (word ^ (word >> 15)) * 0x846CA68B & M32
+    return word ^ (word >> 16)
+
+
+def expected_keys(address, stream):
+    keys = [0x243F6A88, 0x85A308D3]
+    for part in address:
+        keys = [mix(key * 0x9E3779B9 + part & M32) for key in keys]
+    return [mix(key ^ ((stream + 1) * 0x9E3779B9 & M32)) for key in keys]
+
+
+def test_the_bits_are_those_of_the_written_definition():
+    address, stream = [7, 4_000_000_000, 1, 3], 36
+    keys = expected_keys(address, stream)
+    assert np.array(stream_keys(address_keys(address), stream)).tolist() == keys
+    words = [mix(place * 0x9E3779B9 + keys[0] & M32, keys[1]) for place in range(100)]
+    assert np.array(random_words(np.array(keys, np.uint32), 100)).tolist() == words
+
+
+def test_integers_and_tensors_are_the_same_address():
+    for dtype in ("int32", "int64", "uint32"):
+        tensor = ops.convert_to_tensor([5, 6, 7, 8], dtype=dtype)
+        assert np.array_equal(address_keys(tensor), address_keys([5, 6, 7, 8]))
+
+
+def draw(address, stream=0, rate=0.1, shape=(64, 64)):
+    with random_address(address):
+        return np.array(Dropout(rate, stream)(np.ones(shape, np.float32), training=True))
+
+
+def test_every_part_of_the_address_and_the_stream_change_the_draw():
+    base = draw([1, 2, 3, 4]) > 0
+    others = [[2, 2, 3, 4], [1, 3, 3, 4], [1, 2, 4, 4], [1, 2, 3, 5], [2, 1, 3, 4]]
+    masks = [draw(address) > 0 for address in others] + [draw([1, 2, 3, 4], stream=1) > 0]
+    for mask in masks:
+        # Independent masks agree in 0.81 + 0.01 = 82 % of the places.
+        assert abs(np.mean(mask == base) - 0.82) < 0.03
+
+
+def test_the_rate_holds_and_neighbours_are_independent():
+    count, dropped = 0, 0
+    pairs = 0
+    for step in range(40):
+        gone = draw([0, step, 0, 0], rate=0.1, shape=(200, 200)) == 0
+        count, dropped = count + gone.size, dropped + gone.sum()
+        pairs += (gone[:, 1:] & gone[:, :-1]).sum()
+    deviation = np.sqrt(0.09 / count)
+    assert abs(dropped / count - 0.1) < 4 * deviation
+    assert abs(pairs / count - 0.01 * 199 / 200) < 4 * np.sqrt(0.01 / count)
+
+
+def test_words_are_uniform_over_streams_as_well_as_over_places():
+    keys = address_keys([0, 0, 0, 0])
+    first = np.array([np.array(random_words(stream_keys(keys, s), 1))[0] for s in range(400)])
+    shares = np.histogram(first, bins=8, range=(0, WORDS))[0] / 400
+    assert abs(shares - 1 / 8).max() < 0.07
+    assert len(set(first.tolist())) == 400
+
+
+def test_a_longer_tensor_begins_like_a_shorter_one():
+    keys = address_keys([1, 1, 1, 1])
+    assert np.array_equal(
+        np.array(keep_mask(keys, [4, 5], WORDS // 2))[:2], keep_mask(keys, [2, 5], WORDS // 2)
+    )
 
 
 def test_nothing_is_dropped_outside_of_training_or_at_rate_zero():

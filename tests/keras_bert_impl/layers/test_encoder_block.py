@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers import random_address
+from keras_bert_impl.layers import dropout
 from keras_bert_impl.layers.encoder_block import EncoderBlock
 from tests.support.tiny_bert import TINY, scatter_weights
 
@@ -19,7 +19,7 @@ def outputs_and_gradient(block, keys=None):
     @tf.function
     def compute():
         hidden = tf.constant(HIDDEN)
-        place = contextlib.nullcontext() if keys is None else random_address.at_keys(keys)
+        place = contextlib.nullcontext() if keys is None else dropout.at_keys(keys)
         with place, tf.GradientTape() as tape:
             tape.watch(hidden)
             outputs = block(hidden, MASK, training=True)

@@ -13,8 +13,7 @@ from keras_bert_impl.checkpoints.model_directory import read_config
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.models.encoder import BertEncoder
 from pipelines.features.config import FeaturesConfig
-from pipelines.features.extractor import FeatureExtractor
-from pipelines.features.pooling import pool
+from pipelines.features.extractor import FeatureExtractor, pool
 
 pytestmark = [
     pytest.mark.weights,

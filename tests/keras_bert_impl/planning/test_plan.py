@@ -1,11 +1,74 @@
+"""The memory estimate beside peaks measured with tools/benchmarks/memory.py on a 2-core machine."""
+
 import dataclasses
 
 import pytest
 
 from keras_bert_impl.config import named_config
-from keras_bert_impl.planning.model_size import count_parameters, parameters_by_part
-from keras_bert_impl.planning.plan import largest_batch, plan_run
+from keras_bert_impl.planning.plan import (
+    ESTIMATE_WITHIN,
+    largest_batch,
+    machine_bytes,
+    plan_run,
+    training_memory,
+)
+from keras_bert_impl.planning.size import count_parameters, parameters_by_part
 from keras_bert_impl.training.config import TrainingConfig
+
+# size, batch, length, further settings, replicas, measured peak in GB; a checkpoint after each step
+FITTED = [
+    ("tiny", 64, 128, {}, 1, 1.94),
+    ("tiny", 128, 64, {"precision": "bfloat16"}, 1, 2.64),
+    ("mini", 32, 128, {}, 1, 2.04),
+    ("mini", 48, 128, {"precision": "bfloat16", "recompute": True}, 1, 1.87),
+    ("mini", 8, 512, {}, 1, 2.01),
+    ("mini", 16, 64, {"precision": "bfloat16"}, 1, 1.48),
+    ("mini", 64, 128, {"accumulation_steps": 2}, 1, 2.60),
+    ("small", 16, 128, {}, 1, 2.25),
+    ("small", 32, 128, {"precision": "bfloat16"}, 1, 2.35),
+    ("small", 4, 512, {}, 1, 2.36),
+    ("small", 4, 512, {"recompute": True}, 1, 2.17),
+    ("medium", 16, 128, {}, 1, 2.74),
+    ("medium", 24, 256, {}, 1, 5.58),
+    ("medium", 24, 256, {"recompute": True}, 1, 2.55),
+    ("medium", 8, 128, {"optimizer": "lamb"}, 1, 2.53),
+    ("base", 4, 128, {}, 1, 4.21),
+    ("base", 16, 128, {"precision": "bfloat16"}, 1, 4.21),
+]
+# The constants were not touched after these were measured.
+HELD_OUT = [
+    ("tiny", 16, 512, {}, 1, 1.64),
+    ("mini", 12, 256, {"recompute": True}, 1, 1.43),
+    ("small", 48, 64, {}, 1, 2.65),
+    ("medium", 32, 64, {}, 1, 2.84),
+    ("small", 24, 256, {"precision": "bfloat16"}, 1, 2.58),
+    ("small", 16, 128, {}, 2, 2.83),
+    ("medium", 8, 256, {"precision": "bfloat16", "optimizer": "lamb"}, 1, 2.63),
+]
+MEMORY_TRAINING = TrainingConfig(
+    learning_rate=1e-4, num_train_steps=4, num_warmup_steps=1, batch_size=1
+)
+
+
+def estimate(size, batch, length, replicas=1, **changes):
+    training = dataclasses.replace(MEMORY_TRAINING, batch_size=batch, **changes)
+    return training_memory(named_config(size, 30522), training, length, 20, True, replicas)
+
+
+@pytest.mark.parametrize(
+    ("size", "batch", "length", "changes", "replicas", "measured"), [*FITTED, *HELD_OUT]
+)
+def test_the_estimate_is_near_what_was_measured(size, batch, length, changes, replicas, measured):
+    parts = estimate(size, batch, length, replicas, **changes)
+    assert machine_bytes(parts, replicas) / 1e9 == pytest.approx(measured, rel=ESTIMATE_WITHIN)
+
+
+def test_recomputation_micro_batches_and_bfloat16_save_activations():
+    plain = estimate("base", 32, 128)["activations"]
+    assert estimate("base", 32, 128, recompute=True)["activations"] < plain / 5
+    assert estimate("base", 32, 128, accumulation_steps=4)["activations"] == plain / 2
+    assert estimate("base", 32, 128, precision="bfloat16")["activations"] < plain
+
 
 TRAINING = TrainingConfig(
     learning_rate=1e-4, num_train_steps=1000, num_warmup_steps=0, batch_size=32

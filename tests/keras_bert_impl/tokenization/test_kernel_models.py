@@ -44,7 +44,7 @@ def test_models_that_other_code_has_built_do_not_count(monkeypatch, tmp_path):
     """A newer version of the rules must not find what an older one has left."""
     before = kernel_models.cache_name(VOCABULARY, True, True)
     assert kernel_models.cache_name(VOCABULARY, True, True) == before
-    changed = tmp_path / "character_rules.py"
+    changed = tmp_path / "normalizer.py"
     changed.write_text("# other rules")
     monkeypatch.setattr(kernel_models, "_SHAPED_BY", (str(changed),))
     assert kernel_models.cache_name(VOCABULARY, True, True) != before

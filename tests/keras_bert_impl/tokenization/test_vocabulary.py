@@ -1,4 +1,5 @@
 import hashlib
+import json
 
 import pytest
 
@@ -8,9 +9,64 @@ from keras_bert_impl.tokenization.vocabulary import (
     SPECIAL_TOKENS,
     Vocabulary,
     contradiction_of_casing,
+    read_tokenizer_json,
 )
 
 PIECES = [*SPECIAL_TOKENS, "word", "##s"]
+
+
+def write(folder, **changes):
+    values = {
+        "model": {"type": "WordPiece", "vocab": {p: n for n, p in enumerate(PIECES)}},
+        "added_tokens": [{"content": "[PAD]", "id": 0}],
+        "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
+    }
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps({**values, **changes}))
+    return path
+
+
+def test_pieces_and_casing_are_read(tmp_path):
+    file = read_tokenizer_json(write(tmp_path))
+    assert file.pieces == tuple(PIECES)
+    assert (file.do_lower_case, file.strip_accents) == (True, None)
+    assert Vocabulary.load(tmp_path / "tokenizer.json") == Vocabulary(PIECES)
+
+
+def test_added_tokens_have_their_ids(tmp_path):
+    file = read_tokenizer_json(write(tmp_path, added_tokens=[{"content": "stent", "id": 7}]))
+    assert file.pieces == (*PIECES, "stent")
+
+
+@pytest.mark.parametrize("normalizer", [None, {"type": "Sequence", "normalizers": []}])
+def test_casing_that_is_not_said_is_not_guessed(tmp_path, normalizer):
+    assert read_tokenizer_json(write(tmp_path, normalizer=normalizer)).do_lower_case is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": {"type": "BPE", "vocab": {}}}, "no WordPiece tokenizer but BPE"),
+        ({"model": None}, "none that is known"),
+        ({"added_tokens": [{"content": "far", "id": 99}]}, "do not have the ids from 0 to 7"),
+        ({"added_tokens": [{"content": "twice", "id": 0}]}, "each once"),
+        ({"added_tokens": [{"content": "list", "id": [7]}]}, "do not have the ids from 0 to 7"),
+        ({"added_tokens": [{"content": "true", "id": True}]}, "do not have the ids from 0 to 7"),
+        ({"model": {"type": "WordPiece", "vocab": {"a": [0]}}}, "do not have the ids from 0"),
+        ({"added_tokens": 5}, "its added_tokens are no list"),
+        ({"added_tokens": [{"content": "\ud800", "id": 7}]}, r"piece '\\ud800' is no text"),
+        (
+            {"normalizer": {"type": "BertNormalizer", "handle_chinese_chars": False}},
+            "handle_chinese_chars is false",
+        ),
+    ],
+)
+def test_another_tokenizer_is_refused_in_one_sentence(tmp_path, changes, words):
+    with pytest.raises(UserError, match=words):
+        read_tokenizer_json(write(tmp_path, **changes))
+
+
+TOKENS = [*SPECIAL_TOKENS, "word", "##s"]
 
 
 def file_with(tmp_path, content):
@@ -20,21 +76,21 @@ def file_with(tmp_path, content):
 
 
 def test_ids_are_line_numbers():
-    vocabulary = Vocabulary(PIECES)
-    assert [vocabulary.id_of(piece) for piece in PIECES] == [0, 1, 2, 3, 4, 5, 6]
+    vocabulary = Vocabulary(TOKENS)
+    assert [vocabulary.id_of(piece) for piece in TOKENS] == [0, 1, 2, 3, 4, 5, 6]
     assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id) == (0, 1, 2)
     assert (vocabulary.sep_id, vocabulary.mask_id, len(vocabulary)) == (3, 4, 7)
 
 
 def test_a_piece_that_is_not_there_is_unknown():
-    assert Vocabulary(PIECES).id_of("other") == 1
+    assert Vocabulary(TOKENS).id_of("other") == 1
 
 
 def test_the_hash_is_that_of_the_written_file(tmp_path):
-    vocabulary = Vocabulary(PIECES)
+    vocabulary = Vocabulary(TOKENS)
     vocabulary.write(tmp_path / "vocab.txt")
     content = (tmp_path / "vocab.txt").read_bytes()
-    assert content == ("\n".join(PIECES) + "\n").encode()
+    assert content == ("\n".join(TOKENS) + "\n").encode()
     assert vocabulary.sha256 == hashlib.sha256(content).hexdigest()
     assert Vocabulary.load(tmp_path / "vocab.txt") == vocabulary
 
@@ -42,15 +98,15 @@ def test_the_hash_is_that_of_the_written_file(tmp_path):
 @pytest.mark.parametrize(
     "content",
     [
-        "\n".join(PIECES).encode(),
-        ("\ufeff" + "\n".join(PIECES) + "\n").encode(),
-        ("\r\n".join(PIECES) + "\r\n").encode(),
-        "".join(f"{piece} \n" for piece in PIECES).encode(),
+        "\n".join(TOKENS).encode(),
+        ("\ufeff" + "\n".join(TOKENS) + "\n").encode(),
+        ("\r\n".join(TOKENS) + "\r\n").encode(),
+        "".join(f"{piece} \n" for piece in TOKENS).encode(),
     ],
     ids=["no newline at the end", "BOM", "Windows line ends", "white space around pieces"],
 )
 def test_ways_of_writing_the_same_vocabulary(tmp_path, content):
-    assert Vocabulary.load(file_with(tmp_path, content)).pieces == tuple(PIECES)
+    assert Vocabulary.load(file_with(tmp_path, content)).pieces == tuple(TOKENS)
 
 
 @pytest.mark.parametrize(
@@ -59,10 +115,10 @@ def test_ways_of_writing_the_same_vocabulary(tmp_path, content):
         (b"", "is empty"),
         (b"\n\n", "has no pieces"),
         (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\nword\n", r"has no \[MASK\] piece; add a line"),
-        ("\n".join([*PIECES, "word"]).encode(), "'word' stands on lines 6 and 8; make the first"),
-        ("\n".join([*PIECES, "", "x"]).encode(), r"line 8 is empty; write .* as \[unused8\]"),
-        ("\n".join(PIECES).encode() + b"\n\xe9t\xe9\n", "line 8 is not UTF-8"),
-        ("\n".join(PIECES).encode("utf-16"), "line 1 is not UTF-8"),
+        ("\n".join([*TOKENS, "word"]).encode(), "'word' stands on lines 6 and 8; make the first"),
+        ("\n".join([*TOKENS, "", "x"]).encode(), r"line 8 is empty; write .* as \[unused8\]"),
+        ("\n".join(TOKENS).encode() + b"\n\xe9t\xe9\n", "line 8 is not UTF-8"),
+        ("\n".join(TOKENS).encode("utf-16"), "line 1 is not UTF-8"),
     ],
 )
 def test_a_file_that_is_no_vocabulary_is_refused_by_name(tmp_path, content, sentence):
@@ -87,7 +143,7 @@ UNCASED = Vocabulary([*SPECIAL_TOKENS, *(f"word{n}" for n in range(2000))])
         (CASED, False, None),
         (UNCASED, True, None),
         (UNCASED, False, "do_lower_case is off, but none of the 2005 pieces"),
-        (Vocabulary(PIECES), False, None),
+        (Vocabulary(TOKENS), False, None),
         (KOREAN, True, "do_lower_case is on, but 100 of 105 pieces"),
         (KOREAN, False, None),
     ],

@@ -14,13 +14,13 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
 from keras_bert_impl.training.checkpoints import Checkpoints, write_checkpoint
+from keras_bert_impl.training.config import dtype_policy
 from keras_bert_impl.training.evaluation import evaluate, predict
+from keras_bert_impl.training.hooks import Expectations
 from keras_bert_impl.training.loop import train
-from keras_bert_impl.training.metric_files import read_json_lines
-from keras_bert_impl.training.precision import dtype_policy
+from keras_bert_impl.training.metric_writers import read_json_lines
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.stop_signal import on_sigterm
-from keras_bert_impl.training.watch import Expectations
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
 
@@ -170,7 +170,7 @@ def test_a_save_is_noted_though_an_error_ends_the_run_right_after_it(tmp_path, m
         if step == 8:
             raise UserError("enough")
 
-    monkeypatch.setattr("keras_bert_impl.training.watch.Watch.step", broken)
+    monkeypatch.setattr("keras_bert_impl.training.hooks.Watch.step", broken)
     with pytest.raises(UserError, match="enough"):
         run(tmp_path)
     assert [line["step"] for line in read_json_lines(tmp_path / "saves.jsonl")] == [7]
@@ -258,7 +258,7 @@ def test_a_full_disk_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
     def no_room(_file, _line):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("keras_bert_impl.training.watch.JsonLines.write", no_room)
+    monkeypatch.setattr("keras_bert_impl.training.hooks.JsonLines.write", no_room)
     with pytest.raises(
         UserError, match=r"cannot be written \(No space left on device\); free some"
     ):

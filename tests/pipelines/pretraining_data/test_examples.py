@@ -1,7 +1,7 @@
 import numpy as np
 
-from pipelines.pretraining_data.blocks import row_features
 from pipelines.pretraining_data.examples import Spans, SpecialIds, gather_rows
+from pipelines.records.record_maker import row_features
 
 SPECIAL = SpecialIds(pad=0, cls=101, sep=102, mask=103)
 TOKENS = np.arange(10, 30, dtype=np.uint16)

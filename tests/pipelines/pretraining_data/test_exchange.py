@@ -6,7 +6,7 @@ from pipelines.pretraining_data import exchange
 from pipelines.pretraining_data.chunks import Slab, plan_chunks
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import seed_word
-from pipelines.pretraining_data.pairing import place_partners, truncate
+from pipelines.pretraining_data.pairs import place_partners, truncate
 from pipelines.pretraining_data.recipe import Recipe
 
 RECIPE = Recipe(max_seq_length=20, max_predictions_per_seq=3, dupe_factor=3)

@@ -13,7 +13,7 @@ import pytest
 
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.pretraining_data import chunks, masking, pairing, partners, truncation
+from pipelines.pretraining_data import chunks, masking, pairs
 from pipelines.pretraining_data.documents import encode_block
 from pipelines.pretraining_data.recipe import Pieces, Recipe
 from tests.support import pair_figures
@@ -103,9 +103,9 @@ def _random_in_two_of_five(patch):
 
 
 def _partner_from_its_first_sentence(patch):
-    patch.setattr(partners, "below", lambda bits, bounds: np.zeros(len(bits), np.int64))
+    patch.setattr(pairs, "below", lambda bits, bounds: np.zeros(len(bits), np.int64))
     patch.setattr(
-        pairing,
+        pairs,
         "partner_documents",
         lambda keys, own, documents, tries: (keys % np.uint64(documents)).astype(np.int64),
     )
@@ -116,7 +116,7 @@ def _truncation_of_b_first(patch):
         kept_b = np.maximum(np.minimum(len_b, room - len_a), 1)
         return np.minimum(len_a, room - kept_b), kept_b
 
-    patch.setattr(pairing, "truncated_lengths", lengths)
+    patch.setattr(pairs, "truncated_lengths", lengths)
 
 
 def _share_without_cls_and_sep(patch):
@@ -136,7 +136,7 @@ _BROKEN_RULES = [
 
 @pytest.mark.parametrize("break_rule", _BROKEN_RULES, ids=lambda rule: rule.__name__.strip("_"))
 def test_notices_a_broken_rule(corpus, monkeypatch, break_rule):
-    assert truncation.truncated_lengths is pairing.truncated_lengths  # nothing is broken yet
+    assert pairs.truncated_lengths is pairs.truncated_lengths  # nothing is broken yet
     break_rule(monkeypatch)
     wrong = _wrong(_deviations(corpus, _REFERENCE, range(1, 6)))
     assert wrong

@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from pipelines.records.index import index_path, load_sizes
-from pipelines.records.reader import RecordReader, allow_open_files
+from pipelines.records.reader import RecordReader, allow_open_files, index_path, load_sizes
 
 RECORDS = [b"one", b"", b"three" * 50, b"four"]
 

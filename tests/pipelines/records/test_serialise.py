@@ -4,8 +4,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.records.features import pair_features
-from pipelines.records.serialise import BlockSerialiser, varint
+from pipelines.records.serialise import BlockSerialiser, pair_features, varint
 
 LIMITS = {"input_mask": 2, "segment_ids": 2, "next_sentence_labels": 2}
 

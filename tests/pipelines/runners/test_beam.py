@@ -10,7 +10,7 @@ import os
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.jobs.create_pretraining_data import create_pretraining_data
+from pipelines.runners.create import create_pretraining_data
 from tests.support.pretraining_corpus import contents, make_config, make_shards
 
 beam_runner = pytest.importorskip("pipelines.runners.beam", reason="needs the extra `beam`")

@@ -13,9 +13,9 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.inputs.pretraining import PretrainingEvaluation
-from pipelines.jobs.create_pretraining_data import create_pretraining_data
 from pipelines.records.description import Description
 from pipelines.runners import disk, local
+from pipelines.runners.create import create_pretraining_data
 from tests.support.pretraining_corpus import (
     RECIPE,
     contents,

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.jobs.create_pretraining_data import create_pretraining_data
 from pipelines.records.check import find_shards
 from pipelines.runners import local, shards
+from pipelines.runners.create import create_pretraining_data
 from tests.support.pretraining_corpus import (
     RECIPE,
     contents,

@@ -3,8 +3,7 @@ import pytest
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.classification_head import ClassificationHead
-from pipelines.tasks.regression_head import RegressionHead
+from pipelines.tasks.heads import ClassificationHead, RegressionHead
 
 LABELS = ClassificationHead({"0": "unacceptable", "1": "acceptable"})
 NUMBERS = RegressionHead(0.0, 5.0)

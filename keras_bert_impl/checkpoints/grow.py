@@ -1,0 +1,181 @@
+"""Adding words to a trained model without losing what it knows."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_bert_impl.checkpoints.convert import (
+    ConvertConfig,
+    PortableModel,
+    read_input,
+    write_output,
+)
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_input
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+_TABLE, _BIAS = "embeddings/token_embeddings", "masked_lm/output_bias"
+
+
+@dataclasses.dataclass(frozen=True)
+class NewPiece:
+    """A piece that was added.
+
+    Attributes:
+        piece: the new piece.
+        id: its id.
+        made_from: the old pieces whose rows' mean it starts as.
+    """
+
+    piece: str
+    id: int
+    made_from: tuple[str, ...]
+
+
+def grow_vocabulary(
+    model: PortableModel, words: Sequence[str], fill_unused: bool = True
+) -> tuple[PortableModel, list[NewPiece]]:
+    """Adds words; a new row is the mean of the rows of the pieces that the word was cut into.
+
+    Args:
+        model: the model; it is not changed.
+        words: the new words as the tokenizer sees them (lower-cased for an uncased model); a word
+            that starts with "##" continues another.
+        fill_unused: whether `[unused…]` entries are used up before the tables are enlarged. Their
+            ids then mean words, the sizes stay, and the model stays compatible in shape.
+
+    Returns:
+        The grown model, and what was added.
+
+    Raises:
+        UserError: a word is in the vocabulary already, is given twice, or is empty.
+    """
+    pieces = list(model.vocabulary.pieces)
+    known = {piece: number for number, piece in enumerate(pieces)}
+    _check_words(words, known)
+    # Rows between the vocabulary's end and the table's end have no piece: they are free as well.
+    size = model.config.vocab_size
+    unused = [n for n, piece in enumerate(pieces) if piece.startswith("[unused")]
+    free = (unused if fill_unused else []) + list(range(len(pieces), size))
+    places = (free + list(range(size, size + len(words))))[: len(words)]
+    new = []
+    for word, place in zip(words, places, strict=True):
+        made_from = cut_into_pieces(word, known) or ("[UNK]",)
+        new.append(NewPiece(word, place, made_from))
+        pieces += [""] * (place + 1 - len(pieces))
+        pieces[place] = word
+    grown_size = max(size, len(pieces))
+    weights = dict(model.weights)
+    for name in (_TABLE, _BIAS):
+        if name in weights:
+            weights[name] = _grow(weights[name], new, known, grown_size)
+    grown = dataclasses.replace(
+        model,
+        weights=weights,
+        config=model.config.replace(vocab_size=grown_size),
+        vocabulary=Vocabulary(pieces),
+    )
+    return grown, new
+
+
+def cut_into_pieces(word: str, known: dict[str, int]) -> tuple[str, ...]:
+    """The longest-match pieces of a word; empty where it cannot be cut.
+
+    Example:
+        >>> cut_into_pieces("unhappy", {"un": 1, "##ha": 2, "##happy": 3})
+        ('un', '##happy')
+        >>> cut_into_pieces("##happy", {"##ha": 2, "##ppy": 3})
+        ('##ha', '##ppy')
+    """
+    prefix, rest, pieces = ("##" if word.startswith("##") else ""), word.removeprefix("##"), []
+    while rest:
+        length = next((n for n in range(len(rest), 0, -1) if prefix + rest[:n] in known), 0)
+        if not length:
+            return ()
+        pieces.append(prefix + rest[:length])
+        prefix, rest = "##", rest[length:]
+    return tuple(pieces)
+
+
+def _grow(rows: np.ndarray, new: list[NewPiece], known: dict[str, int], size: int) -> np.ndarray:
+    """Enlarges a table [pieces, ...] to `size` rows and fills the new pieces' rows."""
+    grown = np.zeros((size, *rows.shape[1:]), rows.dtype)
+    grown[: len(rows)] = rows
+    for entry in new:
+        sources = rows[[known[piece] for piece in entry.made_from]].astype(np.float64)
+        grown[entry.id] = sources.mean(axis=0).astype(rows.dtype)
+    return grown
+
+
+def _check_words(words: Sequence[str], known: dict[str, int]) -> None:
+    if not words:
+        raise UserError("there are no words to add; give at least one.")
+    seen: set[str] = set()
+    for number, word in enumerate(words, start=1):
+        if not word.removeprefix("##") or any(character.isspace() for character in word):
+            raise UserError(f"new word {number}: {word!r} is no single word; give one word a line.")
+        if word in known or word in seen:
+            place = "in the vocabulary already" if word in known else "given twice"
+            raise UserError(f"new word {number}: {word!r} is {place}; leave it out.")
+        seen.add(word)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GrowConfig(ConvertConfig):
+    """Which words to add to which checkpoint; what is read and written as in `ConvertConfig`.
+
+    Attributes:
+        words: the new words.
+        words_file: a UTF-8 file with more new words, one a line.
+        fill_unused: use `[unused…]` entries up before the tables are enlarged.
+    """
+
+    words: Sequence[str] = ()
+    words_file: str | None = None
+    fill_unused: bool = True
+
+
+def grow_checkpoint(config: GrowConfig) -> list[NewPiece]:
+    """Adds the words and writes the grown checkpoint.
+
+    Returns:
+        The new pieces with their ids and what their rows start as.
+
+    Raises:
+        UserError: the input is not whole, or a word cannot be added or could never be used.
+    """
+    model = read_input(config)
+    words = [*config.words, *_read_words(config.words_file)]
+    grown, new = grow_vocabulary(model, words, config.fill_unused)
+    _check_reachable(grown.vocabulary, words, model.do_lower_case, model.strip_accents)
+    write_output(grown, config)
+    return new
+
+
+def _read_words(path: str | None) -> list[str]:
+    if path is None:
+        return []
+    with open_input(path) as file:
+        try:
+            lines = file.read().decode("utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path}: is not UTF-8; convert it.") from error
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _check_reachable(
+    vocabulary: object, words: Sequence[str], do_lower_case: bool, strip_accents: bool | None
+) -> None:
+    """Sees that the tokenizer gives each new word as the one piece that it now is."""
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+    tokenizer = Tokenizer(vocabulary, do_lower_case, strip_accents)  # type: ignore[arg-type]
+    for word in words:
+        whole = word.startswith("##") or tokenizer.tokenize(word) == [word]
+        if not whole:
+            cut = " ".join(tokenizer.tokenize(word))
+            raise UserError(
+                f"new word {word!r}: the tokenizer would never give it (it cuts it into '{cut}'); "
+                "give words without spaces and punctuation, in lower case for an uncased model."
+            )

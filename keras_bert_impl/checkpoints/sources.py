@@ -1,0 +1,123 @@
+"""Where a checkpoint lies, and what it can be asked for, whatever its format."""
+
+import dataclasses
+import os
+import re
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from keras_bert_impl.checkpoints.names import Names
+from keras_bert_impl.errors import UserError
+
+WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
+CONFIG_FILE, GOOGLE_CONFIG_FILE = "config.json", "bert_config.json"
+VOCABULARY_FILE = "vocab.txt"
+TOKENIZER_FILE = "tokenizer_config.json"
+FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
+_PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+_PART_OF_DIRECTORY = (WEIGHTS_FILE, INDEX_FILE, CONFIG_FILE)
+_LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
+
+
+def find_checkpoint(path: str | os.PathLike[str]) -> Path:
+    """The model directory or the prefix of a TF1 checkpoint that a user's path means.
+
+    A directory stays one. So does a prefix. Any file of a checkpoint stands for the whole, and a
+    folder of TF1 checkpoints for the one that its `checkpoint` file calls the latest, or for the
+    only one there.
+
+    Raises:
+        UserError: a folder holds several TF1 checkpoints, and nothing says which one is meant.
+
+    Example:
+        >>> find_checkpoint("folder/bert_model.ckpt.index").as_posix()
+        'folder/bert_model.ckpt'
+    """
+    path = Path(path)
+    if path.name in _PART_OF_DIRECTORY and path.is_file():
+        return path.parent
+    if _PART_OF_TF1.search(path.name):
+        return path.with_name(_PART_OF_TF1.sub("", path.name))
+    whole = any((path / name).exists() for name in (WEIGHTS_FILE, INDEX_FILE))
+    return path if whole or not path.is_dir() else _tf1_of_folder(path)
+
+
+def is_google_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` is the prefix of a TF1 checkpoint."""
+    return Path(f"{path}.index").is_file()
+
+
+def _tf1_of_folder(folder: Path) -> Path:
+    prefixes = sorted(file.with_suffix("") for file in folder.glob("*.index"))
+    state = folder / "checkpoint"
+    latest = _LATEST.search(state.read_text(errors="replace")) if state.is_file() else None
+    if latest:
+        # The file may name the folder that the checkpoint was trained in: only the name counts.
+        named = folder / Path(latest[1]).name
+        if named in prefixes:
+            return named
+    if len(prefixes) > 1:
+        names = ", ".join(prefix.name for prefix in prefixes[:3])
+        raise UserError(
+            f"{folder}: holds {len(prefixes)} TF1 checkpoints, the first are {names}, "
+            "and no 'checkpoint' file that says which is meant; name one by its prefix."
+        )
+    return prefixes[0] if prefixes else folder
+
+
+@dataclasses.dataclass(frozen=True)
+class FoundTensor:
+    """A tensor of a checkpoint that answers to one of our weights.
+
+    Attributes:
+        name: its name in the checkpoint.
+        turned: whether it is the transpose of our weight.
+    """
+
+    name: str
+    turned: bool
+
+
+class TensorSource(Protocol):
+    """An open checkpoint."""
+
+    location: str
+    """Where it lies, for messages."""
+
+    def find(self, names: Names) -> FoundTensor | None:
+        """The tensor that answers to a weight, or None."""
+
+    def names(self) -> list[str]:
+        """All names in the checkpoint, sorted."""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """A tensor's shape as it lies there."""
+
+    def read(self, name: str) -> np.ndarray:
+        """A tensor as it lies there, of its own type."""
+
+    def reason_to_ignore(self, name: str) -> str | None:
+        """Why a tensor that no model needs is there ("optimizer slot"), or None if unknown."""
+
+
+def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
+    """Reads a found tensor as our weight stands: turned where it must be, type kept.
+
+    Raises:
+        UserError: it holds whole numbers, as quantized weights do.
+    """
+    array = source.read(found.name)
+    if array.dtype.kind in "iub":
+        raise UserError(
+            f"{source.location}: {found.name} holds {array.dtype} numbers; quantized weights "
+            "cannot be read, name the model before it was quantized."
+        )
+    return np.ascontiguousarray(array.T) if found.turned else array
+
+
+def weight_shape(source: TensorSource, found: FoundTensor) -> tuple[int, ...]:
+    """The shape that `read_weight` will give."""
+    shape = source.shape(found.name)
+    return shape[::-1] if found.turned else shape

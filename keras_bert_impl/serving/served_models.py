@@ -1,0 +1,166 @@
+"""Each kind of model as it is served: by ids and by raw text."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_bert_impl.serving.opened_model import OpenedModel
+from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
+from keras_bert_impl.serving.text_inputs import GraphTokenize, MaskedTextPacker, TextPacker
+
+
+class ServedClassifier(ServedModel):
+    """The signatures of a `BertClassifier`.
+
+    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length]; `text`: text,
+    strings [batch]; `text_pair`: text_a and text_b, strings [batch]. Each gives, with labels,
+    label (strings [batch]), probabilities [batch, labels] and logits [batch, labels]; of a
+    regression, score [batch]. Where each label is a question of its own (`problem_type` is
+    "multi_label_classification") there is no label, and probabilities do not add up to 1.
+
+    Args:
+        opened: a fine-tuned model with its vocabulary and its labels; one label is a regression.
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
+        max_length: texts are cut to this many pieces.
+    """
+
+    def __init__(
+        self,
+        opened: OpenedModel,
+        tokenizer: GraphTokenize,
+        max_length: int,
+    ) -> None:
+        model = opened.model
+        super().__init__(model)
+        packer = TextPacker(tokenizer, opened.vocabulary, max_length)
+        names = tf.constant(opened.labels)
+
+        def answer(logits: tf.Tensor) -> dict[str, tf.Tensor]:
+            if model.num_labels == 1:
+                return {"score": logits[:, 0]}
+            if opened.is_multi_label:
+                return {"probabilities": tf.sigmoid(logits), "logits": logits}
+            return {
+                "label": tf.gather(names, tf.argmax(logits, axis=-1)),
+                "probabilities": tf.nn.softmax(logits),
+                "logits": logits,
+            }
+
+        def classify(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+            named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
+            return answer(model(named, training=False)["logits"])
+
+        classify = self.add_signature("serving_default", classify, ids_specs(*ENCODER_INPUTS))
+
+        def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
+            return classify(*packer(text))
+
+        def text_pair(text_a: tf.Tensor, text_b: tf.Tensor) -> dict[str, tf.Tensor]:
+            return classify(*packer(text_a, text_b))
+
+        self.add_signature("text", text, text_specs("text"))
+        self.add_signature("text_pair", text_pair, text_specs("text_a", "text_b"))
+
+
+class ServedEncoder(ServedModel):
+    """The signatures of a `BertEncoder`.
+
+    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length] → sequence_output
+    [batch, length, hidden], pooled_output [batch, hidden]; `text`: text, strings [batch] → these
+    and input_mask [batch, length], which tells pieces from padding.
+
+    Args:
+        opened: an encoder with its vocabulary.
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
+        max_length: texts are cut to this many pieces.
+    """
+
+    def __init__(
+        self,
+        opened: OpenedModel,
+        tokenizer: GraphTokenize,
+        max_length: int,
+    ) -> None:
+        model = opened.model
+        super().__init__(model)
+        packer = TextPacker(tokenizer, opened.vocabulary, max_length)
+
+        def encode(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+            named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
+            return opened.trained(model(named, training=False))
+
+        encode = self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))
+
+        def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
+            packed = packer(text)
+            return {**encode(*packed), "input_mask": packed[1]}
+
+        self.add_signature("text", text, text_specs("text"))
+
+
+class ServedPretrainer(ServedModel):
+    """The signatures of a `BertPretrainer`.
+
+    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length] →
+    sequence_output [batch, length, hidden], pooled_output [batch, hidden].
+
+    `masked_lm`: these and masked_lm_positions, int32 [batch, masks] → masked_lm_logits
+    [batch, masks, vocabulary], next_sentence_logits [batch, 2].
+
+    `fill_mask_text`: text, strings [batch] → pieces and probabilities [batch, masks, top_k], the
+    best first; mask_counts [batch] (rows with fewer masks are padded with "" and 0);
+    pieces_left_out [batch] (more than 0 where the text was longer than the model's positions).
+
+    An output that would come from weights which the model directory does not hold is left out.
+
+    Args:
+        opened: a pre-trained model with its vocabulary.
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)], where [MASK] is one.
+        top_k: how many pieces `fill_mask_text` gives for a mask.
+        max_length: the most pieces of a text, with [CLS] and [SEP].
+    """
+
+    def __init__(
+        self,
+        opened: OpenedModel,
+        tokenizer: GraphTokenize,
+        top_k: int,
+        max_length: int,
+    ) -> None:
+        model, vocabulary = opened.model, opened.vocabulary
+        super().__init__(model)
+        top_k = min(top_k, len(vocabulary))
+        packer = MaskedTextPacker(tokenizer, vocabulary, max_length)
+        pieces = tf.constant(vocabulary.pieces)
+
+        def encode(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+            return opened.trained(model.encoder(_named(inputs), training=False))
+
+        def masked_lm(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+            return opened.trained(model(_named(inputs), training=False))
+
+        masked_lm = self.add_signature("masked_lm", masked_lm, ids_specs(*MASKED_LM_INPUTS))
+
+        def fill_mask_text(text: tf.Tensor) -> dict[str, tf.Tensor]:
+            packed = packer(text)
+            logits = masked_lm(*packed[:4])["masked_lm_logits"]  # [batch, masks, rows]
+            # The table may have more rows than there are pieces: they mean nothing.
+            logits = logits[:, :, : len(vocabulary)]
+            best = tf.math.top_k(tf.nn.softmax(logits), top_k)  # [batch, masks, top_k]
+            real = tf.sequence_mask(packed.mask_counts, tf.shape(logits)[1])[:, :, tf.newaxis]
+            return {
+                "pieces": tf.where(real, tf.gather(pieces, best.indices), ""),
+                "probabilities": tf.where(real, best.values, 0.0),
+                "mask_counts": packed.mask_counts,
+                "pieces_left_out": packed.pieces_left_out,
+            }
+
+        self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))
+        self.add_signature("fill_mask_text", fill_mask_text, text_specs("text"))
+
+
+MASKED_LM_INPUTS = (*ENCODER_INPUTS, "masked_lm_positions")
+
+
+def _named(inputs: tuple[tf.Tensor, ...]) -> dict[str, Any]:
+    return dict(zip(MASKED_LM_INPUTS, inputs, strict=False))

@@ -1,0 +1,241 @@
+"""What a model is trained for: the contract with the training step, and the losses."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from keras import ops
+
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch
+
+ENCODER_INPUTS: tuple[str, ...] = ("input_ids", "input_mask", "segment_ids")
+"""The features every BERT model reads: int32 [batch, length]."""
+
+
+class Objective(Protocol):
+    """A loss that may be computed in parts.
+
+    A big batch is cut over replicas and micro-batches. Each part's loss is a *sum* over its rows,
+    already divided by what the *whole* batch counts, so the parts simply add up to the loss of the
+    big batch: one mathematics for every way of cutting it.
+
+    Attributes:
+        input_names: the features that the model reads.
+    """
+
+    input_names: tuple[str, ...]
+
+    def normalizers(self, batch: Batch) -> dict[str, np.float32]:
+        """Counts what the sums are divided by, on the whole batch.
+
+        They are additive: those of two batches together are the sums of the two. Evaluation adds
+        them over a whole set.
+
+        Args:
+            batch: NumPy arrays [batch, ...].
+
+        Returns:
+            float32 scalars by name.
+        """
+        ...
+
+    def loss(
+        self,
+        outputs: Any,
+        batch: Mapping[str, Any],
+        normalizers: Mapping[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:
+        """Gives a part's share of the loss and of each metric.
+
+        Args:
+            outputs: what the model gave for this part.
+            batch: this part's features as tensors; with `example_weights` float32 [rows].
+            normalizers: those of the whole batch (or set).
+
+        Returns:
+            The loss's share (float32 scalar), and the metrics' shares (float32 scalars by name).
+        """
+        ...
+
+
+class ExampleObjective:
+    """What objectives share that are a mean over examples.
+
+    Example:
+        >>> ExampleObjective().normalizers({"label_ids": np.array([1, 0])})
+        {'examples': np.float32(2.0)}
+    """
+
+    input_names: tuple[str, ...] = ENCODER_INPUTS
+
+    def normalizers(self, batch: Batch) -> dict[str, np.float32]:
+        """Counts the examples; see `Objective.normalizers`."""
+        return {"examples": count_examples(batch)}
+
+
+def count_examples(batch: Batch) -> np.float32:
+    """Counts the real examples of a batch: float32 scalar.
+
+    Example:
+        >>> float(count_examples({"x": np.zeros([3, 2]), "example_weights": np.array([1, 1, 0])}))
+        2.0
+    """
+    weights = batch.get(EXAMPLE_WEIGHTS)
+    if weights is None:
+        return np.float32(len(next(iter(batch.values()))))
+    return np.float32(np.sum(weights))
+
+
+def weights_of(batch: Mapping[str, Any], rows_like: Any) -> Any:
+    """The examples' weights float32 [rows], or ones where the batch has none."""
+    from keras import ops
+
+    weights = batch.get(EXAMPLE_WEIGHTS)
+    if weights is None:
+        return ops.ones(ops.shape(rows_like)[:1], "float32")
+    return ops.cast(weights, "float32")
+
+
+class ClassificationObjective(ExampleObjective):
+    """Mean cross entropy over the examples; labels are `label_ids` int32 [batch].
+
+    Example:
+        >>> import numpy as np
+        >>> objective = ClassificationObjective()
+        >>> batch = {"label_ids": np.array([1, 0])}
+        >>> outputs = {"logits": ops.convert_to_tensor([[0.0, 9.0], [0.0, 9.0]])}
+        >>> _, metrics = objective.loss(outputs, batch, objective.normalizers(batch))
+        >>> float(metrics["accuracy"])
+        0.5
+    """
+
+    def loss(
+        self,
+        outputs: Any,
+        batch: Mapping[str, Any],
+        normalizers: Mapping[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:
+        """Gives the part's share of the loss and of the accuracy."""
+        logits = ops.cast(outputs["logits"], "float32")  # [rows, classes]
+        labels = ops.reshape(ops.cast(batch["label_ids"], "int32"), [-1])  # [rows]
+        weights = weights_of(batch, labels) / normalizers["examples"]
+        losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        right = ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels)
+        accuracy = ops.sum(ops.cast(right, "float32") * weights)
+        return ops.sum(losses * weights), {"accuracy": accuracy}
+
+
+class RegressionObjective(ExampleObjective):
+    """Mean squared error over the examples; the targets are `label_ids` float32 [batch].
+
+    Example:
+        >>> import numpy as np
+        >>> objective = RegressionObjective()
+        >>> batch = {"label_ids": np.array([1.0, 3.0], np.float32)}
+        >>> outputs = {"logits": ops.convert_to_tensor([[1.0], [1.0]])}
+        >>> loss, _ = objective.loss(outputs, batch, objective.normalizers(batch))
+        >>> float(loss)
+        2.0
+    """
+
+    def loss(
+        self,
+        outputs: Any,
+        batch: Mapping[str, Any],
+        normalizers: Mapping[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:
+        """Gives the part's share of the mean squared error (also as a metric)."""
+        predictions = ops.reshape(ops.cast(outputs["logits"], "float32"), [-1])  # [rows]
+        targets = ops.reshape(ops.cast(batch["label_ids"], "float32"), [-1])  # [rows]
+        weights = weights_of(batch, targets) / normalizers["examples"]
+        error = ops.sum(ops.square(predictions - targets) * weights)
+        return error, {"mean_squared_error": error}
+
+
+_NO_DIVISION_BY_ZERO = 1e-5  # what the original adds to the sum of masked_lm_weights
+
+
+class PretrainingObjective:
+    """Masked-LM cross entropy per masked piece plus next-sentence cross entropy per example.
+
+    The masked-LM loss is divided by the number of masked pieces of the whole batch (not by the
+    number of slots), as in the original.
+
+    Args:
+        next_sentence: False leaves the next-sentence loss out (the "no NSP" ablation).
+
+    Example:
+        >>> objective = PretrainingObjective()
+        >>> batch = {
+        ...     "masked_lm_ids": np.array([[1, 0]]), "masked_lm_weights": np.array([[1.0, 0.0]]),
+        ...     "next_sentence_labels": np.array([[0]]),
+        ... }
+        >>> {name: float(count) for name, count in objective.normalizers(batch).items()}
+        {'masked_pieces': 1.0, 'examples': 1.0}
+        >>> logits = {
+        ...     "masked_lm_logits": ops.zeros([1, 2, 4]), "next_sentence_logits": ops.zeros([1, 2])
+        ... }
+        >>> _, metrics = objective.loss(logits, batch, objective.normalizers(batch))
+        >>> round(float(metrics["masked_lm_loss"]), 3)
+        1.386
+    """
+
+    input_names = (*ENCODER_INPUTS, "masked_lm_positions")
+
+    def __init__(self, next_sentence: bool = True) -> None:
+        self._next_sentence = next_sentence
+
+    def normalizers(self, batch: Batch) -> dict[str, np.float32]:
+        """Counts masked pieces and examples; see `Objective.normalizers`."""
+        weights = batch["masked_lm_weights"]  # [batch, predictions]
+        if EXAMPLE_WEIGHTS in batch:
+            weights = weights * batch[EXAMPLE_WEIGHTS][:, None]
+        return {
+            "masked_pieces": np.float32(np.sum(weights)),
+            "examples": count_examples(batch),
+        }
+
+    def loss(
+        self,
+        outputs: Any,
+        batch: Mapping[str, Any],
+        normalizers: Mapping[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:
+        """Gives the part's share of the loss, both losses and both accuracies."""
+        examples = weights_of(batch, batch["masked_lm_ids"])  # [rows]
+        pieces = ops.cast(batch["masked_lm_weights"], "float32") * examples[:, None]
+        masked_lm = _cross_entropy(
+            outputs["masked_lm_logits"],  # [rows, predictions, vocabulary]
+            batch["masked_lm_ids"],
+            pieces / (normalizers["masked_pieces"] + _NO_DIVISION_BY_ZERO),
+        )
+        next_sentence = _cross_entropy(
+            outputs["next_sentence_logits"],  # [rows, 2]
+            ops.reshape(batch["next_sentence_labels"], [-1]),
+            examples / normalizers["examples"],
+        )
+        loss = masked_lm[0] + next_sentence[0] if self._next_sentence else masked_lm[0]
+        return loss, {
+            "masked_lm_loss": masked_lm[0],
+            "next_sentence_loss": next_sentence[0],
+            "masked_lm_accuracy": masked_lm[1],
+            "next_sentence_accuracy": next_sentence[1],
+        }
+
+
+def _cross_entropy(logits: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
+    """Weighted sums of the cross entropy and of the right answers.
+
+    Args:
+        logits: [..., classes].
+        labels: int [...].
+        weights: float32 [...].
+
+    Returns:
+        Two float32 scalars.
+    """
+    logits = ops.cast(logits, "float32")
+    labels = ops.cast(labels, "int32")
+    losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    right = ops.cast(ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels), "float32")
+    return ops.sum(losses * weights), ops.sum(right * weights)

@@ -1,0 +1,224 @@
+"""The job behind `learn_vocabulary`: documents in, a WordPiece vocabulary out."""
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_bert_impl.files import make_folder
+from keras_bert_impl.progress import Progress
+from keras_bert_impl.tokenization import reference
+from keras_bert_impl.tokenization.learner import (
+    Coverage,
+    LearnerOptions,
+    Merge,
+    coverage,
+    first_merges,
+    learn_pieces,
+)
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.corpora.documents import (
+    Reading,
+    TextBlock,
+    decode_block,
+    raw_paragraphs_of,
+    read_blocks,
+)
+from pipelines.corpora.sources import Source, find_sources, refuse_output_among_input
+from pipelines.corpora.unpacking import say_what_was_dropped
+from pipelines.processes import in_order
+
+_REMEMBERED = 500_000
+_LONGEST_REMEMBERED = 20  # in a language without spaces a longer part would be a whole sentence
+
+
+class CountedBlock(NamedTuple):
+    """The words of one block.
+
+    Attributes:
+        counts: how often each word occurs that is not too long for the learner.
+        packed_bytes: how much of the input this was.
+        too_long: how many occurrences of words there are that are too long.
+        dropped_bytes: how many bytes were left out because they are no UTF-8.
+    """
+
+    counts: dict[str, int]
+    packed_bytes: int
+    too_long: int = 0
+    dropped_bytes: int = 0
+
+
+def count_block(
+    block: TextBlock, reading: Reading, do_lower_case: bool, strip_accents: bool
+) -> CountedBlock:
+    """Counts the words of a block as WordPiece sees them (in a worker process).
+
+    Raises:
+        UserError: the block is not of its source's form or encoding.
+    """
+    decoded = decode_block(block)
+    parts: Counter[str] = Counter()
+    for paragraph in raw_paragraphs_of(decoded, reading):
+        if paragraph:
+            parts.update(paragraph.split(" "))
+    words: Counter[str] = Counter()
+    too_long = 0
+    # Nothing in the rules looks across a space: each part can be split alone, and once.
+    remembered = _remembered_words(do_lower_case, strip_accents)
+    for part, count in parts.items():
+        joined = remembered.get(part)
+        if joined is None:
+            joined = " ".join(reference.split_words(part, do_lower_case, strip_accents))
+            if len(part) <= _LONGEST_REMEMBERED and len(remembered) < _REMEMBERED:
+                remembered[part] = joined
+        for word in joined.split():
+            if len(word) <= reference.MAX_CHARACTERS_PER_WORD:
+                words[word] += count
+            else:
+                too_long += count
+    return CountedBlock(words, block.lines.packed_bytes, too_long, decoded.dropped_bytes)
+
+
+def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Counter[str], int]:
+    """Adds up the counts of blocks, never holding many more than `most_words` words.
+
+    Where there are more after a block, only the more frequent half of `most_words` stays (of
+    equally frequent ones the first by alphabet). The count of a word that stays may be too low by
+    what was dropped of it before. As blocks come in a fixed order, so do the drops.
+
+    Args:
+        blocks: the blocks' counts, in order.
+        most_words: how many different words are held.
+
+    Returns:
+        The counts, and the number of occurrences that were dropped, those of words that are too
+        long for the learner among them.
+
+    Example:
+        >>> blocks = [CountedBlock({"a": 2, "b": 1, "c": 1}, 0), CountedBlock({"a": 1, "b": 1}, 0)]
+        >>> merge_counts(blocks, most_words=2)
+        (Counter({'a': 3, 'b': 1}), 2)
+    """
+    total: Counter[str] = Counter()
+    dropped = 0
+    for block in blocks:
+        for word, count in block.counts.items():
+            total[word] += count
+        dropped += block.too_long
+        if len(total) > most_words:
+            dropped += _drop_rare(total, most_words // 2)
+    return total, dropped
+
+
+def _drop_rare(counts: Counter[str], keep: int) -> int:
+    """Keeps the `keep` most frequent words; gives how many occurrences of the others went."""
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    return sum(counts.pop(word) for word in ranked[keep:])
+
+
+_MEMORY: dict[tuple[bool, bool], dict[str, str]] = {}
+
+
+def _remembered_words(do_lower_case: bool, strip_accents: bool) -> dict[str, str]:
+    """The words of parts that were seen before, with spaces between: a tuple takes far more."""
+    return _MEMORY.setdefault((do_lower_case, strip_accents), {})
+
+
+@dataclass(frozen=True)
+class LearnVocabularyConfig:
+    """What to learn from and what to learn.
+
+    Attributes:
+        input_files: paths, folders, glob patterns, or "tfds:NAME:SPLIT".
+        vocab_file: where to write the vocabulary.
+        options: its size and what it has.
+        do_lower_case: whether words are lower-cased.
+        strip_accents: whether accents go; None: where words are lower-cased.
+        input_format: one of `sources.FORMS`.
+        reading: how documents are found.
+        most_words: how many different words are held in memory.
+        num_workers: how many processes count; None: one for each processor.
+        show_merges: how many of the first merges are wanted.
+    """
+
+    input_files: list[str]
+    vocab_file: str
+    options: LearnerOptions
+    do_lower_case: bool = True
+    strip_accents: bool | None = None
+    input_format: str = "auto"
+    reading: Reading = field(default_factory=Reading)
+    most_words: int = 5_000_000
+    num_workers: int | None = None
+    show_merges: int = 0
+
+
+class LearnedVocabulary(NamedTuple):
+    """What was learned, and from what.
+
+    Attributes:
+        vocabulary: the vocabulary.
+        words: how many words the text has.
+        different_words: how many different ones were held.
+        dropped: how many occurrences were dropped: of words that are too long to have pieces, and
+            of rare words to bound memory.
+        coverage: how the vocabulary cuts these words.
+        merges: the first merges.
+    """
+
+    vocabulary: Vocabulary
+    words: int
+    different_words: int
+    dropped: int
+    coverage: Coverage
+    merges: list[Merge]
+
+
+def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
+    """Learns a vocabulary and writes it; the same one whatever the number of workers.
+
+    Raises:
+        UserError: an input cannot be read, the size cannot be reached, or the file not written.
+    """
+    sources = find_sources(config.input_files, config.input_format)
+    files = (source.name for source in sources if source.form != "tfds")
+    refuse_output_among_input(files, [config.vocab_file], "--vocab_file")
+    make_folder(Path(config.vocab_file).parent)
+    counts, dropped = merge_counts(_count(config, sources), config.most_words)
+    progress = Progress("learn pieces", None, "pieces")
+    learned = learn_pieces(counts, config.options)
+    progress.advance(len(learned.vocabulary))
+    progress.close()
+    learned.vocabulary.write(config.vocab_file)
+    return LearnedVocabulary(
+        vocabulary=learned.vocabulary,
+        words=counts.total() + dropped,
+        different_words=len(counts),
+        dropped=dropped,
+        coverage=coverage(counts, learned.vocabulary),
+        merges=first_merges(counts, learned, config.show_merges),
+    )
+
+
+def _count(config: LearnVocabularyConfig, sources: list[Source]) -> Iterator[CountedBlock]:
+    strip = config.do_lower_case if config.strip_accents is None else config.strip_accents
+    work = functools.partial(
+        count_block,
+        reading=config.reading,
+        do_lower_case=config.do_lower_case,
+        strip_accents=strip,
+    )
+    packed = None
+    if all(source.form != "tfds" for source in sources):
+        packed = sum(Path(source.name).stat().st_size for source in sources)
+    progress = Progress("count words", packed, "bytes of input")
+    blocks = (block for source in sources for block in read_blocks(source, config.reading))
+    dropped_bytes = 0
+    for counted in in_order(work, blocks, config.num_workers):
+        yield counted
+        dropped_bytes += counted.dropped_bytes
+        progress.advance(counted.packed_bytes)
+    progress.close()
+    say_what_was_dropped(dropped_bytes)

@@ -1,0 +1,217 @@
+"""The job behind `split_sentences`: documents in, one sentence a line out."""
+
+import contextlib
+import functools
+import logging
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.progress import Progress
+from pipelines.corpora.documents import (
+    Reading,
+    TextBlock,
+    decode_block,
+    paragraphs_of,
+    read_blocks,
+)
+from pipelines.corpora.sentences import split_paragraph
+from pipelines.corpora.sources import Source, find_sources, refuse_output_among_input
+from pipelines.corpora.unpacking import say_what_was_dropped
+from pipelines.processes import in_order
+
+_LOGGER = logging.getLogger(__name__)
+_SHARD = re.compile(r"sentences-\d{5,}-of-\d{5,}\.txt")
+_LANGUAGES_BY_SCRIPT = (
+    ("ko", re.compile("[\uac00-\ud7a3]")),
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+)
+
+
+@dataclass(frozen=True)
+class SplitSentencesConfig:
+    """What to split and where to write it.
+
+    Attributes:
+        input_files: paths, folders, glob patterns, or "tfds:NAME:SPLIT".
+        output_file: the one file to write, or None.
+        output_dir: the folder for `num_shards` files, or None.
+        num_shards: into how many files documents are dealt out.
+        input_format: one of `sources.FORMS`.
+        language: ISO 639 code, or "auto": by each paragraph's script.
+        reading: how documents are found.
+        num_workers: how many processes split; None: one for each processor.
+    """
+
+    input_files: list[str]
+    output_file: str | None = None
+    output_dir: str | None = None
+    num_shards: int = 1
+    input_format: str = "auto"
+    language: str = "auto"
+    reading: Reading = field(default_factory=Reading)
+    num_workers: int | None = None
+
+
+class SentenceCounts(NamedTuple):
+    """What was written."""
+
+    documents: int
+    sentences: int
+
+
+class SplitBlock(NamedTuple):
+    """A block's sentences.
+
+    Attributes:
+        ends_document_first: whether the document that was open before the block ends at once.
+        text: the sentences, one a line, an empty line behind each document that ends.
+        documents: how many documents end within `text`.
+        sentences: the number of sentences.
+        is_open: whether the last document of `text` goes on.
+        packed_bytes: how much of the input this was.
+        dropped_bytes: how many bytes were left out because they are no UTF-8.
+    """
+
+    ends_document_first: bool
+    text: bytes
+    documents: int
+    sentences: int
+    is_open: bool
+    packed_bytes: int
+    dropped_bytes: int
+
+
+def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
+    """Writes the sentences; the same bytes whatever the number of workers.
+
+    Raises:
+        UserError: an input cannot be read, or the output cannot be written.
+    """
+    sources = find_sources(config.input_files, config.input_format)
+    blocks = (block for source in sources for block in read_blocks(source, config.reading))
+    work = functools.partial(split_block, reading=config.reading, language=config.language)
+    progress = Progress("split sentences", _packed_size(sources), "bytes of input")
+    documents = sentences = dropped = 0
+    is_open = False
+    with _outputs(config, sources) as outputs:
+        for split in in_order(work, blocks, config.num_workers):
+            if is_open and split.ends_document_first:
+                outputs[documents % len(outputs)].write(b"\n")
+                documents, is_open = documents + 1, False
+            documents += _deal_out(split, outputs, documents)
+            sentences += split.sentences
+            dropped += split.dropped_bytes
+            is_open = split.is_open if split.text else is_open
+            progress.advance(split.packed_bytes)
+        if not sentences:
+            raise UserError(f"{config.input_files[0]}: has no text; check --input_format.")
+    progress.close()
+    say_what_was_dropped(dropped)
+    return SentenceCounts(documents, sentences)
+
+
+def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock:
+    """Splits one block (in a worker process)."""
+    lines: list[str] = []
+    documents = sentences = 0
+    ends_first = False
+    decoded = decode_block(block)
+    for paragraph in paragraphs_of(decoded, reading):
+        if paragraph is not None:
+            found = split_paragraph(paragraph, _language(paragraph, language))
+            sentences += len(found)
+            lines += found
+        elif not lines:
+            ends_first = True
+        elif lines[-1]:
+            documents += 1
+            lines.append("")
+    text = "".join(f"{line}\n" for line in lines).encode()
+    is_open = bool(lines) and bool(lines[-1])
+    packed = block.lines.packed_bytes
+    dropped = decoded.dropped_bytes
+    return SplitBlock(ends_first, text, documents, sentences, is_open, packed, dropped)
+
+
+def _language(paragraph: str, language: str) -> str:
+    if language != "auto":
+        return language
+    if paragraph.isascii():
+        return "en"
+    scripts = (code for code, script in _LANGUAGES_BY_SCRIPT if script.search(paragraph))
+    return next(scripts, "en")
+
+
+def _deal_out(split: SplitBlock, outputs: list[IO[bytes]], documents: int) -> int:
+    """Writes a block's documents, the first of them number `documents`; gives how many ended."""
+    if len(outputs) == 1:
+        outputs[0].write(split.text)
+        return split.documents
+    for number, document in enumerate(re.findall(rb"(?:.+\n)+\n?", split.text), documents):
+        outputs[number % len(outputs)].write(document)
+    return split.documents
+
+
+def _packed_size(sources: list[Source]) -> int | None:
+    if any(source.form == "tfds" for source in sources):
+        return None
+    return sum(Path(source.name).stat().st_size for source in sources)
+
+
+@contextlib.contextmanager
+def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[list[IO[bytes]]]:
+    """Opens the files to write; they get their names together, when all are on the disk."""
+    paths = _output_paths(config)
+    make_folder(paths[0].parent)
+    refuse_output_among_input(
+        (source.name for source in sources if source.form != "tfds"),
+        [*paths, *_older_shards(config, paths)],
+        "--output_file" if config.output_dir is None else "--output_dir",
+    )
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(open_whole(path, "wb")) for path in paths]
+        yield files
+        # Flushing takes long, renaming does not: for a moment only there is no whole set.
+        for file in files:
+            file.flush()
+            os.fsync(file.fileno())
+        older = _older_shards(config, paths)
+        # Before any new file has its name, so that old and new ones never pass for one set. The
+        # first file of a set goes first and comes last: without it a set is not whole.
+        for path in sorted({*older, *(paths if len(paths) > 1 else [])}):
+            path.unlink(missing_ok=True)
+    if older:
+        _LOGGER.info(
+            "%s: removed %d files of an earlier run with another --num_shards.",
+            config.output_dir,
+            len(older),
+        )
+
+
+def _output_paths(config: SplitSentencesConfig) -> list[Path]:
+    if (config.output_file is None) == (config.output_dir is None):
+        raise UserError("Give either --output_file or --output_dir (with --num_shards).")
+    if config.output_file is not None:
+        if config.num_shards != 1:
+            raise UserError("--num_shards needs --output_dir instead of --output_file.")
+        return [Path(config.output_file)]
+    names = (
+        f"sentences-{number:05d}-of-{config.num_shards:05d}.txt"
+        for number in range(config.num_shards)
+    )
+    return [Path(config.output_dir or "") / name for name in names]
+
+
+def _older_shards(config: SplitSentencesConfig, paths: list[Path]) -> list[Path]:
+    """The files of a set with another number of shards: a pattern would match them as well."""
+    if config.output_dir is None:
+        return []
+    found = (path for path in Path(config.output_dir).iterdir() if _SHARD.fullmatch(path.name))
+    return sorted(set(found) - set(paths))

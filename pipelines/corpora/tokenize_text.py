@@ -1,0 +1,140 @@
+"""The job behind `tokenize_text`: lines in, JSON lines with tokens out, or a certificate."""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any, Literal
+
+from keras_bert_impl.progress import Progress
+from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
+from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
+from pipelines.corpora.sources import Source, expand_patterns, refuse_output_among_input
+from pipelines.corpora.unpacking import lines_of, say_what_was_dropped
+from pipelines.records.paths import with_content
+
+Offsets = Literal["none", "bytes", "characters"]
+_LINES_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class TokenizeTextConfig:
+    """How to cut text.
+
+    Attributes:
+        vocab_file: the vocabulary.
+        do_lower_case: whether text is lower-cased.
+        strip_accents: whether accents go; None: where text is lower-cased.
+        special_tokens: whether a literal "[MASK]" in the text is split or kept.
+        offsets: whether and in what unit the tokens' places are written.
+    """
+
+    vocab_file: str
+    do_lower_case: bool = True
+    strip_accents: bool | None = None
+    special_tokens: SpecialTokens = "split"
+    offsets: Offsets = "none"
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that is meant."""
+        return Tokenizer(
+            Vocabulary.load(self.vocab_file),
+            self.do_lower_case,
+            self.strip_accents,
+            self.special_tokens,
+        )
+
+
+def read_all_lines(
+    patterns: list[str], text_field: str | None = None, output_file: str | None = None
+) -> Iterator[str | bytes]:
+    """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked.
+
+    Args:
+        patterns: paths, folders or glob patterns.
+        text_field: the field of JSON lines whose lines are meant; None for plain lines.
+        output_file: what will be written meanwhile; None where that is no file.
+
+    Raises:
+        UserError: a file cannot be read, is not in UTF-8, or is the one to write.
+    """
+    paths = with_content(expand_patterns(patterns))
+    refuse_output_among_input(paths, [output_file] if output_file else [], "--output_file")
+    return _lines_of_files(paths, text_field)
+
+
+def _lines_of_files(paths: list[str], text_field: str | None) -> Iterator[str | bytes]:
+    reading = Reading(text_field or "")
+    dropped_bytes = 0
+    for path in paths:
+        for block in read_blocks(Source(path, "json_lines" if text_field else "text"), reading):
+            decoded = decode_block(block)
+            dropped_bytes += decoded.dropped_bytes
+            if text_field:
+                yield from filter(None, raw_paragraphs_of(decoded, reading))
+            else:
+                yield from lines_of(block.lines)  # as bytes: places in them may be asked for
+    say_what_was_dropped(dropped_bytes)
+
+
+def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], output: IO[str]) -> int:
+    """Writes a JSON object for each line: `tokens`, `ids` and, if asked for, `spans`.
+
+    Returns:
+        The number of lines.
+
+    Raises:
+        UserError: the vocabulary is none.
+    """
+    tokenizer = config.tokenizer()
+    batch: list[str | bytes] = []
+    count = 0
+    for line in lines:
+        batch.append(line)
+        if len(batch) == _LINES_AT_ONCE:
+            count += _write(tokenizer, config.offsets, batch, output)
+            batch = []
+    return count + _write(tokenizer, config.offsets, batch, output)
+
+
+def certify_tokenizer(
+    config: TokenizeTextConfig, lines: Iterable[str | bytes] | None
+) -> dict[str, Any]:
+    """Compares with the plain reference: all code points, and lines where there are any.
+
+    Returns:
+        The certificate; `exact` says whether nothing differed.
+    """
+    tokenizer = config.tokenizer()
+    code_points = certify_lines(tokenizer, _counted("compare code points", code_point_lines()))
+    text = None if lines is None else certify_lines(tokenizer, _counted("compare lines", lines))
+    return certificate(tokenizer, code_points, text)
+
+
+def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[str | bytes], output: IO[str]) -> int:
+    if unit == "none":
+        ids, offsets = tokenizer.encode_lines(lines)
+        spans = None
+    else:
+        ids, offsets, starts, ends = tokenizer.encode_lines_with_spans(lines, unit)
+        spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    numbers, borders = ids.tolist(), offsets.tolist()
+    pieces = tokenizer.vocabulary.pieces
+    for first, last in itertools.pairwise(borders):
+        own = numbers[first:last]
+        record: dict[str, Any] = {"tokens": [pieces[number] for number in own], "ids": own}
+        if spans is not None:
+            record["spans"] = spans[first:last]
+        output.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return len(lines)
+
+
+def _counted(label: str, lines: Iterable[Any]) -> Iterator[Any]:
+    progress = Progress(label, None, "lines")
+    for number, line in enumerate(lines, 1):
+        yield line
+        if number % 4096 == 0:
+            progress.advance(4096)
+    progress.close()

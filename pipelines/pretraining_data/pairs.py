@@ -1,0 +1,248 @@
+"""From planned chunks to pairs: B found, both sides truncated, ready to be gathered.
+
+The reference drops one token at a time from the longer side (from B where both are equally long),
+from its front or its back with probability one half. How many tokens each side loses follows from
+the two lengths alone; how many of them go from the front is binomial: the number of ones among as
+many random bits.
+
+A chunk whose B comes from elsewhere asks for (document, draw). Which document and which start
+sentence follow from the chunk's key alone, so the answer can be looked up in memory-mapped offsets
+or joined by document number on a cluster.
+"""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.pretraining_data.chunks import Chunks
+from pipelines.pretraining_data.draws import Purpose, Words, below, draw
+from pipelines.pretraining_data.examples import Spans
+
+Lengths = NDArray[np.int64]
+_WORDS_AT_ONCE = 16
+
+
+def truncated_lengths(len_a: Lengths, len_b: Lengths, room: int) -> tuple[Lengths, Lengths]:
+    """The lengths of both sides after longest-first truncation.
+
+    Args:
+        len_a: int64 [pairs], tokens of A.
+        len_b: int64 [pairs], tokens of B.
+        room: tokens that A and B may have together.
+
+    Returns:
+        Two int64 [pairs] whose sum is at most `room`.
+
+    Example:
+        >>> a, b = truncated_lengths(np.array([3, 9, 9, 5]), np.array([4, 2, 8, 6]), 10)
+        >>> a.tolist(), b.tolist()
+        ([3, 8, 5, 5], [4, 2, 5, 5])
+    """
+    excess = np.maximum(len_a + len_b - room, 0)
+    surplus_of_a = np.clip(len_a - len_b, 0, excess)
+    surplus_of_b = np.clip(len_b - len_a, 0, excess)
+    shared = excess - surplus_of_a - surplus_of_b
+    return len_a - surplus_of_a - shared // 2, len_b - surplus_of_b - (shared + 1) // 2
+
+
+def dropped_from_front(lost: Lengths, keys: Words, purpose: Purpose) -> Lengths:
+    """How many of the lost tokens go from the front: Binomial(lost, 1/2).
+
+    Args:
+        lost: int64 [pairs], tokens that a side loses.
+        keys: uint64 [pairs], the examples' keys.
+        purpose: TRUNCATE_A or TRUNCATE_B.
+
+    Returns:
+        int64 [pairs], between 0 and `lost`.
+
+    Example:
+        >>> keys = np.arange(4, dtype=np.uint64)
+        >>> front = dropped_from_front(np.array([0, 1, 64, 10_000]), keys, Purpose.TRUNCATE_A)
+        >>> front[0].item(), bool(abs(front[3] - 5000) < 300)
+        (0, True)
+    """
+    front = np.zeros(lost.shape, np.int64)
+    waiting = np.flatnonzero(lost > 0)
+    word = 0
+    while len(waiting) and word < _WORDS_AT_ONCE:
+        bits = draw(keys[waiting], purpose, word)
+        left = lost[waiting] - 64 * word
+        spare = np.clip(64 - left, 0, 63).astype(np.uint64)
+        front[waiting] += np.bitwise_count(bits >> spare).astype(np.int64)
+        waiting = waiting[left > 64]
+        word += 1
+    for row in waiting.tolist():  # sentences of thousands of tokens: rare
+        front[row] += _ones_in_stream(int(lost[row]), keys[row], purpose, word)
+    return front
+
+
+def _ones_in_stream(lost: int, key: np.uint64, purpose: Purpose, first_word: int) -> int:
+    """Ones among the bits `64 * first_word .. lost` of one example's stream."""
+    words = -(-lost // 64)
+    ones = 0
+    for start in range(first_word, words, 1 << 16):
+        index = np.arange(start, min(words, start + (1 << 16)), dtype=np.uint64)
+        bits = draw(np.full(len(index), key), purpose, index)
+        if start + len(index) == words:
+            bits[-1] >>= np.uint64(64 * words - lost)
+        ones += int(np.bitwise_count(bits).sum())
+    return ones
+
+
+Numbers = NDArray[np.int64]
+
+
+def partner_documents(keys: Words, own: Numbers, documents: int, same_tries: int = 0) -> Numbers:
+    """The document that a random B comes from.
+
+    Args:
+        keys: uint64 [requests].
+        own: int64 [requests], the document of A.
+        documents: documents in the corpus.
+        same_tries: 0 draws among the other documents only. A positive number draws among all of
+            them, again while it hits A's own, up to so many times, as the reference does with 10:
+            after the last try a B from A's own document is labelled random.
+
+    Returns:
+        int64 [requests], document numbers.
+
+    Example:
+        >>> keys = np.arange(5, dtype=np.uint64)
+        >>> partner_documents(keys, np.zeros(5, np.int64), 2).tolist()
+        [1, 1, 1, 1, 1]
+    """
+    if same_tries == 0:
+        chosen = below(draw(keys, Purpose.PARTNER_DOCUMENT), documents - 1)
+        return chosen + (chosen >= own)
+    chosen = own.copy()
+    for attempt in range(same_tries):
+        same = np.flatnonzero(chosen == own)
+        chosen[same] = below(draw(keys[same], Purpose.PARTNER_DOCUMENT, attempt), documents)
+    return chosen
+
+
+def partner_spans(
+    keys: Words,
+    target_b: Numbers,
+    sentence_offsets: Numbers,
+    document_start: Numbers,
+    document_end: Numbers,
+) -> tuple[Numbers, Numbers]:
+    """The tokens that a random B takes: from a uniform sentence on until the target is reached.
+
+    Args:
+        keys: uint64 [requests].
+        target_b: int64 [requests], tokens to reach (at least one sentence is taken).
+        sentence_offsets: int64 [sentences + 1], tokens before each sentence.
+        document_start: int64 [requests], first sentence of the asked document.
+        document_end: int64 [requests], the sentence after its last.
+
+    Returns:
+        int64 [requests] first token and int64 [requests] number of tokens.
+
+    Example:
+        >>> offsets, key = np.array([0, 5, 9, 14]), np.array([1], np.uint64)
+        >>> zero, three = np.array([0]), np.array([3])
+        >>> start, length = partner_spans(key, np.array([99]), offsets, zero, three)
+        >>> (start + length).tolist()
+        [14]
+    """
+    sentences = (document_end - document_start).astype(np.uint64)
+    first = document_start + below(draw(keys, Purpose.PARTNER_SENTENCE), sentences)
+    start = sentence_offsets[first]
+    end = np.minimum(np.searchsorted(sentence_offsets, start + target_b), document_end)
+    return start, sentence_offsets[end] - start
+
+
+@dataclasses.dataclass
+class PlanRows:
+    """Examples as places in the corpus, 21 bytes each and the key.
+
+    Attributes:
+        keys: uint64 [examples]; also the order of the examples in the shards.
+        start_a, start_b: int64 [examples], first tokens.
+        len_a, len_b: uint16 [examples], tokens after truncation; `len_b` 0 where there is no B.
+        is_random: bool [examples], the next-sentence label.
+    """
+
+    keys: Words
+    start_a: Numbers
+    start_b: Numbers
+    len_a: NDArray[np.uint16]
+    len_b: NDArray[np.uint16]
+    is_random: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def columns(self) -> dict[str, NDArray]:
+        """The arrays by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def ordered(self) -> "PlanRows":
+        """The rows by ascending key: the global shuffle."""
+        order = np.argsort(self.keys)
+        return PlanRows(**{name: column[order] for name, column in self.columns().items()})
+
+    def spans(self, rows: slice) -> Spans:
+        """The places of some rows, as `gather_rows` wants them."""
+        return Spans(
+            self.start_a[rows],
+            self.len_a[rows].astype(np.int64),
+            self.start_b[rows],
+            self.len_b[rows].astype(np.int64),
+        )
+
+
+def place_partners(
+    chunks: Chunks, sentence_offsets: Numbers, document_bounds: Numbers, same_tries: int
+) -> tuple[Numbers, Numbers]:
+    """Where B stands, for all chunks: behind A, or where a random partner was found.
+
+    Args:
+        chunks: the planned chunks.
+        sentence_offsets: int64 [sentences + 1] of the whole corpus (may be memory-mapped).
+        document_bounds: int64 [documents + 1] of the whole corpus (may be memory-mapped).
+        same_tries: see `partner_documents`.
+
+    Returns:
+        int64 [chunks] first token and int64 [chunks] length, not yet truncated.
+    """
+    start_b, len_b = chunks.start_a + chunks.len_a, chunks.len_b.copy()
+    asking = np.flatnonzero(chunks.is_random)
+    keys = chunks.keys[asking]
+    document = partner_documents(
+        keys, chunks.document[asking], len(document_bounds) - 1, same_tries
+    )
+    start_b[asking], len_b[asking] = partner_spans(
+        keys,
+        chunks.target_b[asking],
+        sentence_offsets,
+        document_bounds[document],
+        document_bounds[document + 1],
+    )
+    return start_b, len_b
+
+
+def truncate(chunks: Chunks, start_b: Numbers, len_b: Numbers, room: int) -> PlanRows:
+    """Cuts A and B so that they fit.
+
+    Args:
+        chunks: give the keys and A.
+        start_b: int64 [chunks], where B begins.
+        len_b: int64 [chunks], tokens of B, not yet truncated.
+        room: tokens for A and B together.
+    """
+    kept_a, kept_b = truncated_lengths(chunks.len_a, len_b, room)
+    front_a = dropped_from_front(chunks.len_a - kept_a, chunks.keys, Purpose.TRUNCATE_A)
+    front_b = dropped_from_front(len_b - kept_b, chunks.keys, Purpose.TRUNCATE_B)
+    return PlanRows(
+        keys=chunks.keys,
+        start_a=chunks.start_a + front_a,
+        start_b=start_b + front_b,
+        len_a=kept_a.astype(np.uint16),
+        len_b=kept_b.astype(np.uint16),
+        is_random=chunks.is_random,
+    )

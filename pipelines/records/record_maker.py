@@ -1,0 +1,93 @@
+"""From plan rows to records: gather, mask, serialise, a block of examples at a time."""
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.pretraining_data.draws import Words
+from pipelines.pretraining_data.examples import Rows, Spans, Tokens, gather_rows
+from pipelines.pretraining_data.masking import Masked, mask_rows
+from pipelines.pretraining_data.recipe import Pieces, Recipe
+from pipelines.records.serialise import BlockSerialiser, pair_features
+
+BLOCK_EXAMPLES = 2048
+
+
+@dataclasses.dataclass
+class RecordMaker:
+    """Makes the records of a recipe.
+
+    Args:
+        recipe: the rules.
+        pieces: the vocabulary's part in it.
+    """
+
+    recipe: Recipe
+    pieces: Pieces
+
+    def __post_init__(self) -> None:
+        recipe = self.recipe
+        self.counts: Counter[str] = Counter()
+        self._rules = recipe.masking_rules(self.pieces)
+        ids, place = self.pieces.size, recipe.max_seq_length
+        self._serialiser = BlockSerialiser(
+            pair_features(recipe.max_seq_length, recipe.stored_predictions),
+            {
+                "input_ids": ids,
+                "input_mask": 2,
+                "segment_ids": 2,
+                "masked_lm_positions": place,
+                "masked_lm_ids": ids,
+                "next_sentence_labels": 2,
+            },
+        )
+
+    def records(
+        self, tokens: Tokens, spans: Spans, keys: Words, is_random: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The framed records of a block and the bytes of each; counts what they hold.
+
+        Args:
+            tokens: unsigned [tokens], where the spans point into.
+            spans: A and B of each example.
+            keys: uint64 [examples].
+            is_random: bool [examples], the next-sentence labels.
+        """
+        recipe = self.recipe
+        rows = gather_rows(
+            tokens, spans, recipe.max_seq_length, self.pieces.special, pairs=recipe.do_next_sentence
+        )
+        features: dict[str, NDArray] = {}
+        if recipe.masking == "static":
+            masked = mask_rows(rows, keys, self._rules)
+            features = masked_features(masked)
+            self.counts["masked"] += int(masked.counts.sum())
+        features |= row_features(rows, is_random)
+        self.counts["examples"] += len(keys)
+        self.counts["random_next"] += int(is_random.sum())
+        self.counts["tokens"] += int(rows.lengths().sum())
+        return self._serialiser.frames(features)
+
+
+def row_features(rows: Rows, is_random: NDArray[np.bool_]) -> dict[str, NDArray]:
+    """The features of rows by the reference's names; arrays [examples, size]."""
+    column = np.arange(rows.ids.shape[1])
+    inside = column < rows.lengths()[:, None]
+    return {
+        "input_ids": rows.ids,
+        "input_mask": inside.view(np.uint8),
+        "segment_ids": (inside & (column > (rows.len_a + 1)[:, None])).view(np.uint8),
+        "next_sentence_labels": is_random.view(np.uint8)[:, None],
+    }
+
+
+def masked_features(masked: Masked) -> dict[str, NDArray]:
+    """The features of masked positions by the reference's names; arrays [examples, predictions]."""
+    slots = np.arange(masked.positions.shape[1])
+    return {
+        "masked_lm_positions": masked.positions,
+        "masked_lm_ids": masked.ids,
+        "masked_lm_weights": (slots < masked.counts[:, None]).astype(np.float32),
+    }

@@ -1,0 +1,187 @@
+"""What is looked at before a long run starts."""
+
+import dataclasses
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.planning.plan import ESTIMATE_WITHIN, machine_bytes, training_memory
+from keras_bert_impl.planning.size import count_parameters
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.phases import Phase
+from keras_bert_impl.training.strategy import Devices
+from pipelines.metrics.frequency_baseline import count_masked_pieces, frequency_baseline
+from pipelines.runs.phases import PhaseConfig
+
+RECORDS_CHECKED = 2**18
+_BATCHES_TO_COUNT, _PIECES_TO_COUNT = 64, 100_000
+"""How many records of a phase are looked at before a run: a few seconds' worth."""
+
+_ERROR_ON_OTHERS = 0.5
+
+
+def check_vocabulary(config: BertConfig, vocabulary: Vocabulary) -> None:
+    """Refuses a vocabulary with more pieces than the model has rows.
+
+    Raises:
+        UserError: it has.
+    """
+    if len(vocabulary) > config.vocab_size:
+        raise UserError(
+            f"--vocab_file: has {len(vocabulary):,} pieces, but the model only has vocab_size "
+            f"{config.vocab_size:,}; give the vocabulary that belongs to the configuration."
+        )
+
+
+def check_records(phases: Sequence[Phase], report: Callable[[str], None]) -> None:
+    """Looks at the records of every phase, before anything is computed from them.
+
+    Up to `RECORDS_CHECKED` of a phase: all of most sets, else so many spread evenly. Those left
+    out are checked with their batch when it is read.
+
+    Args:
+        phases: their batches are `PretrainingBatches`.
+        report: is told how many were looked at.
+
+    Raises:
+        UserError: a record does not fit the model, or cannot be read.
+    """
+    for number, phase in enumerate(phases, start=1):
+        batches: Any = phase.batches
+        checked, everything = batches.check(RECORDS_CHECKED), batches.num_examples
+        which = f"all {checked:,}" if checked == everything else f"{checked:,} of {everything:,}"
+        rest = "" if checked == everything else "; the others are checked when they are read"
+        report(f"Phase {number}: looked at {which} records{rest}.")
+
+
+def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> None:
+    """Refuses a folder that has no room for what the run will still write.
+
+    Args:
+        folder: the run directory; what it holds already needs no more room.
+        config: the model.
+        training: how many checkpoints are kept (one more is written before the oldest goes), and
+            whether a best one is.
+
+    Raises:
+        UserError: too little space is free.
+    """
+    keep, one = training.keep_checkpoint_max, checkpoint_bytes(config)
+    saves = -(-training.num_train_steps // training.save_checkpoints_steps)
+    wanted = min(keep, saves) + 1 + (1 if training.eval_steps else 0)
+    there = len(list(folder.glob("checkpoints/step-*"))) + (folder / "best_checkpoint").is_dir()
+    needed = one * max(wanted - there, 1) + 4 * count_parameters(config)  # and the model itself
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise UserError(
+            f"{folder}: {wanted} checkpoints of {format_bytes(one)} (one of them being written) "
+            f"and the model still need {format_bytes(needed)}, but {format_bytes(free)} are free; "
+            "lower --keep_checkpoint_max or name another --output_dir."
+        )
+
+
+def format_bytes(count: float) -> str:
+    """Writes a size as a person would.
+
+    Example:
+        >>> format_bytes(1_321_000_000), format_bytes(2_200_000)
+        ('1.32 GB', '2.2 MB')
+    """
+    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def check_memory(
+    config: BertConfig,
+    training: TrainingConfig,
+    phases: Sequence[PhaseConfig],
+    devices: Devices,
+    memory: float | None,
+) -> None:
+    """Refuses a run that does not fit the memory of a device, by `plan_run`'s estimate.
+
+    Args:
+        config: the model.
+        training: batch, micro-batches, precision.
+        phases: lengths and batches.
+        devices: CPU devices share the machine's memory; each GPU has its own.
+        memory: bytes of it, from `device_memory`; None (nobody knows) checks nothing.
+
+    Raises:
+        UserError: the estimate of a phase is over it, by more than the estimate's own error.
+    """
+    cpu = devices.on_cpu
+    for phase in phases if memory else ():
+        tried = dataclasses.replace(training, batch_size=phase.batch_size)
+        lengths = (phase.max_seq_length, phase.max_predictions_per_seq)
+        parts = training_memory(config, tried, *lengths, on_cpu=cpu, replicas=devices.replicas)
+        needed = machine_bytes(parts, devices.own_replicas) if cpu else sum(parts.values())
+        # The estimate was compared with runs on CPUs only.
+        error = ESTIMATE_WITHIN if cpu else _ERROR_ON_OTHERS
+        if memory and needed > memory * (1 + error):
+            raise UserError(
+                f"--train_batch_size={phase.batch_size} at length {phase.max_seq_length} needs "
+                f"about {needed / 1e9:.1f} GB, but {'this machine' if cpu else 'a device'} has "
+                f"{memory / 1e9:.1f} GB; lower it, raise --accumulation_steps or add --recompute "
+                "(plan_run says what fits)."
+            )
+
+
+def device_memory(devices: Devices) -> float | None:
+    """The bytes that one device (for CPUs: the machine) can use; None where nobody knows.
+
+    For a GPU it is what TensorFlow will take of it, for a CPU the smaller one of the machine's
+    memory and the limit of this process's container.
+    """
+    if devices.on_cpu:
+        return machine_memory()
+    from tensorflow.python.client import device_lib
+
+    limits = [d.memory_limit for d in device_lib.list_local_devices() if d.device_type == "GPU"]
+    return float(min(limits)) if limits else None
+
+
+def machine_memory(root: str = "/sys/fs/cgroup") -> float:
+    """This machine's memory in bytes, or the container's limit where that is less."""
+    memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        limit = Path(root, name)
+        if limit.is_file() and (text := limit.read_text().strip()).isdigit():
+            memory = min(memory, float(text))
+    return memory
+
+
+def checkpoint_bytes(config: BertConfig) -> int:
+    """The size of one checkpoint: weights and two moments in float32.
+
+    Example:
+        >>> checkpoint_bytes(BertConfig(vocab_size=30522)) // 10**6
+        1321
+    """
+    return 12 * count_parameters(config)
+
+
+def frequency_loss(batches: Iterable[Mapping[str, np.ndarray]], vocab_size: int) -> float:
+    """The masked-LM loss that guessing by word frequency reaches, in nats.
+
+    Shares are counted on every other batch and tried on the rest. Only so many batches are read
+    (two at least) as are needed to know how often the frequent pieces occur.
+
+    Example:
+        >>> batch = {"masked_lm_ids": np.array([[1, 2]]), "masked_lm_weights": np.ones([1, 2])}
+        >>> round(frequency_loss([batch] * 64, 3), 1)
+        0.7
+    """
+    halves = np.zeros([2, vocab_size], np.int64)
+    for number, batch in enumerate(itertools.islice(batches, _BATCHES_TO_COUNT)):
+        halves[number % 2] += count_masked_pieces([batch], vocab_size)
+        if number % 2 and halves.sum() >= _PIECES_TO_COUNT:
+            break
+    return frequency_baseline(*halves).loss

@@ -1,0 +1,337 @@
+"""Pre-training: from shards to a model directory."""
+
+import contextlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_bert_impl.checkpoints.destination import check_apart, check_folder
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.optimizers.schedules import learning_rate_schedule
+from keras_bert_impl.planning.size import training_flops
+from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
+from keras_bert_impl.training.config import dtype_policy
+from keras_bert_impl.training.evaluation import Evaluation
+from keras_bert_impl.training.hooks import Expectations
+from keras_bert_impl.training.loop import TrainingResult, rehearse, train
+from keras_bert_impl.training.lost_worker import restart_when_a_worker_is_lost
+from keras_bert_impl.training.metric_writers import draw_learning_curve
+from keras_bert_impl.training.objectives import PretrainingObjective
+from keras_bert_impl.training.phases import PhasedBatches, phased_rate, phased_work
+from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.stop_signal import on_sigterm
+from keras_bert_impl.training.strategy import Devices, make_devices
+from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
+from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.runs.phases import open_phases
+from pipelines.runs.preflight import (
+    check_disk,
+    check_memory,
+    check_records,
+    check_vocabulary,
+    device_memory,
+    frequency_loss,
+)
+from pipelines.runs.pretraining_config import RunPretrainingConfig
+from pipelines.runs.pretraining_start import find_model_text, read_model_config
+from pipelines.runs.resume_identity import (
+    changed_flags,
+    check_finished_run,
+    pretraining_settings,
+    shards_identity,
+)
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PretrainingResults:
+    """What a run gave.
+
+    Attributes:
+        training: how training ended; None without `do_train`, or if it had ended before.
+        already_finished: whether an earlier call had finished the run: nothing was done.
+        changed: in that case the flags that differ from that call's (none that would have changed
+            the weights: those are refused).
+        evaluation: the figures of `eval_results.txt`.
+        rehearsal: with `dry_run`, the figures of one step of each phase.
+    """
+
+    training: TrainingResult | None = None
+    already_finished: bool = False
+    changed: list[str] = field(default_factory=list)
+    evaluation: dict[str, float] = field(default_factory=dict)
+    rehearsal: list[dict[str, float]] = field(default_factory=list)
+
+
+def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
+    """Pre-trains and evaluates, as the configuration says.
+
+    The same call again resumes a run that was stopped; a finished run is left as it is.
+
+    Raises:
+        UserError: a flag, a file or a checkpoint is not what it should be.
+    """
+    if not (config.do_train or config.do_eval):
+        raise UserError("Nothing to do; give --do_train or --do_eval.")
+    if not config.input_file:
+        raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
+    run = RunDirectory.open(config.output_dir)
+    trained = _is_trained(config, run)
+    if config.do_train and not trained:
+        _check_outputs(config, run)
+    if config.dry_run:
+        return PretrainingResults(rehearsal=_Job(config, run).rehearse())
+    if config.do_train and trained:
+        check_finished_run(config, run)
+        if run.evaluated_step() == run.finished_step() or not config.do_eval:
+            return PretrainingResults(already_finished=True, changed=_changed_flags(config, run))
+    with restart_when_a_worker_is_lost(config.training, lambda: _newest_step(run), _LOGGER.warning):
+        job = _Job(config, run)
+        training = job.train_alone() if config.do_train and not trained else None
+        if training and not training.finished:
+            return PretrainingResults(training)
+        evaluation = job.evaluate(training) if config.do_eval else {}
+    return PretrainingResults(training, evaluation=evaluation)
+
+
+def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
+    """Sees that what comes at the end may be written, and replaces nothing of the user's."""
+    if config.continue_tf1_run and not config.init_checkpoint:
+        raise UserError(
+            "--continue_tf1_run needs the training checkpoint of the original; name it with "
+            "--init_checkpoint."
+        )
+    check_folder(run.model)
+    if config.init_checkpoint:
+        check_apart(config.init_checkpoint, run.model)
+    if config.tf1_checkpoint:
+        make_folder(Path(config.tf1_checkpoint).parent)  # not only found out after a week
+
+
+def _is_trained(config: RunPretrainingConfig, run: RunDirectory) -> bool:
+    """Whether the folder's model is the end of this run: not of fewer steps that were added to."""
+    finished = run.finished_step()
+    if finished is None or not run.model.is_dir() or _newest_step(run) > finished:
+        return False
+    more = finished < config.training.num_train_steps
+    return not (more and config.training.allow_changed_flags)
+
+
+def _newest_step(run: RunDirectory) -> int:
+    """The step of the newest checkpoint; 0 without one."""
+    return next(iter(Checkpoints(run.checkpoints, {}, keep=1, writes=False).steps()), 0)
+
+
+def _changed_flags(config: RunPretrainingConfig, run: RunDirectory) -> list[str]:
+    return changed_flags(run.flags.read_text(), config.flags) if run.flags.exists() else []
+
+
+class _Job:
+    """One run: its data, its model and its devices, checked before anything is computed."""
+
+    def __init__(self, config: RunPretrainingConfig, run: RunDirectory) -> None:
+        self._config, self._run = config, run
+        self._model_config = read_model_config(
+            config.bert_config_file, config.init_checkpoint, config.model_size, config.vocab_file
+        )
+        for phase in config.phases():
+            self._model_config.check_length(phase.max_seq_length)
+        if config.do_train:
+            check_disk(run.path, self._model_config, config.training)
+        self._text = find_model_text(
+            config.vocab_file,
+            config.do_lower_case,
+            config.init_checkpoint,
+            config.bert_config_file,
+            config.input_file,
+        )
+        check_vocabulary(self._model_config, self._text.vocabulary)
+        # Devices come before anything that may start TensorFlow, so that the CPU can be split.
+        self.devices: Devices = make_devices(config.training)
+        _LOGGER.info("%s", self.devices.describe())
+        check_memory(
+            self._model_config,
+            config.training,
+            config.phases(),
+            self.devices,
+            device_memory(self.devices),
+        )
+        self._phases = open_phases(
+            config.phases(),
+            self._text,
+            self._model_config,
+            config.training.seed,
+            config.shuffle,
+            self.devices.worker,
+            self.devices.workers,
+        )
+        check_records(self._phases, _LOGGER.info)
+        self._held_out = self._open_held_out()
+        self._held_out.check()
+        self._objective = PretrainingObjective(config.next_sentence)
+        self._model = self._build_model()
+        self._evaluation = Evaluation(self._model, self._objective, self.devices.strategy)
+
+    def rehearse(self) -> list[dict[str, float]]:
+        """Takes one step of each phase and leaves nothing behind."""
+        training = self._config.training
+        return rehearse(self._model, self._objective, self._phases, training, self.devices)
+
+    def train_alone(self) -> TrainingResult:
+        """As `train`; of several workers the first one keeps other processes out of the folder."""
+        with (
+            self._run.taken() if self.devices.is_chief else contextlib.nullcontext(),
+            on_sigterm() as stop,  # also behind the last step, while results are written
+        ):
+            result = self.train()
+        return replace(result, finished=result.finished and not stop.requested)
+
+    def train(self) -> TrainingResult:
+        """Trains to the end, or as far as it is let, and writes the model when finished."""
+        training = self._config.training
+        schedule = learning_rate_schedule(
+            training.schedule, 1.0, training.num_train_steps, training.num_warmup_steps
+        )
+        result = train(
+            self._model,
+            self._objective,
+            PhasedBatches(self._phases),
+            training,
+            self._run,
+            evaluate=self._measure,
+            devices=self.devices,
+            settings=pretraining_settings(
+                self._config, self._model_config, self._text.vocabulary.sha256
+            ),
+            take_over=self._take_over if self._config.continue_tf1_run else None,
+            rate=phased_rate(self._phases, schedule),
+            expectations=self._expectations(),
+            report=_LOGGER.warning,
+            accepted=self._keep_flags,
+        )
+        if self.devices.is_chief:
+            self._write_results(result)
+        return result
+
+    def _keep_flags(self) -> None:
+        if self.devices.is_chief:
+            self._run.write_flags(self._config.flags)
+
+    def _open_held_out(self) -> PretrainingEvaluation:
+        """The held-out shards, or those of the last phase; of the last phase's lengths."""
+        config, last = self._config, self._config.phases()[-1]
+        return PretrainingEvaluation(
+            list(config.eval_input_file or last.input_file),
+            config.eval_batch_size,
+            last.max_seq_length,
+            last.max_predictions_per_seq,
+            max_batches=config.max_eval_steps,
+            vocabulary_sha256=self._text.vocabulary.sha256,
+            do_lower_case=self._text.do_lower_case,
+            model_config=self._model_config,
+        )
+
+    def _expectations(self) -> Expectations:
+        """What guessing by frequency reaches, what the steps cost, and what is held out."""
+        peak, phases = self._config.training.peak_tflops, self._config.phases()
+        first = self._phases[0].batches.batches_from(0)
+        return Expectations(
+            frequency_loss=frequency_loss(first, self._model_config.vocab_size),
+            work=phased_work(
+                [phase.num_steps for phase in phases],
+                [
+                    phase.batch_size
+                    * training_flops(
+                        self._model_config, phase.max_seq_length, phase.max_predictions_per_seq
+                    )
+                    for phase in phases
+                ],
+            ),
+            peak_flops=peak * 1e12 if peak else None,
+            held_out=self._describe_held_out(),
+        )
+
+    def _describe_held_out(self) -> str:
+        config = self._config
+        shards = shards_identity(list(config.eval_input_file or config.phases()[-1].input_file))
+        losses = "" if config.next_sentence else ", without the next-sentence loss"
+        return f"{shards}, {self._held_out.num_examples} examples{losses}"
+
+    def _write_results(self, result: TrainingResult) -> None:
+        if self._config.tf1_checkpoint:
+            write_tf1_state(self._config.tf1_checkpoint, result.state, result.step)
+        if result.finished:
+            write_model_directory(
+                self._run.model, self._model, self._text.vocabulary, *self._text.casing
+            )
+            self._run.write_finished_step(result.step)
+        draw_learning_curve(self._run)
+
+    def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
+        """Measures the newest weights of the run and writes `eval_results.txt`."""
+        step = training.step if training else self._restore_weights()
+        figures = {"global_step": step, **self._measure()}
+        if self.devices.is_chief:
+            self._run.write_eval_results(figures)
+        return figures
+
+    def _restore_weights(self) -> int:
+        """Takes the run's newest weights, or leaves those of `init_checkpoint`; gives their step.
+
+        Raises:
+            UserError: there are neither, or they are of another model.
+        """
+        run = self._run
+        weights = {"weights": [weight.value for weight in self._model.weights]}
+        checkpoints = Checkpoints(run.checkpoints, weights, keep=1, writes=False)
+        description = checkpoints.restore_newest(_LOGGER.warning, self._check_same_model)
+        if description:
+            return description["step"]
+        finished = run.finished_step()
+        if finished is not None and run.model.is_dir():
+            _LOGGER.info("%s", restore(self._model, str(run.model)).table())
+            return finished
+        if not self._config.init_checkpoint:
+            raise UserError(
+                f"{run.path}: holds no checkpoint that --do_eval could measure; name the "
+                "--output_dir of a run, or a model with --init_checkpoint, or add --do_train."
+            )
+        return 0
+
+    def _check_same_model(self, description: Mapping[str, Any]) -> None:
+        """Refuses weights of another model: they may fit its shapes and give wrong figures."""
+        if self._config.training.allow_changed_flags:
+            return
+        now = {
+            "bert_config_file": self._model_config.to_google(),
+            "vocab_file": self._text.vocabulary.sha256,
+        }
+        before = {name: description["settings"].get(name) for name in now}
+        check_settings(before, now, str(self._run.path))
+
+    def _take_over(self, state: TrainingState) -> int:
+        return read_tf1_state(str(self._config.init_checkpoint), state)
+
+    def _measure(self) -> dict[str, float]:
+        return self._evaluation(self._held_out)
+
+    def _build_model(self) -> Any:
+        keras.utils.set_random_seed(self._config.training.seed)
+        with self.devices.strategy.scope():
+            model = BertPretrainer(
+                self._model_config, dtype=dtype_policy(self._config.training.precision)
+            )
+            model.encoder.recompute = self._config.training.recompute
+            if self._config.init_checkpoint:
+                _LOGGER.info("%s", restore(model, self._config.init_checkpoint).table())
+        return model

@@ -1,0 +1,147 @@
+"""What a pre-training run must have the same when it is resumed, beside how it is trained."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.training.checkpoints import Checkpoints, check_settings, read_description
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.records.check import find_shards
+from pipelines.records.paths import with_local_copies
+from pipelines.runs.pretraining_config import RunPretrainingConfig
+from pipelines.runs.pretraining_start import read_model_config
+
+_LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, beside its size
+
+
+def pretraining_settings(
+    config: RunPretrainingConfig, model_config: BertConfig, vocabulary_sha256: str | None
+) -> dict[str, Any]:
+    """The settings by the names of their flags; shards count by their content, not their path.
+
+    Args:
+        config: the run.
+        model_config: its model.
+        vocabulary_sha256: of its vocabulary.
+    """
+    return {
+        "bert_config_file": model_config.to_google(),
+        "init_checkpoint": _place(config.init_checkpoint),
+        **_phase_settings(config),
+        "shuffle": config.shuffle,
+        "next_sentence": config.next_sentence,
+        "vocab_file": vocabulary_sha256,
+    }
+
+
+def _place(path: str | None) -> str | None:
+    """A path that does not depend on the folder the command is given in.
+
+    Example:
+        >>> _place("/models/../bert"), _place("gs://models/bert")
+        ('/bert', 'gs://models/bert')
+    """
+    return path if path is None or "://" in path else str(Path(path).resolve())
+
+
+def _phase_settings(config: RunPretrainingConfig) -> dict[str, Any]:
+    """What the phases read, each setting by the name of its flag."""
+    first, *later = config.phases()
+    settings: dict[str, Any] = {
+        "input_file": shards_identity(first.input_file),
+        "max_seq_length": first.max_seq_length,
+        "max_predictions_per_seq": first.max_predictions_per_seq,
+    }
+    for phase in later:
+        values = {**vars(phase), "input_file": shards_identity(phase.input_file)}
+        values["train_batch_size"] = values.pop("batch_size")
+        values["num_train_steps"] = values.pop("num_steps")
+        settings |= {f"phase2_{name}": value for name, value in values.items()}
+    return settings
+
+
+def shards_identity(patterns: Sequence[str]) -> str:
+    """Says in a line what a set of shards is, so that another set is noticed and a move is not.
+
+    Raises:
+        UserError: a pattern matches nothing.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tfrecord"
+        >>> _ = path.write_bytes(b"12345")
+        >>> shards_identity([str(path)])
+        '1 shard, 5 bytes, content fc1f09ab08'
+    """
+    digest, size = hashlib.sha256(), 0
+    shards = find_shards(with_local_copies(patterns))
+    for shard in shards:
+        bytes_of_shard = shard.path.stat().st_size
+        size += bytes_of_shard
+        if shard.entry:
+            digest.update(shard.entry.crc32c.encode())
+        else:
+            with shard.path.open("rb") as file:
+                digest.update(file.read(_LOOKED_AT))
+        digest.update(str(bytes_of_shard).encode())
+    count = f"{len(shards)} shard{'s' if len(shards) != 1 else ''}"
+    return f"{count}, {size:,} bytes, content {digest.hexdigest()[:10]}"
+
+
+def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:
+    """Refuses to call a run finished that was made with other flags than the present command.
+
+    What can no longer be looked at (shards that were deleted since) is not compared.
+
+    Raises:
+        UserError: flags that change the mathematics differ.
+    """
+    before = finished_settings(run)
+    if before is None or config.training.allow_changed_flags:
+        return
+    known = _settings_as_far_as_known(config)
+    now = {**config.training.mathematics(), **known}
+    phase2 = (name for name in before if name.startswith("phase2_")) if known else ()
+    compared = {*now, *phase2}
+    check_settings({name: before.get(name) for name in compared}, now, str(run.path))
+
+
+def changed_flags(before: str, now: str) -> list[str]:
+    r"""Names the flags that differ between two flag files.
+
+    Example:
+        >>> changed_flags("--a=1\n--b=2\n", "--a=1\n--b=3\n--c=4\n")
+        ['--b', '--c']
+    """
+    old, new = (
+        dict(line.partition("=")[::2] for line in text.split("\n")) for text in (before, now)
+    )
+    return sorted(name for name in {*old, *new} if name and old.get(name) != new.get(name))
+
+
+def finished_settings(run: RunDirectory) -> dict[str, Any] | None:
+    """The settings that a run's newest checkpoint was made with; None without one to read."""
+    checkpoints = Checkpoints(run.checkpoints, {}, keep=1, writes=False)
+    for step in checkpoints.steps():
+        try:
+            return read_description(checkpoints.path(step))["settings"]
+        except (OSError, ValueError, LookupError):
+            continue
+    return None
+
+
+def _settings_as_far_as_known(config: RunPretrainingConfig) -> dict[str, Any]:
+    try:
+        model_config = read_model_config(
+            config.bert_config_file, config.init_checkpoint, config.model_size, config.vocab_file
+        )
+        named = config.vocab_file
+        sha256 = Vocabulary.load(named).sha256 if named else None
+        settings = pretraining_settings(config, model_config, sha256)
+    except UserError:
+        return {}
+    return {name: value for name, value in settings.items() if name != "vocab_file" or value}

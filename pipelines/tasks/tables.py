@@ -1,0 +1,151 @@
+"""Tab-separated files: a task's examples in, a model's answers out."""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_input, open_whole
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Row(NamedTuple):
+    """One line of a file.
+
+    Attributes:
+        line: its number in the file, from 1.
+        values: column name to text.
+    """
+
+    line: int
+    values: dict[str, str]
+
+
+def read_table(
+    path: Path,
+    needed: Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    skip_broken_rows: bool = False,
+) -> list[Row]:
+    r"""Reads a tab-separated file; a quotation mark is a character like any other.
+
+    Args:
+        path: the file, UTF-8 (a byte-order mark is dropped), lines ending in `\n` or `\r\n`. Of
+            several columns empty lines are left out; of one column they are empty texts.
+        needed: the columns that must be there.
+        columns: the columns' names where the file has no header.
+        skip_broken_rows: leave out, and count in the log, rows with another number of columns.
+
+    Raises:
+        UserError: missing or empty file, not UTF-8, no such column, no rows, or a row with
+            another number of columns.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "dev.tsv"
+        >>> _ = path.write_text('sentence\tlabel\na "fine" film\t1\n')
+        >>> read_table(path, ["sentence", "label"])
+        [Row(line=2, values={'sentence': 'a "fine" film', 'label': '1'})]
+    """
+    lines = _lines(path)
+    if columns is None:
+        _, header = next(lines, (0, None))
+        if header is None:
+            raise UserError(f"{path}: has no rows; name a file with a header and examples.")
+        columns = header.split("\t")
+        _check_header(path, columns, needed)
+    rows, broken = [], 0
+    for number, line in lines:
+        if not line and len(columns) > 1:
+            continue
+        cells = line.split("\t")
+        if len(cells) == len(columns):
+            rows.append(Row(number, dict(zip(columns, cells, strict=True))))
+        elif skip_broken_rows:
+            broken += 1
+        else:
+            raise UserError(
+                f"{path}: line {number} has {len(cells)} tab-separated columns instead of "
+                f"{len(columns)} ({', '.join(columns)}); mend or remove the line."
+            )
+    if broken:
+        _LOGGER.warning("%s: left out %d rows with a wrong number of columns.", path, broken)
+    if not rows:
+        raise UserError(f"{path}: has no rows; name a file with examples.")
+    return rows
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers from 1; empty ones before the first and after the last not."""
+    seen, empty = False, list[int]()
+    with open_input(path) as file:
+        # Only \n ends a line: str.splitlines would also cut at characters inside a sentence.
+        for number, raw in enumerate(file, start=1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"{path}: line {number} is not UTF-8; convert the file to UTF-8."
+                ) from error
+            if not line:
+                empty += [number] if seen else []
+                continue
+            # Between others, in a file of one column, an empty line is an empty text.
+            yield from ((earlier, "") for earlier in empty)
+            empty.clear()
+            seen = True
+            yield number, line
+
+
+def _check_header(path: Path, columns: Sequence[str], needed: Sequence[str]) -> None:
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise UserError(
+            f"{path}: line 1, the header, has no column {' and no '.join(map(repr, missing))} "
+            f"(it has {', '.join(map(repr, columns[:12]))}); check that this is the task's file."
+        )
+
+
+def write_values(path: Path, values: np.ndarray) -> Path:
+    r"""Writes one line an example, its numbers separated by tabs, without a header.
+
+    Args:
+        path: the file to write, e.g. `test_results.tsv`.
+        values: [examples, numbers], e.g. the probabilities of the classes.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "test_results.tsv"
+        >>> write_values(path, np.array([[0.25, 0.75]])).read_text()
+        '0.25\t0.75\n'
+    """
+    with open_whole(path) as file:
+        for row in values.astype(np.float32):
+            file.write("\t".join(str(number) for number in row) + "\n")
+    return path
+
+
+def write_submission(path: Path, identifiers: Iterable[str], answers: Sequence[str]) -> Path:
+    r"""Writes the file that GLUE's server takes: a header, then index and answer.
+
+    Args:
+        path: the file to write, named as GLUE wants it, e.g. `CoLA.tsv`.
+        identifiers: the examples' index column.
+        answers: the labels or numbers, one an example.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "RTE.tsv"
+        >>> write_submission(path, ["0"], ["entailment"]).read_text()
+        'index\tprediction\n0\tentailment\n'
+    """
+    with open_whole(path) as file:
+        file.write("index\tprediction\n")
+        for identifier, answer in zip(identifiers, answers, strict=True):
+            file.write(f"{identifier}\t{answer}\n")
+    return path

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.convert import PortableModel
+from keras_bert_impl.checkpoints.grow import cut_into_pieces, grow_vocabulary
+from keras_bert_impl.checkpoints.restore import RestoreReport
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##hap", "##py"]
+
+
+def model(rows=9):
+    config = BertConfig(vocab_size=rows, hidden_size=2, num_attention_heads=1)
+    table = np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2)
+    weights = {
+        "embeddings/token_embeddings": table,
+        "masked_lm/output_bias": table[:, 0] * 10,
+        "pooler/dense/bias": np.ones(2, np.float32),
+    }
+    return PortableModel(
+        weights, config, Vocabulary(PIECES), True, None, RestoreReport("x", (), (), ())
+    )
+
+
+def test_unused_entries_are_filled_first_and_then_the_tables_grow():
+    before = model()
+    grown, new = grow_vocabulary(before, ["unhappy", "happyun"])
+    assert [(entry.id, entry.piece) for entry in new] == [(1, "unhappy"), (9, "happyun")]
+    assert grown.vocabulary.pieces[1] == "unhappy"
+    assert grown.config.vocab_size == 10
+    table = grown.weights["embeddings/token_embeddings"]
+    assert table[1].tolist() == [14.0, 15.0]  # the mean of rows 6, 7 and 8
+    assert table[9].tolist() == [4.0, 5.0]  # cannot be cut: the row of [UNK]
+    assert grown.weights["masked_lm/output_bias"][1] == 140.0
+    old = [n for n in range(9) if n != 1]
+    assert np.array_equal(table[old], before.weights["embeddings/token_embeddings"][old])
+    assert before.vocabulary.pieces[1] == "[unused0]"
+    assert before.weights["embeddings/token_embeddings"][1].tolist() == [2.0, 3.0]
+    assert grown.weights["pooler/dense/bias"] is before.weights["pooler/dense/bias"]
+
+
+def test_unused_entries_can_be_left_alone():
+    grown, new = grow_vocabulary(model(), ["unhappy"], fill_unused=False)
+    assert new[0].id == 9
+    assert grown.vocabulary.pieces[1] == "[unused0]"
+
+
+def test_rows_without_a_piece_are_used_before_the_table_grows():
+    grown, new = grow_vocabulary(model(rows=12), ["unhappy"], fill_unused=False)
+    assert (new[0].id, grown.config.vocab_size) == (9, 12)
+    assert grown.weights["embeddings/token_embeddings"].shape == (12, 2)
+
+
+def test_a_piece_that_continues_words_is_made_from_such_pieces():
+    assert cut_into_pieces("##happy", {"##hap": 0, "##py": 1, "hap": 2}) == ("##hap", "##py")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "no words"),
+        (["un"], "'un' is in the vocabulary already"),
+        (["a", "a"], "'a' is given twice"),
+        (["two words"], "'two words' is no single word"),
+        (["##"], "'##' is no single word"),
+    ],
+)
+def test_words_that_cannot_be_added_are_named(words, sentence):
+    with pytest.raises(UserError, match=sentence):
+        grow_vocabulary(model(), words)

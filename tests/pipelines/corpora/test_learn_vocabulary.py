@@ -1,0 +1,181 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization import reference
+from keras_bert_impl.tokenization.learner import LearnerOptions, Merge, learn_pieces
+from keras_bert_impl.tokenization.reference import split_words
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.corpora import learn_vocabulary as job
+from pipelines.corpora.documents import Reading, TextBlock
+from pipelines.corpora.learn_vocabulary import (
+    CountedBlock,
+    LearnVocabularyConfig,
+    count_block,
+    learn_vocabulary,
+    merge_counts,
+)
+from pipelines.corpora.sources import Source
+from pipelines.corpora.unpacking import LineBlock
+from tests.support.tokenization import trouble_text
+
+
+def block(text):
+    return TextBlock(Source("x", "text"), LineBlock(1, text.encode(), 7), True)
+
+
+def test_words_are_counted_as_wordpiece_sees_them():
+    counted = count_block(block("The end. the END!\n\nthé\n"), Reading(), True, True)
+    assert counted.counts == {"the": 3, "end": 2, ".": 1, "!": 1}
+    assert counted.packed_bytes == 7
+
+
+@given(trouble_text(), st.booleans())
+def test_counting_parts_between_spaces_is_counting_words(text, do_lower_case):
+    line = " ".join(text.split("\n"))
+    counted = count_block(block(line + "\n"), Reading(), do_lower_case, do_lower_case)
+    words = Counter(reference.split_words(line, do_lower_case))
+    assert counted.counts == {word: n for word, n in words.items() if len(word) <= 200}
+    assert counted.too_long == words.total() - sum(counted.counts.values())
+
+
+def test_words_that_are_too_long_for_the_learner_are_only_counted(tmp_path):
+    counted = count_block(block(f"{'a' * 200} {'b' * 201} b {'b' * 201}\n"), Reading(), True, True)
+    assert counted.counts == {"a" * 200: 1, "b": 1}
+    assert counted.too_long == 2
+    assert merge_counts([counted, counted], 100)[1] == 4
+
+
+def test_only_short_parts_are_remembered(monkeypatch):
+    monkeypatch.setattr(job, "_MEMORY", {})
+    sentence = "东" * 21
+    counted = count_block(block(f"Short. {sentence} {'a' * 20}\n"), Reading(), True, True)
+    assert counted.counts == {"short": 1, ".": 1, "东": 21, "a" * 20: 1}
+    assert job._MEMORY == {(True, True): {"Short.": "short .", "a" * 20: "a" * 20}}
+
+
+def test_what_is_remembered_does_not_show(monkeypatch):
+    text = "Low, lower; the lowest of words-beyond-twenty-characters! 东京都 " * 3 + "\n"
+    first, second = (count_block(block(text), Reading(), True, True) for _ in range(2))
+    monkeypatch.setattr(job, "_LONGEST_REMEMBERED", -1)
+    monkeypatch.setattr(job, "_MEMORY", {})
+    assert first == second == count_block(block(text), Reading(), True, True)
+
+
+def test_ill_formed_bytes_are_counted():
+    ill_formed = TextBlock(Source("x", "text"), LineBlock(1, b"a \xff b", 7), True)
+    assert count_block(ill_formed, Reading(), True, True).dropped_bytes == 1
+
+
+def blocks(*counts):
+    return [CountedBlock(Counter(words), 0) for words in counts]
+
+
+def test_counts_of_blocks_are_added():
+    assert merge_counts(blocks("aab", "bc"), 100) == (Counter(a=2, b=2, c=1), 0)
+
+
+def test_the_rarest_words_go_where_there_are_too_many():
+    counts, dropped = merge_counts(blocks("aaabbcdef", "ag"), most_words=5)
+    assert counts == {"a": 4, "b": 2, "g": 1}
+    assert dropped == 4
+
+
+def test_of_equally_rare_words_the_first_stay():
+    assert merge_counts(blocks("dcba"), most_words=3) == (Counter(a=1), 3)
+
+
+@given(st.lists(st.text("abcdefghij", max_size=20), max_size=20), st.integers(2, 8))
+def test_memory_is_bounded_and_nothing_is_lost_unsaid(texts, most_words):
+    counts, dropped = merge_counts(blocks(*texts), most_words)
+    assert len(counts) <= most_words
+    assert counts.total() + dropped == sum(map(len, texts))
+
+
+@pytest.fixture
+def text(tmp_path):
+    (tmp_path / "text.txt").write_text("Low low, lower lowest.\n\nNEW newer newest low!\n" * 50)
+    return str(tmp_path / "text.txt")
+
+
+def learned(text, tmp_path, **options):
+    size = options.pop("vocab_size", 33)
+    return learn_vocabulary(
+        LearnVocabularyConfig(
+            [text],
+            str(tmp_path / "vocab.txt"),
+            LearnerOptions(size),
+            **{"num_workers": 1, **options},
+        )
+    )
+
+
+def test_a_vocabulary_of_exactly_the_asked_size(text, tmp_path):
+    result = learned(text, tmp_path)
+    assert len(result.vocabulary) == 33
+    assert Vocabulary.load(tmp_path / "vocab.txt") == result.vocabulary
+    assert result.words == 50 * 11
+    assert result.coverage.unknown_share == 0
+    assert "low" in result.vocabulary
+    assert "NEW" not in result.vocabulary
+
+
+def test_case_is_kept_where_asked_for(text, tmp_path):
+    result = learned(text, tmp_path, do_lower_case=False, vocab_size=42)
+    assert "NEW" in result.vocabulary
+
+
+def test_the_first_merges_are_shown_with_their_counts(text, tmp_path):
+    merges = learned(text, tmp_path, show_merges=2).merges
+    assert merges == [Merge("##o", "##w", 250), Merge("l", "##ow", 250)] or merges == (
+        [Merge("l", "##o", 250), Merge("lo", "##w", 250)]
+    )
+
+
+def test_the_number_of_workers_does_not_show(text, tmp_path):
+    assert learned(text, tmp_path).vocabulary == learned(text, tmp_path, num_workers=2).vocabulary
+
+
+def test_memory_is_bounded_by_dropping_rare_words(tmp_path):
+    lines = "".join(f"common common w{number:x}\n" for number in range(3000))
+    (tmp_path / "text.txt").write_text(lines)
+    result = learned(str(tmp_path / "text.txt"), tmp_path, most_words=1000, vocab_size=46)
+    assert result.dropped > 0
+    assert result.words == 9000
+    assert result.different_words <= 1000
+
+
+def test_words_too_long_to_have_pieces_change_nothing_but_the_count(text, tmp_path):
+    expected = learned(text, tmp_path)
+    too_long = "z" * 201
+    (tmp_path / "more.txt").write_text(f"{Path(text).read_text()}\n{too_long} {too_long}\n")
+    result = learned(str(tmp_path / "more.txt"), tmp_path)
+    assert result.vocabulary == expected.vocabulary
+    assert result.different_words == expected.different_words
+    assert (result.words, result.dropped) == (expected.words + 2, 2)
+
+
+def test_the_vocabulary_is_that_of_all_words_split_one_by_one(tmp_path):
+    text = "东京都的天气很好所以我们今天去公园散步然后回家 lower newest-of-the-new words "
+    (tmp_path / "text.txt").write_text(f"{text * 20}{'low' * 70}\n")
+    counts = Counter(split_words(text * 20 + "low" * 70))
+    expected = learn_pieces(counts, LearnerOptions(60)).vocabulary
+    assert learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=60).vocabulary == expected
+
+
+def test_dropped_bytes_are_said_once(tmp_path, caplog):
+    (tmp_path / "text.txt").write_bytes(b"lower lowest \xff\n" * 8)
+    learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=20)
+    assert [message.split(" and ")[0] for message in caplog.messages] == [
+        "8 bytes of the input are no UTF-8"
+    ]
+
+
+def test_a_size_that_cannot_be_reached_leaves_no_file(text, tmp_path):
+    with pytest.raises(UserError, match="vocab_size=5000 cannot be reached"):
+        learned(text, tmp_path, vocab_size=5000)
+    assert not (tmp_path / "vocab.txt").exists()

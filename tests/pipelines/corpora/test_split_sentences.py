@@ -1,0 +1,206 @@
+import logging
+import lzma
+import os
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.corpora import documents
+from pipelines.corpora.documents import Reading
+from pipelines.corpora.split_sentences import SplitSentencesConfig, split_sentences
+from pipelines.corpora.unpacking import read_line_blocks
+
+TEXT = "One. Two!\nThree.\n\n\n\nFour.\n\nFive. Six.\n"
+SENTENCES = "One.\nTwo!\nThree.\n\nFour.\n\nFive.\nSix.\n\n"
+
+
+@pytest.fixture
+def text(tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT)
+    return str(tmp_path / "text.txt")
+
+
+def test_one_sentence_a_line_and_an_empty_line_between_documents(text, tmp_path):
+    counts = split_sentences(
+        SplitSentencesConfig([text], str(tmp_path / "out" / "sentences.txt"), num_workers=1)
+    )
+    assert (tmp_path / "out" / "sentences.txt").read_text() == SENTENCES
+    assert counts == (3, 6)
+
+
+@pytest.mark.parametrize("size", [1, 5, 9, 10, 18, 19, 20, 27])
+@pytest.mark.parametrize("num_shards", [1, 2])
+def test_blocks_do_not_show(text, tmp_path, monkeypatch, size, num_shards):
+    monkeypatch.setattr(documents, "read_line_blocks", lambda path: read_line_blocks(path, size))
+    (tmp_path / "text2.txt").write_text(TEXT)
+    config = SplitSentencesConfig(
+        [f"{tmp_path}/text*"], output_dir=str(tmp_path), num_shards=num_shards, num_workers=1
+    )
+    assert split_sentences(config) == (6, 12)
+    shards = [path.read_text() for path in sorted(tmp_path.glob("sentences-*"))]
+    first, second, third = [part + "\n\n" for part in SENTENCES.removesuffix("\n\n").split("\n\n")]
+    if num_shards == 1:
+        assert shards == [SENTENCES * 2]
+    else:
+        assert shards == [first + third + second, second + first + third]
+
+
+def test_the_number_of_workers_does_not_show(tmp_path):
+    lines = (
+        f'{{"text": "Document {n}. It is short.\\n두 번째 문단이다. 끝."}}\n' for n in range(999)
+    )
+    (tmp_path / "a.jsonl.xz").write_bytes(lzma.compress("".join(lines).encode()))
+    outputs = []
+    for num_workers in (1, 3):
+        output = tmp_path / f"{num_workers}.txt"
+        split_sentences(
+            SplitSentencesConfig([str(tmp_path / "a.*")], str(output), num_workers=num_workers)
+        )
+        outputs.append(output.read_bytes())
+    assert outputs[0] == outputs[1]
+    assert (
+        outputs[0]
+        .decode()
+        .startswith("Document 0.\nIt is short.\n두 번째 문단이다.\n끝.\n\nDocument 1.\n")
+    )
+
+
+def test_a_file_can_be_one_document(text, tmp_path):
+    config = SplitSentencesConfig(
+        [text],
+        str(tmp_path / "out.txt"),
+        reading=Reading(one_document_per_file=True),
+        num_workers=1,
+    )
+    assert split_sentences(config) == (1, 6)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "sentence"),
+    [
+        ({}, "either --output_file or --output_dir"),
+        ({"output_file": "x", "output_dir": "y"}, "either --output_file or --output_dir"),
+        ({"output_file": "x", "num_shards": 2}, "--num_shards needs --output_dir"),
+    ],
+)
+def test_outputs_that_contradict_each_other_are_refused(text, outputs, sentence):
+    with pytest.raises(UserError, match=sentence):
+        split_sentences(SplitSentencesConfig([text], **outputs))
+
+
+def test_input_without_text_is_refused_and_leaves_no_file(tmp_path):
+    (tmp_path / "blank.txt").write_text("\n \n")
+    config = SplitSentencesConfig(
+        [str(tmp_path / "blank.txt")], str(tmp_path / "out.txt"), num_workers=1
+    )
+    with pytest.raises(UserError, match=r"blank\.txt: has no text"):
+        split_sentences(config)
+    assert not (tmp_path / "out.txt").exists()
+
+
+def into_shards(text, folder, num_shards):
+    config = SplitSentencesConfig(
+        [text], output_dir=str(folder), num_shards=num_shards, num_workers=1
+    )
+    split_sentences(config)
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_another_number_of_shards_takes_the_place_of_the_earlier_one(text, tmp_path, caplog):
+    into_shards(text, tmp_path / "out", 3)
+    for name in ("sentences-notes.txt", "sentences-00000-of-00003.txt.bak"):
+        (tmp_path / "out" / name).write_text("not ours")
+    with caplog.at_level(logging.INFO):
+        assert into_shards(text, tmp_path / "out", 2) == [
+            "sentences-00000-of-00002.txt",
+            "sentences-00000-of-00003.txt.bak",
+            "sentences-00001-of-00002.txt",
+            "sentences-notes.txt",
+        ]
+    assert caplog.messages == [
+        f"{tmp_path}/out: removed 3 files of an earlier run with another --num_shards."
+    ]
+
+
+def test_a_run_that_fails_leaves_the_earlier_files(text, tmp_path):
+    before = into_shards(text, tmp_path / "out", 3)
+    (tmp_path / "blank.txt").write_text("\n \n")
+    with pytest.raises(UserError, match="has no text"):
+        into_shards(str(tmp_path / "blank.txt"), tmp_path / "out", 2)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
+
+
+def test_input_that_the_new_files_would_replace_is_refused(text, tmp_path):
+    before = into_shards(text, tmp_path / "out", 2)
+    shard = tmp_path / "out" / before[1]
+    with pytest.raises(UserError, match=rf"{before[1]}: is input, .* name another --output_dir"):
+        into_shards(str(shard), tmp_path / "out", 3)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
+
+
+def test_all_files_are_on_the_disk_before_any_gets_its_name(text, tmp_path, monkeypatch):
+    into_shards(text, tmp_path / "out", 2)
+    events = []
+    true_fsync, true_replace, true_unlink = os.fsync, Path.replace, Path.unlink
+
+    def fsync(descriptor):
+        events.append(("flush", os.fstat(descriptor).st_ino))
+        true_fsync(descriptor)
+
+    def replace(path, target):
+        events.append(("name", path.stat().st_ino))
+        return true_replace(path, target)
+
+    def unlink(path, missing_ok=False):
+        if path.exists():
+            events.append(("remove", path.stat().st_ino))
+        true_unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(Path, "unlink", unlink)
+    old = {path.stat().st_ino for path in (tmp_path / "out").iterdir()}
+    into_shards(text, tmp_path / "out", 3)
+    first_name = next(n for n, (event, _) in enumerate(events) if event == "name")
+    named = {file for event, file in events if event == "name"}
+    assert len(named) == 3
+    assert {file for event, file in events[:first_name] if event == "flush"} >= named
+    assert {file for event, file in events[:first_name] if event == "remove"} >= old
+
+
+def test_a_run_killed_between_two_names_leaves_no_mixture(text, tmp_path, monkeypatch):
+    into_shards(text, tmp_path / "out", 3)
+    (tmp_path / "new.txt").write_text("New one.\n\nNew two.\n\nNew three.\n")
+    true_replace = Path.replace
+    named = []
+
+    def replace(path, target):
+        if named:
+            raise KeyboardInterrupt
+        named.append(target.name)
+        return true_replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        into_shards(str(tmp_path / "new.txt"), tmp_path / "out", 3)
+    left = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert left == named == ["sentences-00002-of-00003.txt"]
+
+
+def test_half_a_character_in_json_does_not_stop_it(tmp_path):
+    (tmp_path / "a.jsonl").write_text(r'{"text": "Cut emoji \ud83d"}')
+    split_sentences(
+        SplitSentencesConfig([f"{tmp_path}/a.jsonl"], f"{tmp_path}/out.txt", num_workers=1)
+    )
+    assert (tmp_path / "out.txt").read_text() == "Cut emoji\n\n"
+
+
+def test_dropped_bytes_are_said_once(tmp_path, caplog):
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_bytes(b"Some \xfftext.\n")
+    split_sentences(
+        SplitSentencesConfig([f"{tmp_path}/*.txt"], f"{tmp_path}/out.txt", num_workers=1)
+    )
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("2 bytes of the input are no UTF-8")

@@ -1,0 +1,80 @@
+import io
+import json
+from itertools import islice
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.certificate import code_point_lines
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from pipelines.corpora import tokenize_text as job
+from pipelines.corpora.tokenize_text import (
+    TokenizeTextConfig,
+    certify_tokenizer,
+    read_all_lines,
+    tokenize_text,
+)
+
+
+@pytest.fixture
+def vocab_file(tmp_path):
+    Vocabulary([*SPECIAL_TOKENS, "the", "word", "##s"]).write(tmp_path / "vocab.txt")
+    return str(tmp_path / "vocab.txt")
+
+
+def tokenized(config, lines):
+    output = io.StringIO()
+    assert tokenize_text(config, lines, output) == len(lines)
+    return [json.loads(line) for line in output.getvalue().splitlines()]
+
+
+def test_lines_become_json_lines(vocab_file):
+    found = tokenized(TokenizeTextConfig(vocab_file), [b"The words", b"", b"x"])
+    assert found == [
+        {"tokens": ["the", "word", "##s"], "ids": [5, 6, 7]},
+        {"tokens": [], "ids": []},
+        {"tokens": ["[UNK]"], "ids": [1]},
+    ]
+
+
+@pytest.mark.parametrize(("unit", "second"), [("bytes", [3, 6]), ("characters", [2, 5])])
+def test_places_are_written_where_asked_for(vocab_file, unit, second):
+    found = tokenized(TokenizeTextConfig(vocab_file, offsets=unit), ["é the".encode()])
+    assert found[0]["spans"] == [[0, second[0] - 1], second]
+
+
+def test_more_lines_than_are_cut_at_once(vocab_file):
+    assert len(tokenized(TokenizeTextConfig(vocab_file), [b"the"] * 2100)) == 2100
+
+
+def test_lines_of_several_files(tmp_path):
+    (tmp_path / "a.txt").write_text("One.\n\nTwo.")
+    (tmp_path / "b.txt").write_text("Three.\r\n")
+    assert list(read_all_lines([f"{tmp_path}/*.txt"])) == [b"One.", b"", b"Two.", b"Three."]
+    (tmp_path / "c.jsonl").write_text('{"text": "One.\\n\\nTwo  three."}\n')
+    assert list(read_all_lines([f"{tmp_path}/c.jsonl"], "text")) == ["One.", "Two  three."]
+
+
+def test_dropped_bytes_are_said_once_and_another_encoding_is_refused(tmp_path, caplog):
+    (tmp_path / "a.txt").write_bytes(b"One\xff.\nTwo.\xff\n")
+    assert list(read_all_lines([f"{tmp_path}/a.txt"])) == [b"One\xff.", b"Two.\xff"]
+    assert [message.split(" and ")[0] for message in caplog.messages] == [
+        "2 bytes of the input are no UTF-8"
+    ]
+    (tmp_path / "b.txt").write_bytes("첫 문장이다.\n".encode("cp949"))
+    with pytest.raises(UserError, match=r"b\.txt: is not UTF-8"):
+        list(read_all_lines([f"{tmp_path}/b.txt"]))
+
+
+def test_a_vocabulary_that_is_none_is_refused(tmp_path):
+    (tmp_path / "vocab.txt").write_text("the\n")
+    with pytest.raises(UserError, match=r"vocab\.txt: has no \[PAD\] piece"):
+        tokenize_text(TokenizeTextConfig(str(tmp_path / "vocab.txt")), [b"x"], io.StringIO())
+
+
+def test_a_certificate_covers_code_points_and_lines(vocab_file, monkeypatch):
+    monkeypatch.setattr(job, "code_point_lines", lambda: islice(code_point_lines(), 3000))
+    report = certify_tokenizer(TokenizeTextConfig(vocab_file), [b"the words", b"\xff"])
+    assert report["exact"] is True
+    assert report["code_points"]["compared"] + report["code_points"]["left_out"] == 3000
+    assert report["lines"]["compared"] == 2

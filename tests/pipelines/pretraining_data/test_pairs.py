@@ -1,0 +1,123 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.pretraining_data.draws import Purpose, example_keys, seed_word
+from pipelines.pretraining_data.pairs import (
+    dropped_from_front,
+    partner_documents,
+    partner_spans,
+    truncated_lengths,
+)
+
+KEYS = example_keys(np.arange(2000, dtype=np.uint64), seed_word(1))
+
+
+def _one_at_a_time(len_a: int, len_b: int, room: int) -> tuple[int, int]:
+    """The rule as it is told: one token of the longer side, of B where they are equal."""
+    while len_a + len_b > room:
+        if len_a > len_b:
+            len_a -= 1
+        else:
+            len_b -= 1
+    return len_a, len_b
+
+
+@given(st.integers(1, 60), st.integers(0, 60), st.integers(2, 70))
+def test_closed_form_is_the_rule(len_a, len_b, room):
+    a, b = truncated_lengths(np.array([len_a]), np.array([len_b]), room)
+    assert (a[0], b[0]) == _one_at_a_time(len_a, len_b, room)
+
+
+def test_half_of_the_lost_tokens_go_from_the_front():
+    front = dropped_from_front(np.full(2000, 40), KEYS, Purpose.TRUNCATE_A)
+    assert abs(front.mean() - 20) < 0.3
+    assert abs(front.var() - 10) < 1.5
+    assert front.min() >= 0
+    assert front.max() <= 40
+
+
+def test_sides_lose_independently():
+    lost = np.full(2000, 40)
+    of_a = dropped_from_front(lost, KEYS, Purpose.TRUNCATE_A)
+    of_b = dropped_from_front(lost, KEYS, Purpose.TRUNCATE_B)
+    assert abs(np.corrcoef(of_a, of_b)[0, 1]) < 0.1
+
+
+def test_a_giant_sentence_follows_the_same_bits_as_a_long_one():
+    """Around the point where the work is done one sentence at a time, nothing jumps."""
+    lost = np.array([1023, 1024, 1025, 1088, 1089])
+    front = dropped_from_front(lost, np.repeat(KEYS[:1], 5), Purpose.TRUNCATE_A)
+    assert (np.diff(front) >= 0).all()
+    assert (np.diff(front) <= np.diff(lost)).all()
+
+
+def test_millions_of_tokens_are_no_special_case():
+    lost = np.array([5_000_000, 3])
+    front = dropped_from_front(lost, KEYS[:2], Purpose.TRUNCATE_B)
+    assert abs(front[0] - 2_500_000) < 10_000
+    assert 0 <= front[1] <= 3
+
+
+REQUEST_KEYS = example_keys(np.arange(30_000, dtype=np.uint64), seed_word(1))
+
+
+def test_every_other_document_is_as_likely():
+    own = np.full(len(REQUEST_KEYS), 2)
+    counts = np.bincount(partner_documents(REQUEST_KEYS, own, 6), minlength=6)
+    assert counts[2] == 0
+    assert abs(np.delete(counts, 2) - 6000).max() < 350  # five standard deviations
+
+
+@given(st.integers(2, 9), st.integers(0, 8))
+def test_a_partner_is_never_the_own_document(documents, own):
+    own = min(own, documents - 1)
+    chosen = partner_documents(REQUEST_KEYS[:200], np.full(200, own), documents)
+    assert (chosen != own).all()
+    assert ((chosen >= 0) & (chosen < documents)).all()
+
+
+def test_tries_run_out_as_in_the_reference():
+    """Of two documents the own one is drawn n times with probability 2 ** -n."""
+    own = np.zeros(len(REQUEST_KEYS), np.int64)
+    same = (partner_documents(REQUEST_KEYS, own, 2, same_tries=3) == 0).mean()
+    assert abs(same - 1 / 8) < 0.01
+
+
+def test_one_document_is_its_own_partner_when_tries_run_out():
+    assert (
+        partner_documents(REQUEST_KEYS[:3], np.zeros(3, np.int64), 1, same_tries=10).tolist()
+        == [0] * 3
+    )
+
+
+def test_b_starts_anywhere_and_ends_at_the_target():
+    offsets = np.arange(0, 101, 10)  # ten sentences of ten tokens
+    start, length = partner_spans(
+        REQUEST_KEYS,
+        np.full(len(REQUEST_KEYS), 25),
+        offsets,
+        np.zeros(len(REQUEST_KEYS), int),
+        np.full(len(REQUEST_KEYS), 10),
+    )
+    assert abs(np.bincount(start // 10, minlength=10) - 3000).max() < 260
+    assert (length[start <= 70] == 30).all()
+    assert (length[start == 80] == 20).all()  # the document ends first
+    assert (length[start == 90] == 10).all()
+
+
+def test_b_stays_in_its_document():
+    offsets = np.arange(0, 101, 10)
+    many = len(REQUEST_KEYS)
+    start, length = partner_spans(
+        REQUEST_KEYS, np.full(many, 99), offsets, np.full(many, 3), np.full(many, 6)
+    )
+    assert start.min() == 30
+    assert (start + length == 60).all()
+
+
+def test_at_least_one_sentence_is_taken():
+    _, length = partner_spans(
+        REQUEST_KEYS[:5], np.ones(5, int), np.array([0, 7, 14]), np.zeros(5, int), np.full(5, 2)
+    )
+    assert length.tolist() == [7] * 5

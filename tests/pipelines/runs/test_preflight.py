@@ -1,0 +1,134 @@
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.client import device_lib
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.planning.size import count_parameters
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.strategy import Devices
+from pipelines.runs.phases import PhaseConfig
+from pipelines.runs.preflight import (
+    check_disk,
+    check_memory,
+    check_vocabulary,
+    checkpoint_bytes,
+    device_memory,
+    frequency_loss,
+    machine_memory,
+)
+
+CONFIG = BertConfig(vocab_size=50, max_position_embeddings=16)
+
+
+def test_a_length_over_the_positions_is_refused():
+    CONFIG.check_length(16)
+    with pytest.raises(UserError, match="--max_seq_length=17 is more than the 16 positions"):
+        CONFIG.check_length(17)
+
+
+def training(**changes):
+    settings = {
+        "learning_rate": 1e-4,
+        "num_train_steps": 10**7,
+        "num_warmup_steps": 0,
+        "batch_size": 256,
+        "save_checkpoints_steps": 1,
+    }
+    return TrainingConfig(**{**settings, **changes})
+
+
+@pytest.fixture
+def free_space(monkeypatch):
+    def leave(count):
+        """Room for so many checkpoints and one model."""
+        free = count * checkpoint_bytes(CONFIG) + 4 * count_parameters(CONFIG)
+        usage = SimpleNamespace(free=free)
+        monkeypatch.setattr("pipelines.runs.preflight.shutil.disk_usage", lambda _: usage)
+
+    return leave
+
+
+def test_a_full_disk_is_noticed_before_the_run(tmp_path, free_space):
+    free_space(3)
+    check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=2))
+    with pytest.raises(UserError, match=r"4 checkpoints of .* are free; lower --keep_checkp"):
+        check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=3))
+    with pytest.raises(UserError, match="4 checkpoints"):  # the best one is kept as well
+        check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=2, eval_steps=100))
+
+
+def test_checkpoints_that_are_there_already_or_will_never_be_need_no_room(tmp_path, free_space):
+    free_space(2)
+    check_disk(tmp_path, CONFIG, training(save_checkpoints_steps=10**7))
+    for step in (1, 2, 3, 4):
+        (tmp_path / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
+    check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=5))
+
+
+def test_a_vocabulary_with_more_pieces_than_the_model_is_refused():
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    check_vocabulary(CONFIG, Vocabulary([*special, *(f"p{n}" for n in range(45))]))
+    with pytest.raises(UserError, match="has 51 pieces, but the model only has vocab_size 50"):
+        check_vocabulary(CONFIG, Vocabulary([*special, *(f"p{n}" for n in range(46))]))
+
+
+def test_guessing_among_four_equal_pieces_costs_log_four():
+    draws = np.random.default_rng(0)
+    batches = [
+        {"masked_lm_ids": draws.integers(0, 4, [8, 10]), "masked_lm_weights": np.ones([8, 10])}
+        for _ in range(40)
+    ]
+    assert frequency_loss(batches, vocab_size=4) == pytest.approx(math.log(4), rel=0.01)
+
+
+PHASE = PhaseConfig(
+    input_file=("a",),
+    num_steps=10,
+    batch_size=256,
+    learning_rate=1e-4,
+    max_seq_length=512,
+    max_predictions_per_seq=76,
+)
+BASE = BertConfig(vocab_size=30522)
+
+
+def devices(**changes):
+    return Devices(tf.distribute.OneDeviceStrategy("/cpu:0"), use_xla=False, **changes)
+
+
+def test_a_batch_that_the_machine_cannot_hold_is_refused_with_what_to_change():
+    check_memory(BASE, training(), [PHASE], devices(), memory=1e12)
+    with pytest.raises(UserError, match=r"--train_batch_size=256 at length 512 .* this"):
+        check_memory(BASE, training(), [PHASE], devices(), memory=16e9)
+
+
+def test_a_gpus_own_memory_counts_and_an_unknown_one_does_not():
+    gpu = devices(on_cpu=False)
+    check_memory(BASE, training(), [PHASE], gpu, memory=None)
+    check_memory(BASE, training(accumulation_steps=64), [PHASE], gpu, memory=16e9)
+    with pytest.raises(UserError, match=r"but a device has 16\.0 GB; .*--accumulation_steps"):
+        check_memory(BASE, training(), [PHASE], gpu, memory=16e9)
+
+
+def test_the_memory_of_a_gpu_is_what_tensorflow_may_take_of_the_smallest(monkeypatch):
+    found = [
+        SimpleNamespace(device_type=kind, memory_limit=size)
+        for kind, size in [("CPU", 1), ("GPU", 40), ("GPU", 30)]
+    ]
+    monkeypatch.setattr(device_lib, "list_local_devices", lambda: found)
+    assert device_memory(devices(on_cpu=False)) == 30.0
+
+
+def test_a_containers_limit_counts_as_the_machines_memory(tmp_path):
+    whole = machine_memory(str(tmp_path))
+    assert whole > 1e8
+    (tmp_path / "memory.max").write_text("max\n")
+    assert machine_memory(str(tmp_path)) == whole
+    (tmp_path / "memory.max").write_text("1000000\n")
+    assert machine_memory(str(tmp_path)) == 1e6
