@@ -1,35 +1,28 @@
 """Pre-training: from shards to a model directory."""
 
-import contextlib
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import keras
-
-from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.optimizers.schedules import learning_rate_schedule
 from keras_bert_impl.planning.size import training_flops
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
-from keras_bert_impl.training.config import dtype_policy
 from keras_bert_impl.training.evaluation import Evaluation
 from keras_bert_impl.training.hooks import Expectations
-from keras_bert_impl.training.loop import TrainingResult, rehearse, train
+from keras_bert_impl.training.loop import TrainingResult, rehearse
 from keras_bert_impl.training.lost_worker import restart_when_a_worker_is_lost
 from keras_bert_impl.training.metric_writers import draw_learning_curve
 from keras_bert_impl.training.objectives import PretrainingObjective
-from keras_bert_impl.training.phases import PhasedBatches, phased_rate, phased_work
+from keras_bert_impl.training.phases import phased_work
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.stop_signal import on_sigterm
-from keras_bert_impl.training.strategy import Devices, make_devices
+from keras_bert_impl.training.strategy import make_devices
 from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.runs.phases import open_phases
@@ -49,6 +42,7 @@ from pipelines.runs.resume_identity import (
     pretraining_settings,
     shards_identity,
 )
+from pipelines.runs.training_run import TrainingRun, check_destination, is_finished, newest_step
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -86,7 +80,7 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     if not config.input_file:
         raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
     run = RunDirectory.open(config.output_dir)
-    trained = _is_trained(config, run)
+    trained = is_finished(run, config.training)
     if config.do_train and not trained:
         _check_outputs(config, run)
     if config.dry_run:
@@ -95,9 +89,9 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         check_finished_run(config, run)
         if run.evaluated_step() == run.finished_step() or not config.do_eval:
             return PretrainingResults(already_finished=True, changed=_changed_flags(config, run))
-    with restart_when_a_worker_is_lost(config.training, lambda: _newest_step(run), _LOGGER.warning):
+    with restart_when_a_worker_is_lost(config.training, lambda: newest_step(run), _LOGGER.warning):
         job = _Job(config, run)
-        training = job.train_alone() if config.do_train and not trained else None
+        training = job.train() if config.do_train and not trained else None
         if training and not training.finished:
             return PretrainingResults(training)
         evaluation = job.evaluate(training) if config.do_eval else {}
@@ -111,25 +105,9 @@ def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
             "--continue_tf1_run needs the training checkpoint of the original; name it with "
             "--init_checkpoint."
         )
-    check_folder(run.model)
-    if config.init_checkpoint:
-        check_apart(config.init_checkpoint, run.model)
+    check_destination(run, config.init_checkpoint)
     if config.tf1_checkpoint:
         make_folder(Path(config.tf1_checkpoint).parent)  # not only found out after a week
-
-
-def _is_trained(config: RunPretrainingConfig, run: RunDirectory) -> bool:
-    """Whether the folder's model is the end of this run: not of fewer steps that were added to."""
-    finished = run.finished_step()
-    if finished is None or not run.model.is_dir() or _newest_step(run) > finished:
-        return False
-    more = finished < config.training.num_train_steps
-    return not (more and config.training.allow_changed_flags)
-
-
-def _newest_step(run: RunDirectory) -> int:
-    """The step of the newest checkpoint; 0 without one."""
-    return next(iter(Checkpoints(run.checkpoints, {}, keep=1, writes=False).steps()), 0)
 
 
 def _changed_flags(config: RunPretrainingConfig, run: RunDirectory) -> list[str]:
@@ -139,15 +117,15 @@ def _changed_flags(config: RunPretrainingConfig, run: RunDirectory) -> list[str]
 class _Job:
     """One run: its data, its model and its devices, checked before anything is computed."""
 
-    def __init__(self, config: RunPretrainingConfig, run: RunDirectory) -> None:
-        self._config, self._run = config, run
+    def __init__(self, config: RunPretrainingConfig, directory: RunDirectory) -> None:
+        self._config = config
         self._model_config = read_model_config(
             config.bert_config_file, config.init_checkpoint, config.model_size, config.vocab_file
         )
         for phase in config.phases():
             self._model_config.check_length(phase.max_seq_length)
         if config.do_train:
-            check_disk(run.path, self._model_config, config.training)
+            check_disk(directory.path, self._model_config, config.training)
         self._text = find_model_text(
             config.vocab_file,
             config.do_lower_case,
@@ -157,14 +135,15 @@ class _Job:
         )
         check_vocabulary(self._model_config, self._text.vocabulary)
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
-        self.devices: Devices = make_devices(config.training)
-        _LOGGER.info("%s", self.devices.describe())
+        devices = make_devices(config.training)
+        _LOGGER.info("%s", devices.describe())
+        self._run = TrainingRun(directory, config.training, devices, config.flags)
         check_memory(
             self._model_config,
             config.training,
             config.phases(),
-            self.devices,
-            device_memory(self.devices),
+            devices,
+            device_memory(devices),
         )
         self._phases = open_phases(
             config.phases(),
@@ -172,60 +151,35 @@ class _Job:
             self._model_config,
             config.training.seed,
             config.shuffle,
-            self.devices.worker,
-            self.devices.workers,
+            devices.worker,
+            devices.workers,
         )
         check_records(self._phases, _LOGGER.info)
         self._held_out = self._open_held_out()
         self._held_out.check()
         self._objective = PretrainingObjective(config.next_sentence)
-        self._model = self._build_model()
-        self._evaluation = Evaluation(self._model, self._objective, self.devices.strategy)
+        self._model, _ = self._run.build_model(
+            lambda dtype: BertPretrainer(self._model_config, dtype=dtype), config.init_checkpoint
+        )
+        self._evaluation = Evaluation(self._model, self._objective, devices.strategy)
 
     def rehearse(self) -> list[dict[str, float]]:
         """Takes one step of each phase and leaves nothing behind."""
-        training = self._config.training
-        return rehearse(self._model, self._objective, self._phases, training, self.devices)
-
-    def train_alone(self) -> TrainingResult:
-        """As `train`; of several workers the first one keeps other processes out of the folder."""
-        with (
-            self._run.taken() if self.devices.is_chief else contextlib.nullcontext(),
-            on_sigterm() as stop,  # also behind the last step, while results are written
-        ):
-            result = self.train()
-        return replace(result, finished=result.finished and not stop.requested)
+        run = self._run
+        return rehearse(self._model, self._objective, self._phases, run.config, run.devices)
 
     def train(self) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
-        training = self._config.training
-        schedule = learning_rate_schedule(
-            training.schedule, 1.0, training.num_train_steps, training.num_warmup_steps
-        )
-        result = train(
+        return self._run.train(
             self._model,
             self._objective,
-            PhasedBatches(self._phases),
-            training,
-            self._run,
+            self._phases,
+            pretraining_settings(self._config, self._model_config, self._text.vocabulary.sha256),
+            self._write_results,
             evaluate=self._measure,
-            devices=self.devices,
-            settings=pretraining_settings(
-                self._config, self._model_config, self._text.vocabulary.sha256
-            ),
             take_over=self._take_over if self._config.continue_tf1_run else None,
-            rate=phased_rate(self._phases, schedule),
             expectations=self._expectations(),
-            report=_LOGGER.warning,
-            accepted=self._keep_flags,
         )
-        if self.devices.is_chief:
-            self._write_results(result)
-        return result
-
-    def _keep_flags(self) -> None:
-        if self.devices.is_chief:
-            self._run.write_flags(self._config.flags)
 
     def _open_held_out(self) -> PretrainingEvaluation:
         """The held-out shards, or those of the last phase; of the last phase's lengths."""
@@ -270,19 +224,17 @@ class _Job:
     def _write_results(self, result: TrainingResult) -> None:
         if self._config.tf1_checkpoint:
             write_tf1_state(self._config.tf1_checkpoint, result.state, result.step)
-        if result.finished:
-            write_model_directory(
-                self._run.model, self._model, self._text.vocabulary, *self._text.casing
-            )
-            self._run.write_finished_step(result.step)
-        draw_learning_curve(self._run)
+        self._run.write_model(result, self._write_model)
+        draw_learning_curve(self._run.directory)
+
+    def _write_model(self, folder: Path) -> None:
+        write_model_directory(folder, self._model, self._text.vocabulary, *self._text.casing)
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Measures the newest weights of the run and writes `eval_results.txt`."""
         step = training.step if training else self._restore_weights()
         figures = {"global_step": step, **self._measure()}
-        if self.devices.is_chief:
-            self._run.write_eval_results(figures)
+        self._run.write_eval_results(figures)
         return figures
 
     def _restore_weights(self) -> int:
@@ -291,7 +243,7 @@ class _Job:
         Raises:
             UserError: there are neither, or they are of another model.
         """
-        run = self._run
+        run = self._run.directory
         weights = {"weights": [weight.value for weight in self._model.weights]}
         checkpoints = Checkpoints(run.checkpoints, weights, keep=1, writes=False)
         description = checkpoints.restore_newest(_LOGGER.warning, self._check_same_model)
@@ -317,21 +269,10 @@ class _Job:
             "vocab_file": self._text.vocabulary.sha256,
         }
         before = {name: description["settings"].get(name) for name in now}
-        check_settings(before, now, str(self._run.path))
+        check_settings(before, now, str(self._run.directory.path))
 
     def _take_over(self, state: TrainingState) -> int:
         return read_tf1_state(str(self._config.init_checkpoint), state)
 
     def _measure(self) -> dict[str, float]:
         return self._evaluation(self._held_out)
-
-    def _build_model(self) -> Any:
-        keras.utils.set_random_seed(self._config.training.seed)
-        with self.devices.strategy.scope():
-            model = BertPretrainer(
-                self._model_config, dtype=dtype_policy(self._config.training.precision)
-            )
-            model.encoder.recompute = self._config.training.recompute
-            if self._config.init_checkpoint:
-                _LOGGER.info("%s", restore(model, self._config.init_checkpoint).table())
-        return model

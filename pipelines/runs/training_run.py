@@ -1,0 +1,186 @@
+"""What every training run has in common: one folder, one model, one or more phases."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_bert_impl.checkpoints.destination import check_apart, check_folder
+from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.optimizers.schedules import learning_rate_schedule
+from keras_bert_impl.training.checkpoints import Checkpoints
+from keras_bert_impl.training.config import TrainingConfig, dtype_policy
+from keras_bert_impl.training.hooks import Expectations
+from keras_bert_impl.training.loop import TrainingResult, train
+from keras_bert_impl.training.objectives import Objective
+from keras_bert_impl.training.phases import Phase, PhasedBatches, phased_rate
+from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.stop_signal import on_sigterm
+from keras_bert_impl.training.strategy import Devices
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One run in one folder: builds the model, trains it phase by phase, writes what it became.
+
+    The same calls again resume a run that was stopped. Of several workers only the first one
+    writes; the others compute.
+
+    Attributes:
+        directory: the run's folder.
+        config: how to train; its steps are those of all phases together. Where they are known only
+            later, `dataclasses.replace` gives the run another one.
+        devices: where to train, from `make_devices`.
+        flags: the command as a flag file, kept in the folder.
+    """
+
+    directory: RunDirectory
+    config: TrainingConfig
+    devices: Devices
+    flags: str = ""
+
+    def build_model(
+        self, make: Callable[[str], Any], checkpoint: str | None = None
+    ) -> tuple[Any, RestoreReport | None]:
+        """Builds a model with the run's seed, on its devices.
+
+        Args:
+            make: builds the model, given the Keras dtype policy.
+            checkpoint: a model directory or the prefix of a TF1 checkpoint whose weights it takes.
+
+        Returns:
+            The model, and what was restored; None without a checkpoint.
+        """
+        keras.utils.set_random_seed(self.config.seed)
+        with self.devices.strategy.scope():
+            model = make(dtype_policy(self.config.precision))
+            model.encoder.recompute = self.config.recompute
+            if checkpoint is None:
+                return model, None
+            report = restore(model, checkpoint)
+        _LOGGER.info("%s", report.table())
+        return model, report
+
+    def train(
+        self,
+        model: Any,
+        objective: Objective,
+        phases: Sequence[Phase],
+        settings: Mapping[str, Any],
+        write_results: Callable[[TrainingResult], None],
+        evaluate: Callable[[], Mapping[str, float]] | None = None,
+        take_over: Callable[[TrainingState], int] | None = None,
+        expectations: Expectations | None = None,
+    ) -> TrainingResult:
+        """Trains to the end of the phases, or as far as it is let, and writes the results.
+
+        Other processes are kept out of the folder until the results are written, and SIGTERM does
+        not interrupt the writing.
+
+        Args:
+            model: from `build_model`.
+            objective: what to minimise.
+            phases: the data.
+            settings: what a resumed run must have the same, beside `config`.
+            write_results: called by the first worker when training ended, finished or not.
+            evaluate: measures the model on held-out data while it trains.
+            take_over: see `loop.train`.
+            expectations: see `loop.train`.
+
+        Raises:
+            UserError: see `loop.train`; or another process trains in this folder.
+        """
+        chief, config = self.devices.is_chief, self.config
+        schedule = learning_rate_schedule(
+            config.schedule, 1.0, config.num_train_steps, config.num_warmup_steps
+        )
+        with (
+            self.directory.taken() if chief else contextlib.nullcontext(),
+            on_sigterm() as stop,
+        ):
+            result = train(
+                model,
+                objective,
+                PhasedBatches(phases),
+                config,
+                self.directory,
+                evaluate=evaluate,
+                devices=self.devices,
+                settings=settings,
+                take_over=take_over,
+                rate=phased_rate(phases, schedule),
+                expectations=expectations,
+                report=_LOGGER.warning,
+                accepted=self._keep_flags,
+            )
+            if chief:
+                write_results(result)
+        return replace(result, finished=result.finished and not stop.requested)
+
+    def write_model(self, result: TrainingResult, write: Callable[[Path], None]) -> None:
+        """Writes the trained model and marks the run as finished, if it is.
+
+        A model that was written before is left as it is, perhaps with labels that its user named.
+
+        Args:
+            result: how training ended.
+            write: writes the model directory.
+        """
+        nothing_new = result.resumed_from == result.step and self.is_written(result.step)
+        if result.finished and not nothing_new:
+            write(self.directory.model)
+            self.directory.write_finished_step(result.step)
+
+    def is_written(self, step: int) -> bool:
+        """Whether the run's model is there and is the one of `step`."""
+        return self.directory.finished_step() == step and self.directory.model.is_dir()
+
+    def write_eval_results(self, figures: dict[str, float]) -> None:
+        """Writes `eval_results.txt`, on the first worker."""
+        if self.devices.is_chief:
+            self.directory.write_eval_results(figures)
+
+    def _keep_flags(self) -> None:
+        if self.devices.is_chief:
+            self.directory.write_flags(self.flags)
+
+
+def check_destination(directory: RunDirectory, checkpoint: str | None = None) -> None:
+    """Sees, before hours of training, that the model may be written and replaces no other.
+
+    Args:
+        directory: the run's folder.
+        checkpoint: what training starts from; the model must not be written over it.
+
+    Raises:
+        UserError: a folder of the user's stands there.
+    """
+    check_folder(directory.model)
+    if checkpoint:
+        check_apart(checkpoint, directory.model)
+
+
+def is_finished(directory: RunDirectory, config: TrainingConfig) -> bool:
+    """Whether the folder's model is the end of this run: not of fewer steps that were added to.
+
+    Args:
+        directory: the run's folder.
+        config: the present command's; its steps may be more than those of the finished run.
+    """
+    finished = directory.finished_step()
+    if finished is None or not directory.model.is_dir() or newest_step(directory) > finished:
+        return False
+    more = finished < config.num_train_steps
+    return not (more and config.allow_changed_flags)
+
+
+def newest_step(directory: RunDirectory) -> int:
+    """The step of the newest checkpoint; 0 without one."""
+    return next(iter(Checkpoints(directory.checkpoints, {}, keep=1, writes=False).steps()), 0)
