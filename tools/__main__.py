@@ -9,6 +9,7 @@ _NOT_TOOLS = {
     "__main__",
     "checkpoint_flags",
     "command_line",
+    "config_flags",
     "text_flags",
     "training_flags",
 }

@@ -1,10 +1,12 @@
 """What every tool shares: its own flags, its help, and one sentence for a user's mistake."""
 
 import difflib
+import functools
 import inspect
 import itertools
 import logging
 import os
+import re
 import sys
 import textwrap
 import warnings
@@ -18,6 +20,11 @@ from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
+
+_SAME_FLAGS = (("init_checkpoint", "model", "model_dir"), ("seed", "random_seed"))
+"""Names of one thing: a tool that has one of them understands the others in its place."""
+
+_PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
 
 EXIT_DONE, EXIT_USER_ERROR, EXIT_INTERRUPTED = 0, 1, 130
 
@@ -41,6 +48,8 @@ class FlagSet:
         self._values = flags.FlagValues()
         self._sentences: dict[str, str] = {}
         self._required: set[str] = set()
+        self._aliases: dict[str, str] = {}
+        self._parameters: dict[str, str] = {}
         self.extra_arguments: list[str] = []
 
     def string(
@@ -127,6 +136,7 @@ class FlagSet:
         Raises:
             UserError: an unknown flag, a bad value, a missing required flag or a stray word.
         """
+        self._add_aliases()
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
             rest = self._values(["tool", *arguments], known_only=keep_unknown)[1:]
@@ -137,6 +147,10 @@ class FlagSet:
             raise UserError(
                 f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
             )
+        self._read_aliases()
+        for name in sorted(self._required):
+            if self._values[name].value is None:
+                raise UserError(f"--{name} is missing; --help lists the flags.")
         self.extra_arguments = rest
 
     def refuse_mistyped(self, arguments: Sequence[str]) -> None:
@@ -146,7 +160,7 @@ class FlagSet:
             arguments: the words of the command line.
 
         Raises:
-            UserError: a word behind a switch, or an unknown flag that is nearly one of this tool's.
+            UserError: a word after a switch, or an unknown flag that is nearly one of this tool's.
 
         Example:
             >>> flag_set = FlagSet("Counts things.")
@@ -158,7 +172,7 @@ class FlagSet:
             keras_bert_impl.errors.UserError: '--counts' is not a flag; --count is (see --help).
         """
         switches = {name for name in self._sentences if self._values[name].boolean}
-        names = {*self._sentences, *(f"no{name}" for name in switches), "flagfile"}
+        names = {*self._sentences, *self._aliases, *(f"no{n}" for n in switches), "flagfile"}
         for word, following in itertools.pairwise([*arguments, "--"]):
             name = word.lstrip("-").partition("=")[0]
             if not word.startswith("-") or not name:
@@ -197,23 +211,80 @@ class FlagSet:
 
     def help_text(self) -> str:
         """The usage text, then every flag with its default and its sentence."""
+        self._add_aliases()
         parts = [self._usage, "", "Flags:"]
         for name, sentence in self._sentences.items():
             required = " (required)" if name in self._required else ""
-            parts.append(f"  --{name}{_describe_value(self._values[name])}{required}")
+            others = [f"--{alias}" for alias, of in self._aliases.items() if of == name]
+            also = f" (also {', '.join(others)})" if others else ""
+            parts.append(f"  --{name}{_describe_value(self._values[name])}{required}{also}")
             parts += textwrap.wrap(sentence, 96, initial_indent=_INDENT, subsequent_indent=_INDENT)
         parts += ["  --flagfile=FILE", f"{_INDENT}Reads more flags from FILE, one a line."]
         return "\n".join(parts) + "\n"
 
-    def _define(self, define: Callable[..., Any], name: str, sentence: str, **kwargs: Any) -> Any:
+    def in_flags(self, message: str) -> str:
+        """Turns the parameters that a message of the library names into flags of this tool.
+
+        Example:
+            >>> flag_set = FlagSet("Counts things.")
+            >>> _ = flag_set.integer("count", 3, "How many things to count.")
+            >>> _ = flag_set.switch("fast", False, "Hurry.")
+            >>> flag_set.in_flags("`count=5` needs `fast=True`, and `steps` is no flag.")
+            '--count=5 needs --fast, and `steps` is no flag.'
+        """
+        self._add_aliases()
+        return _PARAMETER.sub(self._in_flags, message)
+
+    def _in_flags(self, parameter: re.Match[str]) -> str:
+        name, value = parameter.groups()
+        name = self._parameters.get(name, name)
+        name = self._aliases.get(name, name)
+        if name not in self._sentences:
+            return parameter.group()
+        if self._values[name].boolean and value in ("True", "False"):
+            return f"--{'no' * (value == 'False')}{name}"
+        return f"--{name}" if value is None else f"--{name}={value}"
+
+    def _define(
+        self,
+        define: Callable[..., Any],
+        name: str,
+        sentence: str,
+        *,
+        required: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         self._sentences[name] = sentence
-        if kwargs.get("required"):
+        if required:
             self._required.add(name)
         return define(name, help=sentence, flag_values=self._values, **kwargs)
 
+    def _add_aliases(self) -> None:
+        """Lets the tool understand the other names of its flags."""
+        for group in _SAME_FLAGS:
+            ours = [name for name in group if name in self._sentences]
+            for alias in group if len(ours) == 1 else ():
+                if alias not in self._values:
+                    self._aliases[alias] = ours[0]
+                    flag = self._values[ours[0]]
+                    twin = flags.Flag(flag.parser, flag.serializer, alias, None, flag.help)
+                    flags.DEFINE_flag(twin, self._values)
+
+    def _read_aliases(self) -> None:
+        for alias, name in self._aliases.items():
+            given, flag = self._values[alias], self._values[name]
+            if not given.present:
+                continue
+            if flag.present and flag.value != given.value:
+                raise UserError(
+                    f"--{alias}={given.value} and --{name}={flag.value} differ, but they are two "
+                    "names of one flag; give one of them."
+                )
+            flag.value, flag.present = given.value, given.present
+
 
 def _describe_value(flag: flags.Flag) -> str:
-    """What stands behind a flag's name in the help: its choices, its default."""
+    """What stands after a flag's name in the help: its choices, its default."""
     if isinstance(flag, flags.EnumFlag):
         default = f" (default {flag.default})" if flag.default is not None else ""
         return f"={'|'.join(flag.parser.enum_values)}{default}"
@@ -224,16 +295,31 @@ def _describe_value(flag: flags.Flag) -> str:
     return f" (default {str(flag.default_as_str).strip(chr(39))})"
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
-    """A warning for the user is one line; those for programmers have no place here."""
+def _show_warning(
+    flag_set: FlagSet, message: Warning | str, category: type[Warning], *_: Any
+) -> None:
+    """Shows a warning for the user in one line; warnings for programmers have no place here."""
     if issubclass(category, UserWarning):
-        sys.stderr.write(f"Warning: {message}\n")
+        sys.stderr.write(f"Warning: {flag_set.in_flags(str(message))}\n")
 
 
-def _show_the_librarys_lines() -> None:
-    """What the library and the jobs tell (what was loaded, what was repaired) goes to stderr."""
-    logging.basicConfig(format="%(message)s", stream=sys.stderr, force=True)
-    warnings.showwarning = _show_warning  # type: ignore[assignment]
+class _InFlags(logging.Formatter):
+    """Shows a log record as its message alone, with this tool's flags for parameters."""
+
+    def __init__(self, flag_set: FlagSet) -> None:
+        super().__init__("%(message)s")
+        self._flag_set = flag_set
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._flag_set.in_flags(super().format(record))
+
+
+def _show_the_librarys_lines(flag_set: FlagSet) -> None:
+    """Sends to stderr what the library and the jobs log (what was loaded, what was repaired)."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_InFlags(flag_set))
+    logging.basicConfig(handlers=[handler], force=True)
+    warnings.showwarning = functools.partial(_show_warning, flag_set)
     for room in ("keras_bert_impl", "pipelines"):
         logging.getLogger(room).setLevel(logging.INFO)
     # Batches of a few lengths are compiled one length at a time; that is meant.
@@ -277,11 +363,11 @@ def run(
         flag_set.parse(words, keep_unknown=keep_unknown)
         if keep_unknown:
             flag_set.refuse_mistyped(words)
-        _show_the_librarys_lines()
+        _show_the_librarys_lines(flag_set)
         import_tensorflow_quietly()
         main()
     except UserError as error:
-        sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"Error: {' '.join(flag_set.in_flags(str(error)).split())}\n")
         return EXIT_USER_ERROR
     except KeyboardInterrupt:
         sys.stderr.write(f"\nInterrupted{'; the same command continues' * continues}.\n")

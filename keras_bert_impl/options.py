@@ -1,0 +1,284 @@
+"""Options: what a job can be told. Each is stated once, as a field of the job's config dataclass.
+
+The field holds the option's name, type and default; `option` adds the sentence that explains it,
+the values it may have, and what becomes of it when a run is resumed. Checks, settings to compare
+and the flags of the command-line tools are all made of these fields.
+
+Messages name an option in backquotes, as a caller in Python writes it: `max_seq_length=64`. An
+option of a nested config may be named with its path: `phase2.max_seq_length=64`.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+
+SAME, FREE, ONCE = "same", "free", "once"
+"""What a resumed run may do with an option: keep it (a change would change the result); change it;
+or give it anew each time, because it is about one call only."""
+
+REQUIRED: Any = dataclasses.MISSING
+"""The default of an option that must be given."""
+
+_RULES, _NESTED = "option", "nested options"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What `option` says of a field.
+
+    Attributes:
+        sentence: explains the option to a user.
+        at_least: the smallest allowed value.
+        more_than: a value that it must exceed.
+        at_most: the largest allowed value.
+        choices: the allowed values.
+        resume: `SAME`, `FREE` or `ONCE`.
+        repeated: whether several values are given one by one rather than separated by commas.
+    """
+
+    sentence: str
+    at_least: float | None = None
+    more_than: float | None = None
+    at_most: float | None = None
+    choices: Sequence[str] | None = None
+    resume: str = SAME
+    repeated: bool = False
+
+    def broken_by(self, value: Any) -> str | None:
+        """Says what `value` must be; None where it is allowed. NaN is never within bounds."""
+        if self.choices is not None:
+            is_known = value in self.choices
+            return None if is_known else f"is unknown; choose {' or '.join(self.choices)}"
+        holds = (
+            (self.at_least is None or value >= self.at_least)
+            and (self.more_than is None or value > self.more_than)
+            and (self.at_most is None or value <= self.at_most)
+        )
+        return None if holds else f"must be {self._range()}"
+
+    def _range(self) -> str:
+        """The allowed values in words: "1 or more", "0 to 1", "more than 0"."""
+        most = "" if self.at_most is None else f"{self.at_most:.15g}"
+        if self.more_than is not None:
+            return f"more than {self.more_than:.15g}" + (f" and at most {most}" if most else "")
+        if self.at_least is None:
+            return f"at most {most}"
+        return f"{self.at_least:.15g} " + (f"to {most}" if most else "or more")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Option:
+    """One option of a config class or of a config nested in it.
+
+    Attributes:
+        name: what a user calls it; the same in flags, in messages and in a run's settings.
+        path: the names of the fields that lead to it: ("phase2", "max_seq_length").
+        type: its type, without `None`.
+        default: its default, or `REQUIRED`.
+        rules: what else is said of it.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    type: Any
+    default: Any
+    rules: Rules
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Nested:
+    """A config within another one.
+
+    Attributes:
+        config_class: its class.
+        prefix: stands in front of the names of its options.
+        defaults: defaults that differ from those of the class.
+        without: options that the outer config does not offer.
+    """
+
+    config_class: type
+    prefix: str = ""
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    without: Sequence[str] = ()
+
+
+def option(
+    default: Any,
+    sentence: str,
+    *,
+    at_least: float | None = None,
+    more_than: float | None = None,
+    at_most: float | None = None,
+    choices: Sequence[str] | None = None,
+    resume: str = SAME,
+    repeated: bool = False,
+) -> Any:
+    """A dataclass field that a user can set.
+
+    Args:
+        default: its value where none is given; `REQUIRED` if one must be.
+        sentence: explains it.
+        at_least: the smallest allowed value.
+        more_than: a value that it must exceed.
+        at_most: the largest allowed value.
+        choices: the allowed values.
+        resume: `SAME`, `FREE` or `ONCE`.
+        repeated: its values are given one by one rather than separated by commas.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Painting:
+        ...     colour: str = option("red", "The colour.", choices=("red", "blue"))
+        ...     coats: int = option(1, "How many coats of it.", at_least=1)
+        ...
+        ...     def __post_init__(self):
+        ...         check_options(self)
+        >>> Painting(coats=0)
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: `coats=0` must be 1 or more.
+    """
+    rules = Rules(
+        sentence=sentence,
+        at_least=at_least,
+        more_than=more_than,
+        at_most=at_most,
+        choices=choices,
+        resume=resume,
+        repeated=repeated,
+    )
+    return dataclasses.field(default=default, metadata={_RULES: rules})
+
+
+def nested(
+    config_class: type,
+    *,
+    prefix: str = "",
+    defaults: Mapping[str, Any] | None = None,
+    without: Sequence[str] = (),
+) -> Any:
+    """A dataclass field that holds another config, whose options are options of this one too.
+
+    Args:
+        config_class: the other config's class; it has defaults for all that `defaults` lacks.
+        prefix: stands in front of the names of its options.
+        defaults: defaults that differ from those of the class.
+        without: options that are not offered here and keep their defaults.
+    """
+    given = dict(defaults or {})
+    description = Nested(
+        config_class=config_class, prefix=prefix, defaults=given, without=tuple(without)
+    )
+    return dataclasses.field(
+        default_factory=lambda: config_class(**given), metadata={_NESTED: description}
+    )
+
+
+def options_of(config_class: type) -> list[Option]:
+    """The options of a config class in the order of its fields, nested ones included.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Wall:
+        ...     height: float | None = option(None, "In metres.")
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class House:
+        ...     name: str = option(REQUIRED, "What it is called.")
+        ...     north: Wall = nested(Wall, prefix="north_", defaults={"height": 2.5})
+        >>> [(one.name, one.path, one.type.__name__) for one in options_of(House)]
+        [('name', ('name',), 'str'), ('north_height', ('north', 'height'), 'float')]
+        >>> options_of(House)[1].default
+        2.5
+    """
+    hints = typing.get_type_hints(config_class)
+    found = []
+    for field in dataclasses.fields(config_class):
+        if _RULES in field.metadata:
+            found.append(
+                Option(
+                    name=field.name,
+                    path=(field.name,),
+                    type=_without_none(hints[field.name]),
+                    default=field.default,
+                    rules=field.metadata[_RULES],
+                )
+            )
+        elif _NESTED in field.metadata:
+            found += _options_of_nested(field.name, field.metadata[_NESTED])
+    return found
+
+
+def _options_of_nested(field_name: str, description: Nested) -> list[Option]:
+    return [
+        dataclasses.replace(
+            inner,
+            name=description.prefix + inner.name,
+            path=(field_name, *inner.path),
+            default=description.defaults.get(inner.name, inner.default),
+        )
+        for inner in options_of(description.config_class)
+        if inner.name not in description.without
+    ]
+
+
+def nested_configs(config_class: type) -> dict[str, Nested]:
+    """The configs within a config class, by the names of their fields."""
+    fields = dataclasses.fields(config_class)
+    return {field.name: field.metadata[_NESTED] for field in fields if _NESTED in field.metadata}
+
+
+def check_options(config: Any) -> None:
+    """Holds a config's own options against their rules; nested configs check themselves.
+
+    Raises:
+        UserError: an option has a value that it must not have.
+    """
+    for field in dataclasses.fields(config):
+        rules, value = field.metadata.get(_RULES), getattr(config, field.name)
+        if rules is None or value is None or isinstance(value, (tuple, list)):
+            continue
+        wrong = rules.broken_by(value)
+        if wrong:
+            raise UserError(f"`{field.name}={value}` {wrong}.")
+
+
+def settings_of(config: Any) -> dict[str, Any]:
+    """The values of a config's own options that a resumed run must have the same.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Walk:
+        ...     pace: float = option(1.0, "Metres a second.")
+        ...     singing: bool = option(False, "Sing on the way.", resume=FREE)
+        >>> settings_of(Walk())
+        {'pace': 1.0}
+    """
+    return {
+        field.name: getattr(config, field.name)
+        for field in dataclasses.fields(config)
+        if _RULES in field.metadata and field.metadata[_RULES].resume == SAME
+    }
+
+
+def changed_settings(
+    before: Mapping[str, Any], now: Mapping[str, Any]
+) -> list[tuple[str, Any, Any]]:
+    """Names what differs between two sets of settings, with the old and the new value.
+
+    Example:
+        >>> changed_settings({"seed": 1, "schedule": "linear"}, {"seed": 2, "schedule": "linear"})
+        [('seed', 1, 2)]
+    """
+    pairs = [(name, before.get(name), now.get(name)) for name in sorted({*before, *now})]
+    return [(name, old, new) for name, old, new in pairs if old != new]
+
+
+def _without_none(annotation: Any) -> Any:
+    """`int` of `int | None`."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        (annotation,) = (arm for arm in typing.get_args(annotation) if arm is not types.NoneType)
+    return annotation

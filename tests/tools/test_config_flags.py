@@ -1,0 +1,163 @@
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import ONCE, REQUIRED, check_options, nested, option
+from tools import command_line
+from tools.config_flags import ConfigFlags
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    max_length: int | None = option(None, "The longest.", at_least=5)
+    rates: tuple[float, ...] = option((0.5, 0.25), "Some rates.")
+
+    def __post_init__(self):
+        check_options(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trip:
+    init_checkpoint: str = option(REQUIRED, "Where to start.")
+    folder: Path | None = option(None, "Where to go.")
+    seed: int = option(12345, "Fixes it.", at_least=0)
+    rate: float = option(1e-4, "How fast.", more_than=0)
+    fast: bool = option(True, "Hurry.")
+    lower: bool | None = option(None, "Lower-case.")
+    form: str = option("text", "How to write.", choices=("text", "json"))
+    words: tuple[str, ...] = option((), "Some words.")
+    steps: tuple[int, int] | None = option(None, "Two steps.")
+    texts: tuple[str, ...] = option((), "Texts.", repeated=True)
+    dry_run: bool = option(False, "Only try.", resume=ONCE)
+    flags: str = ""
+    first: Stage = nested(Stage)
+    second: Stage = nested(Stage, prefix="second_", defaults={"max_length": 512})
+
+    def __post_init__(self):
+        check_options(self)
+
+
+def config(*words):
+    flags = ConfigFlags("Travels.", Trip)
+    flags.parse(["--init_checkpoint=x", *words])
+    return flags.config()
+
+
+def said(*words):
+    """What a user reads of a mistake."""
+    flags = ConfigFlags("Travels.", Trip)
+    try:
+        flags.parse(["--init_checkpoint=x", *words])
+        flags.config()
+    except UserError as error:
+        return flags.in_flags(str(error))
+    return ""
+
+
+def test_without_flags_the_config_has_its_own_defaults():
+    assert config() == Trip(init_checkpoint="x", second=Stage(max_length=512))
+
+
+def test_every_type_is_read():
+    assert config(
+        "--folder=a/b", "--seed=3", "--rate=2", "--nofast", "--lower=false", "--form=json",
+        "--words=a,b", "--steps=100,110", "--texts=one, two", "--texts=three", "--dry_run",
+        "--max_length=7", "--second_rates=1,2",
+    ) == Trip(
+        init_checkpoint="x", folder=Path("a/b"), seed=3, rate=2.0, fast=False, lower=False,
+        form="json", words=("a", "b"), steps=(100, 110), texts=("one, two", "three"),
+        dry_run=True, first=Stage(max_length=7), second=Stage(max_length=512, rates=(1.0, 2.0)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("--seed=-1", "--seed=-1 must be 0 or more."),
+        ("--rate=0", "--rate=0.0 must be more than 0."),
+        ("--max_length=4", "--max_length=4 must be 5 or more."),
+        ("--second_max_length=4", "--second_max_length=4 must be 5 or more."),
+        ("--steps=1,b", "--steps=1,b must be whole numbers, separated by commas."),
+        ("--second_rates=a", "--second_rates=a must be numbers, separated by commas."),
+    ],
+)
+def test_a_bad_value_is_refused_by_the_flag_that_holds_it(word, sentence):
+    assert said(word) == sentence
+
+
+def test_a_list_may_be_empty():
+    assert config("--rates=").first.rates == ()
+
+
+def test_messages_of_the_library_are_shown_with_flags():
+    flags = ConfigFlags("Travels.", Trip)
+    assert flags.in_flags("`second.max_length=9` is more than `first.max_length`.") == (
+        "--second_max_length=9 is more than --max_length."
+    )
+    assert flags.in_flags("`model` is missing; add `lower=True` or `lower=False`.") == (
+        "--model is missing; add --lower or --nolower."
+    )
+    assert flags.in_flags("`other=9` is not ours.") == "`other=9` is not ours."
+
+
+def test_what_the_library_logs_warns_of_and_refuses_is_shown_with_flags(capsys):
+    def main():
+        import logging
+        import warnings
+
+        logging.getLogger("pipelines").info("`seed` is used.")
+        warnings.warn("`rate` is high.", stacklevel=1)
+        raise UserError("`folder` is missing.")
+
+    flags = ConfigFlags("Travels.", Trip)
+    assert command_line.run(flags, main, ["--init_checkpoint=x"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "--seed is used.",
+        "Warning: --rate is high.",
+        "Error: --folder is missing.",
+    ]
+
+
+@pytest.mark.parametrize("name", ["init_checkpoint", "model", "model_dir"])
+def test_the_model_is_understood_by_each_of_its_names(name):
+    flags = ConfigFlags("Travels.", Trip)
+    flags.parse([f"--{name}=bert", "--random_seed=3"])
+    assert (flags.config().init_checkpoint, flags.config().seed) == ("bert", 3)
+    assert "--init_checkpoint=bert\n" in flags.as_flagfile()
+    assert "--seed=3\n" in flags.as_flagfile()
+
+
+def test_two_names_of_one_flag_must_agree():
+    assert config("--model=x").init_checkpoint == "x"
+    assert said("--model=y") == (
+        "--model=y and --init_checkpoint=x differ, but they are two names of one flag; give one "
+        "of them."
+    )
+
+
+def test_a_flag_that_is_missing_is_named():
+    with pytest.raises(UserError, match="^--init_checkpoint is missing; --help lists"):
+        ConfigFlags("Travels.", Trip).parse([])
+
+
+def test_the_flagfile_repeats_the_run_but_for_what_is_about_one_call(tmp_path):
+    words = ["--nofast", "--steps=1,2", "--texts=a, b", "--texts=c", "--second_max_length=9"]
+    flags = ConfigFlags("Travels.", Trip)
+    flags.parse(["--init_checkpoint=x", "--dry_run", *words])
+    (tmp_path / "flags.cfg").write_text(flags.as_flagfile())
+    again = ConfigFlags("Travels.", Trip)
+    again.parse([f"--flagfile={tmp_path}/flags.cfg"])
+    assert again.config() == config(*words)
+
+
+def test_help_shows_the_sentences_defaults_and_other_names():
+    text = ConfigFlags("Travels.", Trip).help_text()
+    for line in (
+        "--init_checkpoint (required) (also --model, --model_dir)\n      Where to start.",
+        "--seed (default 12345) (also --random_seed)\n      Fixes it.",
+        "--rates (default 0.5,0.25)",
+        "--second_max_length (default 512)",
+    ):
+        assert line in text

@@ -1,0 +1,127 @@
+"""A tool's flags, made of the options of its config dataclass."""
+
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import ONCE, REQUIRED, Option, nested_configs, options_of
+from tools.command_line import FlagSet
+
+Config = TypeVar("Config")
+
+_NUMBERS = {int: "whole numbers", float: "numbers"}
+
+
+class ConfigFlags(FlagSet, Generic[Config]):
+    """The flags of one tool: one for each option of a config dataclass.
+
+    Args:
+        usage: the tool's module docstring; `--help` shows it above the flags.
+        config_class: what the tool's job is told.
+
+    Example:
+        >>> import dataclasses
+        >>> from keras_bert_impl.options import option
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Walk:
+        ...     pace: float = option(1.0, "Metres a second.", more_than=0)
+        ...     via: tuple[str, ...] = option((), "Where to pass.")
+        >>> flags = ConfigFlags("Takes a walk.", Walk)
+        >>> flags.parse(["--via=mill,bridge"])
+        >>> flags.config()
+        Walk(pace=1.0, via=('mill', 'bridge'))
+    """
+
+    def __init__(self, usage: str | None, config_class: type[Config]) -> None:
+        super().__init__(usage)
+        self._config_class = config_class
+        self._options = options_of(config_class)
+        for one in self._options:
+            self._parameters.setdefault(one.path[-1], one.name)
+        for one in self._options:
+            self._parameters[".".join(one.path)] = one.name
+            self._add(one)
+
+    def config(self, **more: Any) -> Config:
+        """Reads the flags into the config dataclass.
+
+        Args:
+            more: fields that no flag sets.
+
+        Raises:
+            UserError: a flag has a value that it must not have.
+        """
+        values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
+        own = {path[0]: value for path, value in values.items() if len(path) == 1}
+        for name, nested in nested_configs(self._config_class).items():
+            inner = {path[1]: value for path, value in values.items() if path[0] == name}
+            own[name] = _build_nested(name, nested.config_class, {**nested.defaults, **inner})
+        return self._config_class(**{**own, **more})
+
+    def as_flagfile(self, without: Sequence[str] = ()) -> str:
+        """All flags that a repetition of the run has, in the form that `--flagfile` reads.
+
+        Args:
+            without: flags to leave out beside those that are about one call only.
+        """
+        once = [one.name for one in self._options if one.rules.resume == ONCE]
+        return super().as_flagfile((*once, *without))
+
+    def _add(self, one: Option) -> None:
+        default = None if one.default is REQUIRED else one.default
+        required = one.default is REQUIRED
+        name, sentence, choices = one.name, one.rules.sentence, one.rules.choices
+        if one.rules.repeated:
+            self.texts(name, sentence)
+        elif _element_type(one.type) is not None:
+            self.words(name, [str(element) for element in default or ()], sentence)
+        elif choices is not None:
+            self.choice(name, default, choices, sentence)
+        elif one.type is bool:
+            self.switch(name, default, sentence)
+        elif one.type is int:
+            self.integer(name, default, sentence, required=required)
+        elif one.type is float:
+            self.number(name, default, sentence)
+        else:
+            text = None if default is None else str(default)
+            self.string(name, text, sentence, required=required)
+
+
+def _element_type(annotation: Any) -> type | None:
+    """`int` of `tuple[int, ...]`; None of what is no list."""
+    arms = typing.get_args(annotation)
+    return arms[0] if arms else None
+
+
+def _from_flag(one: Option, value: Any) -> Any:
+    """Turns a flag's value into the option's."""
+    element = _element_type(one.type)
+    if element is not None:
+        if not value and not one.default:
+            return one.default
+        return _numbers(one.name, value, element) if element in _NUMBERS else tuple(value)
+    return Path(value) if one.type is Path and value is not None else value
+
+
+def _numbers(name: str, words: Sequence[str], kind: type) -> tuple:
+    try:
+        return tuple(kind(word) for word in words)
+    except ValueError as error:
+        raise UserError(
+            f"`{name}={','.join(words)}` must be {_NUMBERS[kind]}, separated by commas."
+        ) from error
+
+
+def _build_nested(field: str, config_class: type, values: Mapping[str, Any]) -> Any:
+    """Makes a nested config; its messages then name its options by their path."""
+    try:
+        return config_class(**values)
+    except UserError as error:
+        message = str(error)
+        for one in options_of(config_class):
+            message = message.replace(f"`{one.name}=", f"`{field}.{one.name}=")
+            message = message.replace(f"`{one.name}`", f"`{field}.{one.name}`")
+        raise UserError(message) from error
