@@ -97,7 +97,7 @@ def test_messages_of_the_library_are_shown_with_flags():
         "--second_max_length=9 is more than --max_length."
     )
     assert flags.in_flags("`model` is missing; add `lower=True` or `lower=False`.") == (
-        "--model is missing; add --lower or --nolower."
+        "--init_checkpoint is missing; add --lower or --nolower."
     )
     assert flags.in_flags("`other=9` is not ours.") == "`other=9` is not ours."
 
@@ -138,7 +138,7 @@ def test_two_names_of_one_flag_must_agree():
 
 
 def test_a_flag_that_is_missing_is_named():
-    with pytest.raises(UserError, match="^--init_checkpoint is missing; --help lists"):
+    with pytest.raises(UserError, match=r"^--init_checkpoint is missing; --help lists"):
         ConfigFlags("Travels.", Trip).parse([])
 
 
