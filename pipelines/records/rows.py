@@ -176,8 +176,9 @@ def varints(numbers: NDArray) -> tuple[bytes, Numbers]:
         ('01ac02', [1, 3])
     """
     values = numbers.astype(np.int64)
-    limits = [1 << (7 * count) for count in range(1, _MOST_VARINT_BYTES)]
-    widths = 1 + sum((values >= limit).astype(np.int64) for limit in limits)
+    widths = np.ones(len(values), np.int64)
+    for count in range(1, _MOST_VARINT_BYTES):
+        widths += values >= 1 << (7 * count)
     ends = np.cumsum(widths)
     data = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
     for count in range(_MOST_VARINT_BYTES):
