@@ -80,7 +80,7 @@ def test_workers_end_soon_after_the_process_that_started_them_is_killed(tmp_path
 
 
 _INTERRUPTED = """
-import multiprocessing, sys, time
+import multiprocessing, signal, sys, time
 from pathlib import Path
 from pipelines.processes import worker_pool
 
@@ -90,6 +90,8 @@ def meet(own, other):
         time.sleep(0.02)
 
 if __name__ == "__main__":
+    # A shell starts `make test &` with SIGINT ignored, and every child inherits that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with worker_pool(2, multiprocessing.get_context("spawn"), "") as pool:
             met = [pool.submit(meet, "a", "b"), pool.submit(meet, "b", "a")]
