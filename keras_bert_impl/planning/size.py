@@ -38,26 +38,39 @@ def count_parameters(config: BertConfig) -> int:
     return sum(parameters_by_part(config).values())
 
 
-def training_flops(config: BertConfig, length: int, predictions: int) -> int:
-    """Counts the matrix products' floating-point operations of one example's training step.
+def encoder_flops(config: BertConfig, length: int) -> int:
+    """Counts the floating-point operations of the encoder's matrix products for one example.
 
-    A product of [n, k] and [k, m] counts 2 n k m; the backward pass counts twice the forward pass.
+    A product of [n, k] and [k, m] counts 2 n k m.
 
     Args:
         config: the model.
-        length: pieces of the example, padding included.
-        predictions: masked places of the example.
+        length: tokens of the example, padding included.
+    """
+    hidden, wide = config.hidden_size, config.intermediate_size
+    layer = 2 * length * (4 * hidden * hidden + 2 * hidden * wide) + 4 * length * length * hidden
+    return config.num_hidden_layers * layer
+
+
+def training_flops(config: BertConfig, length: int, predictions: int) -> int:
+    """Counts the matrix products' floating-point operations of one example's training step.
+
+    The backward pass counts twice the forward pass; the heads of pre-training are included.
+
+    Args:
+        config: the model.
+        length: tokens of the example, padding included.
+        predictions: masked positions of the example.
 
     Example:
         >>> from keras_bert_impl.config import named_config
         >>> round(training_flops(named_config("base", 30522), 128, 20) / 1e9, 1)
         69.9
     """
-    hidden, wide = config.hidden_size, config.intermediate_size
-    layer = 2 * length * (4 * hidden * hidden + 2 * hidden * wide) + 4 * length * length * hidden
+    hidden = config.hidden_size
     heads = 2 * predictions * (hidden * hidden + hidden * config.vocab_size)
     heads += 2 * hidden * hidden + 4 * hidden
-    return 3 * (config.num_hidden_layers * layer + heads)
+    return 3 * (encoder_flops(config, length) + heads)
 
 
 def made_up_examples(

@@ -1,27 +1,44 @@
-"""The benchmarks against peers, whole but tiny: what they print is read again."""
+"""The model benchmark, whole but tiny: what it prints is read again."""
 
 import importlib.util
 import json
 
 import pytest
 
-from tools.benchmarks import inference, train_step
+from tools.benchmarks import model
 
-pytestmark = pytest.mark.slow
 TINY = ["--size=tiny", "--batch_size=2", "--max_seq_length=8", "--steps=1", "--rounds=1"]
 JAX = [] if importlib.util.find_spec("jax") is None else ["ours_jax"]
 
 
+def printed_lines(capsys):
+    return [json.loads(row) for row in capsys.readouterr().out.splitlines() if row.startswith("{")]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("benchmark", "contenders"),
-    [(train_step, ["ours_fast", "ours_recompute", *JAX]), (inference, ["ours_fast", *JAX])],
+    ("task", "contenders"),
+    [("train", ["ours_fast", "ours_recompute", *JAX]), ("inference", ["ours_fast", *JAX])],
 )
-def test_every_contender_of_ours_takes_part(capsys, benchmark, contenders):
-    assert benchmark.main([*TINY, f"--contenders={','.join(contenders)}"]) == 0
-    shown = capsys.readouterr().out
-    lines = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
+def test_every_contender_of_ours_takes_part(capsys, task, contenders):
+    assert model.main([*TINY, f"--task={task}", f"--contenders={','.join(contenders)}"]) == 0
+    lines = printed_lines(capsys)
     assert [line["contender"] for line in lines] == ["ceiling", *contenders]
     for line in lines:
+        assert line["task"] == task
         assert len(line["seconds"]) == 1
         assert line["seconds"][0] > 0
         assert line["peak_bytes"][0] > 1e6
+
+
+def test_a_contender_that_fails_is_left_out_and_said(capsys, monkeypatch):
+    def measure(task, contender, workload):
+        if contender == "torch":
+            return {}
+        return {"seconds": [0.5, 1.5], "processor_seconds": [1, 1], "peak_bytes": [2e9]}
+
+    monkeypatch.setattr(model, "_measure_in_child", measure)
+    assert model.main([*TINY, "--contenders=ours_plain,torch", "--rounds=2"]) == 0
+    lines = printed_lines(capsys)
+    assert [line["contender"] for line in lines] == ["ceiling", "ours_plain"]
+    assert lines[1]["seconds"] == [0.5, 1.5] * 2
