@@ -43,7 +43,8 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.tokenization.vocabulary import Vocabulary, contradiction_of_casing
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 FORMATS = ("hugging_face", "google_tf1")
 # Both name these heads alike: the architecture tells which one it is.
@@ -60,17 +61,13 @@ class PortableModel:
     Attributes:
         weights: arrays by our names, shaped as our variables are, of the type in the file.
         config: the model's configuration.
-        vocabulary: the pieces.
-        do_lower_case: whether text is lower-cased.
-        strip_accents: whether accents are removed; None means "as `do_lower_case`".
+        text: the vocabulary, the casing and the accents.
         report: what was read and what was left out.
     """
 
     weights: dict[str, np.ndarray]
     config: BertConfig
-    vocabulary: Vocabulary
-    do_lower_case: bool
-    strip_accents: bool | None
+    text: TextSettings
     report: RestoreReport
 
 
@@ -94,9 +91,7 @@ def read_portable(
     source = open_source(checkpoint)
     about = find_description(checkpoint, config_file, vocab_file, do_lower_case)
     weights, report = _read_weights(source, str(checkpoint), about.config)
-    return PortableModel(
-        weights, about.config, about.vocabulary, about.do_lower_case, about.strip_accents, report
-    )
+    return PortableModel(weights, about.config, about.text, report)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,9 +99,7 @@ class Description:
     """What lies beside a checkpoint's weights; the fields are those of `PortableModel`."""
 
     config: BertConfig
-    vocabulary: Vocabulary
-    do_lower_case: bool
-    strip_accents: bool | None
+    text: TextSettings
 
 
 def find_description(
@@ -141,7 +134,7 @@ def find_description(
             f"{vocab_file}: has {len(vocabulary)} pieces, but the checkpoint only "
             f"{config.vocab_size}; name the vocabulary that belongs to it."
         )
-    return Description(config, vocabulary, lower, accents)
+    return Description(config, TextSettings(vocabulary, lower, accents))
 
 
 def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:
@@ -159,8 +152,7 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
     """
     check_apart(model.report.location, output)
     if form == "hugging_face":
-        casing = (model.do_lower_case, model.strip_accents)
-        write_tensors_directory(output, model.weights, model.config, model.vocabulary, casing)
+        write_tensors_directory(output, model.weights, model.config, model.text)
         return
     folder = Path(output).parent
     names = all_names(model.config.num_hidden_layers, heads_of(model.weights))
@@ -169,10 +161,10 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         for row in names
         if row.ours in model.weights
     }
-    check_beside(output, model.config, model.vocabulary)
+    check_beside(output, model.config, model.text.vocabulary)
     make_folder(folder)
     if not (folder / VOCABULARY_FILE).exists():
-        model.vocabulary.write(folder / VOCABULARY_FILE)
+        model.text.vocabulary.write(folder / VOCABULARY_FILE)
     if not (folder / GOOGLE_CONFIG_FILE).exists():
         with open_whole(folder / GOOGLE_CONFIG_FILE) as file:
             file.write(json.dumps(model.config.to_google(), indent=2) + "\n")
@@ -234,7 +226,7 @@ def _find_casing(
             "uncased model or --nodo_lower_case for a cased one."
         )
     # Accents are not counted: whether they are kept no flag says, and no file here.
-    contradiction = contradiction_of_casing(vocabulary, do_lower_case, strip_accents=False)
+    contradiction = TextSettings(vocabulary, do_lower_case, strip_accents=False).contradiction()
     if contradiction:
         raise UserError(contradiction)
     return do_lower_case, accents

@@ -13,6 +13,7 @@ from keras_bert_impl.checkpoints.convert import (
 )
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _TABLE, _BIAS = "embeddings/token_embeddings", "masked_lm/output_bias"
@@ -51,7 +52,7 @@ def grow_vocabulary(
     Raises:
         UserError: a word is in the vocabulary already, is given twice, or is empty.
     """
-    pieces = list(model.vocabulary.pieces)
+    pieces = list(model.text.vocabulary.pieces)
     known = {piece: number for number, piece in enumerate(pieces)}
     _check_words(words, known)
     # Rows between the vocabulary's end and the table's end have no piece: they are free as well.
@@ -74,7 +75,7 @@ def grow_vocabulary(
         model,
         weights=weights,
         config=model.config.replace(vocab_size=grown_size),
-        vocabulary=Vocabulary(pieces),
+        text=dataclasses.replace(model.text, vocabulary=Vocabulary(pieces)),
     )
     return grown, new
 
@@ -148,7 +149,7 @@ def grow_checkpoint(config: GrowConfig) -> list[NewPiece]:
     model = read_input(config)
     words = [*config.words, *_read_words(config.words_file)]
     grown, new = grow_vocabulary(model, words, config.fill_unused)
-    _check_reachable(grown.vocabulary, words, model.do_lower_case, model.strip_accents)
+    _check_reachable(grown.text, words)
     write_output(grown, config)
     return new
 
@@ -164,13 +165,11 @@ def _read_words(path: str | None) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _check_reachable(
-    vocabulary: object, words: Sequence[str], do_lower_case: bool, strip_accents: bool | None
-) -> None:
+def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:
     """Sees that the tokenizer gives each new word as the one piece that it now is."""
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
-    tokenizer = Tokenizer(vocabulary, do_lower_case, strip_accents)  # type: ignore[arg-type]
+    tokenizer = Tokenizer(text)
     for word in words:
         whole = word.startswith("##") or tokenizer.tokenize(word) == [word]
         if not whole:

@@ -21,6 +21,7 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.config import BertConfig, read_json_object
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole, whole_folder
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
 
 _TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
@@ -51,9 +52,7 @@ _HEADS = {name: heads for heads, name in _ARCHITECTURES.items()} | {
 def write_model_directory(
     folder: str | os.PathLike[str],
     model: Any,
-    vocabulary: Vocabulary,
-    do_lower_case: bool,
-    strip_accents: bool | None = None,
+    text: TextSettings,
 ) -> None:
     """Writes a model, its vocabulary and its casing as a Hugging Face directory.
 
@@ -62,17 +61,15 @@ def write_model_directory(
     Args:
         folder: where to.
         model: one of this project's models.
-        vocabulary: the pieces that the model's ids mean.
-        do_lower_case: whether text is lower-cased before it is split.
-        strip_accents: whether accents are removed; None means "as `do_lower_case`".
+        text: the vocabulary, the casing and the accents that the model was trained with.
 
     Raises:
         UserError: the vocabulary is larger than the model's token table, the folder holds
             something else than a model directory, or it cannot be written.
     """
-    if len(vocabulary) > model.config.vocab_size:
+    if len(text.vocabulary) > model.config.vocab_size:
         raise UserError(
-            f"{folder}: the vocabulary has {len(vocabulary)} pieces, but the model only knows "
+            f"{folder}: the vocabulary has {len(text.vocabulary)} tokens, but the model only knows "
             f"{model.config.vocab_size}; use the vocabulary that the model was made with."
         )
     variables = {variable.path: np.asarray(variable) for variable in model.weights}
@@ -80,8 +77,7 @@ def write_model_directory(
         folder,
         {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables},
         model.config,
-        vocabulary,
-        (do_lower_case, strip_accents),
+        text,
     )
 
 
@@ -89,8 +85,7 @@ def write_tensors_directory(
     folder: str | os.PathLike[str],
     weights: dict[str, np.ndarray],
     config: BertConfig,
-    vocabulary: Vocabulary,
-    casing: tuple[bool, bool | None],
+    text: TextSettings,
 ) -> None:
     """Writes weights by our names (any type; it is kept) as a Hugging Face directory.
 
@@ -98,8 +93,7 @@ def write_tensors_directory(
         folder: where to.
         weights: arrays by our paths, shaped as our variables are.
         config: the model's configuration.
-        vocabulary: the pieces that the ids mean.
-        casing: (do_lower_case, strip_accents).
+        text: the vocabulary, the casing and the accents.
 
     Raises:
         UserError: the folder holds something else than a model directory, or cannot be written.
@@ -117,8 +111,8 @@ def write_tensors_directory(
             tensors[name] = array.T if row.hugging_face_turned else array
     with whole_folder(folder) as aside:
         write_safetensors(aside / WEIGHTS_FILE, tensors)
-        vocabulary.write(aside / VOCABULARY_FILE)
-        _write_json(aside / TOKENIZER_FILE, _tokenizer_config(config, *casing))
+        text.vocabulary.write(aside / VOCABULARY_FILE)
+        _write_json(aside / TOKENIZER_FILE, _tokenizer_config(config, text))
         _write_json(aside / CONFIG_FILE, _model_config(config, heads, weights))
 
 
@@ -172,19 +166,23 @@ def read_config(folder: str | os.PathLike[str]) -> BertConfig:
     return BertConfig.from_hugging_face(read_json_object(path), str(path))
 
 
-def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool, bool | None]:
-    """Where a model directory's vocabulary lies and how its text is cased.
+def read_text_settings(
+    folder: str | os.PathLike[str], vocab_file: str | os.PathLike[str] | None = None
+) -> TextSettings:
+    """A model directory's vocabulary and how its text is cased.
 
     `tokenizer_config.json` and `vocab.txt` come first, `tokenizer.json` where they are silent.
 
-    Returns:
-        (path of the vocabulary, do_lower_case, strip_accents or None).
+    Args:
+        folder: the model directory.
+        vocab_file: another vocabulary than the directory's own.
 
     Raises:
         UserError: a file is missing, none of them says whether text is lower-cased, or text is cut
             by other rules than BERT's.
     """
-    vocabulary, path = find_vocabulary(folder), Path(folder) / TOKENIZER_FILE
+    path = Path(folder) / TOKENIZER_FILE
+    vocab_file = vocab_file or find_vocabulary(folder)
     if not path.exists() and not (Path(folder) / FAST_TOKENIZER_FILE).exists():
         _refuse_tf1(folder)
     check_tokenizer_class(folder)
@@ -193,7 +191,7 @@ def read_tokenizer_settings(folder: str | os.PathLike[str]) -> tuple[Path, bool,
         raise UserError(
             f'{path}: does not say whether text is lower-cased; add "do_lower_case": true or false.'
         )
-    return vocabulary, lower, accents
+    return TextSettings(Vocabulary.load(vocab_file), lower, accents)
 
 
 def check_casing(flag: bool | None, own: bool, folder: str | os.PathLike[str]) -> None:
@@ -312,22 +310,19 @@ def _labels(weights: dict[str, np.ndarray]) -> int:
     return 0 if bias is None else bias.shape[0]
 
 
-def _tokenizer_config(
-    config: BertConfig, do_lower_case: bool, strip_accents: bool | None
-) -> dict[str, Any]:
+def _tokenizer_config(config: BertConfig, text: TextSettings) -> dict[str, Any]:
     return {
         "cls_token": "[CLS]",
         "do_basic_tokenize": True,
-        "do_lower_case": do_lower_case,
         "mask_token": "[MASK]",
         "model_max_length": config.max_position_embeddings,
         "never_split": None,
         "pad_token": "[PAD]",
         "sep_token": "[SEP]",
-        "strip_accents": strip_accents,
         "tokenize_chinese_chars": True,
         "tokenizer_class": "BertTokenizer",
         "unk_token": "[UNK]",
+        **text.as_json(),
     }
 
 

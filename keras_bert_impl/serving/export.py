@@ -47,12 +47,11 @@ def serve_model(
             f"--max_seq_length={length} is more than the {config.max_position_embeddings} "
             "positions of the model; lower it."
         )
-    casing = (opened.do_lower_case, opened.strip_accents)
     if isinstance(opened.model, BertPretrainer):
-        keeps_mask = GraphTokenizer(opened.vocabulary, *casing, special_tokens="keep")
+        keeps_mask = GraphTokenizer(opened.text, special_tokens="keep")
         return ServedPretrainer(opened, keeps_mask, top_k, length)
     # One graph, because its tables are large and two signatures tokenize.
-    tokenizer = graph_function(GraphTokenizer(opened.vocabulary, *casing), text_specs("texts"))
+    tokenizer = graph_function(GraphTokenizer(opened.text), text_specs("texts"))
     if isinstance(opened.model, BertClassifier):
         return ServedClassifier(opened, tokenizer, length)
     return ServedEncoder(opened, tokenizer, length)
@@ -106,9 +105,9 @@ def export_saved_model(
 
 def _write_assets(opened: OpenedModel, folder: Path) -> None:
     make_folder(folder)
-    opened.vocabulary.write(folder / VOCABULARY_ASSET)
-    casing = {"do_lower_case": opened.do_lower_case, "strip_accents": opened.strip_accents}
-    (folder / CASING_ASSET).write_text(json.dumps(casing, indent=2) + "\n", encoding="utf-8")
+    opened.text.vocabulary.write(folder / VOCABULARY_ASSET)
+    casing = json.dumps(opened.text.as_json(), indent=2)
+    (folder / CASING_ASSET).write_text(f"{casing}\n", encoding="utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,10 @@ import keras
 
 from keras_bert_impl.checkpoints.model_directory import (
     architecture_of,
+    find_vocabulary,
     label_names,
     read_config,
-    read_tokenizer_settings,
+    read_text_settings,
 )
 from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source, restore
@@ -20,7 +21,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.text_settings import TextSettings
 
 _CLASSIFIER = "BertForSequenceClassification"
 _ENCODER = "BertModel"
@@ -37,16 +38,12 @@ class OpenedModel:
 
     Attributes:
         model: a `BertPretrainer`, `BertClassifier` or `BertEncoder`.
-        vocabulary: the pieces that the ids mean.
-        do_lower_case: whether text is lower-cased.
-        strip_accents: whether accents are removed; None is "as `do_lower_case`".
+        text: the vocabulary, the casing and the accents.
         untrained: parts that the directory has no weights for, e.g. "pooler".
     """
 
     model: keras.Model
-    vocabulary: Vocabulary
-    do_lower_case: bool
-    strip_accents: bool | None
+    text: TextSettings
     untrained: frozenset[str]
 
     @property
@@ -78,20 +75,18 @@ def open_model(folder: str | os.PathLike[str]) -> OpenedModel:
             it has a head of another kind.
     """
     config = read_config(folder)
-    vocab_file, do_lower_case, strip_accents = read_tokenizer_settings(folder)
-    vocabulary = Vocabulary.load(vocab_file)
-    if len(vocabulary) > config.vocab_size:
+    text = read_text_settings(folder)
+    if len(text.vocabulary) > config.vocab_size:
+        path = find_vocabulary(folder)
         raise UserError(
-            f"{vocab_file}: has {len(vocabulary)} pieces, but the model only knows "
+            f"{path}: has {len(text.vocabulary)} tokens, but the model only knows "
             f"{config.vocab_size}; put the vocabulary there that the model was made with."
         )
     model = _build(folder, config)
     report = restore(model, folder)
     return OpenedModel(
         model=model,
-        vocabulary=vocabulary,
-        do_lower_case=do_lower_case,
-        strip_accents=strip_accents,
+        text=text,
         untrained=frozenset(path.split("/")[0] for path in report.new),
     )
 

@@ -32,7 +32,7 @@ class ServedClassifier(ServedModel):
     ) -> None:
         model = opened.model
         super().__init__(model)
-        packer = TextPacker(tokenizer, opened.vocabulary, max_length)
+        packer = TextPacker(tokenizer, opened.text.vocabulary, max_length)
         names = tf.constant(opened.labels)
 
         def answer(logits: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -83,7 +83,7 @@ class ServedEncoder(ServedModel):
     ) -> None:
         model = opened.model
         super().__init__(model)
-        packer = TextPacker(tokenizer, opened.vocabulary, max_length)
+        packer = TextPacker(tokenizer, opened.text.vocabulary, max_length)
 
         def encode(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
             named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
@@ -127,7 +127,7 @@ class ServedPretrainer(ServedModel):
         top_k: int,
         max_length: int,
     ) -> None:
-        model, vocabulary = opened.model, opened.vocabulary
+        model, vocabulary = opened.model, opened.text.vocabulary
         super().__init__(model)
         top_k = min(top_k, len(vocabulary))
         packer = MaskedTextPacker(tokenizer, vocabulary, max_length)

@@ -85,7 +85,7 @@ def _inputs(served: ServedModel, name: str, opened: OpenedModel, rows: int) -> A
         if spec.dtype == tf.string:
             arrays[spec.name] = np.array([_text(opened, draws) for _ in range(rows)])
         elif spec.name == "input_ids":
-            arrays[spec.name] = draws.integers(0, len(opened.vocabulary), shape, np.int32)
+            arrays[spec.name] = draws.integers(0, len(opened.text.vocabulary), shape, np.int32)
         elif spec.name == "input_mask":
             lengths = draws.integers(1, length, [rows, 1], endpoint=True)
             arrays[spec.name] = (np.arange(length) < lengths).astype(np.int32)
@@ -97,7 +97,7 @@ def _inputs(served: ServedModel, name: str, opened: OpenedModel, rows: int) -> A
 
 
 def _text(opened: OpenedModel, draws: np.random.Generator) -> bytes:
-    words = draws.choice(np.array(opened.vocabulary.pieces), 5).tolist()
+    words = draws.choice(np.array(opened.text.vocabulary.pieces), 5).tolist()
     return " ".join([*words, MASK, words[0]]).encode()
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.character_table import CharacterTable, differing_code_points
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _SHOWN_DIFFERENCES = 10
 _REMEMBERED = 1_000_000
@@ -25,13 +25,15 @@ class RememberingReference:
     Nothing in the rules looks across a space, so a line's ids are those of its parts in a row.
 
     Example:
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s"])
-        >>> RememberingReference(vocabulary, True, True).encode("The thes")
+        >>> RememberingReference(TextSettings(vocabulary)).encode("The thes")
         [5, 5, 6]
     """
 
-    def __init__(self, vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool) -> None:
-        self._vocabulary, self._options = vocabulary, (do_lower_case, strip_accents)
+    def __init__(self, settings: TextSettings) -> None:
+        self._vocabulary = settings.vocabulary
+        self._options = settings.do_lower_case, settings.removes_accents
         self._remembered: dict[str, list[int]] = {}
 
     def encode(self, line: str | bytes) -> list[int]:
@@ -73,13 +75,13 @@ def certify_lines(tokenizer: Tokenizer, lines: Iterable[str | bytes]) -> Compari
     """Compares the tokenizer with the reference, line by line.
 
     Example:
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> certify_lines(Tokenizer(Vocabulary(pieces)), ["The words.", "Others"])
+        >>> tokenizer = Tokenizer(TextSettings(Vocabulary(pieces)))
+        >>> certify_lines(tokenizer, ["The words.", "Others"])
         Comparison(compared=2, differing=0, left_out=0, first_differences=[])
     """
-    expected = RememberingReference(
-        tokenizer.vocabulary, tokenizer.do_lower_case, tokenizer.strip_accents
-    )
+    expected = RememberingReference(tokenizer.settings)
     drifted = {chr(number) for number in drifted_code_points()}
     result = Comparison()
     for batch in _batches(lines):
@@ -124,8 +126,8 @@ def certificate(
         "exact": not any(comparison.differing for comparison in compared),
         "code_points": None if code_points is None else asdict(code_points),
         "lines": None if lines is None else asdict(lines),
-        "do_lower_case": tokenizer.do_lower_case,
-        "strip_accents": tokenizer.strip_accents,
+        "do_lower_case": tokenizer.settings.do_lower_case,
+        "strip_accents": tokenizer.settings.removes_accents,
         "vocabulary_size": len(tokenizer.vocabulary),
         "vocabulary_sha256": tokenizer.vocabulary.sha256,
         "unicode_version": CharacterTable.load().unicode_version,

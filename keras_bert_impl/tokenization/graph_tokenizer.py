@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_bert_impl.tokenization.cutting import LineCutter
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -87,23 +88,20 @@ class GraphTokenizer(keras.layers.Layer):
     process that loads it must have imported `tensorflow_text`, which brings the kernels.
 
     Args:
-        vocabulary: the pieces, or a list of them.
-        do_lower_case: see `Tokenizer`.
-        strip_accents: see `Tokenizer`.
+        settings: the vocabulary, the casing and the accents.
         special_tokens: see `Tokenizer`.
         with_spans: whether a call gives the places of the tokens as well.
 
     Example:
         >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> GraphTokenizer(Vocabulary(pieces))(tf.constant(["The words.", "the"])).to_list()
+        >>> tokenizer = GraphTokenizer(TextSettings(Vocabulary(pieces)))
+        >>> tokenizer(tf.constant(["The words.", "the"])).to_list()
         [[5, 6, 7, 8], [5]]
     """
 
     def __init__(
         self,
-        vocabulary: Vocabulary | list[str],
-        do_lower_case: bool = True,
-        strip_accents: bool | None = None,
+        settings: TextSettings,
         special_tokens: SpecialTokens = "split",
         with_spans: bool = False,
         **kwargs: Any,
@@ -111,14 +109,10 @@ class GraphTokenizer(keras.layers.Layer):
         super().__init__(**{"trainable": False, "autocast": False, **kwargs})
         self._convert_input_args = False  # strings and ragged tensors pass as they are
         self._allow_non_tensor_positional_args = True
-        self.vocabulary = (
-            vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
-        )
-        self.do_lower_case = do_lower_case
-        self.strip_accents = do_lower_case if strip_accents is None else strip_accents
+        self.settings = settings
         self.special_tokens, self.with_spans = special_tokens, with_spans
-        self._models = load_kernel_models(self.vocabulary, do_lower_case, self.strip_accents)
-        self._cutter = LineCutter(self._models, self.vocabulary, special_tokens == "keep")
+        self._models = load_kernel_models(settings)
+        self._cutter = LineCutter(self._models, settings.vocabulary, special_tokens == "keep")
         self.built = True
 
     def call(self, lines: Any) -> Any:
@@ -154,9 +148,19 @@ class GraphTokenizer(keras.layers.Layer):
         """What makes the same layer again."""
         return {
             **super().get_config(),
-            "vocabulary": list(self.vocabulary.pieces),
-            "do_lower_case": self.do_lower_case,
-            "strip_accents": self.strip_accents,
+            "vocabulary": list(self.settings.vocabulary.pieces),
+            **self.settings.as_json(),
             "special_tokens": self.special_tokens,
             "with_spans": self.with_spans,
         }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "GraphTokenizer":
+        """Makes the layer that `get_config` described."""
+        values = dict(config)
+        settings = TextSettings(
+            Vocabulary(values.pop("vocabulary")),
+            values.pop("do_lower_case"),
+            values.pop("strip_accents"),
+        )
+        return cls(settings, **values)

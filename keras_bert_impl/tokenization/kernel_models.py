@@ -23,7 +23,8 @@ from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.tokenization.character_table import PINNED_FILE, SIGMA, CharacterTable
 from keras_bert_impl.tokenization.normalizer import CharacterRules, build_normalizer_model
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, is_chinese
-from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK
 
 _SHAPED_BY = (  # a change in one of these may change the models: kept ones do not count any more
     "character_table.py",
@@ -60,9 +61,7 @@ class KernelModels(NamedTuple):
     sigma_id: int
 
 
-def load_kernel_models(
-    vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool
-) -> KernelModels:
+def load_kernel_models(settings: TextSettings) -> KernelModels:
     """Builds the models or finds them in the cache.
 
     Raises:
@@ -70,13 +69,13 @@ def load_kernel_models(
     """
     folder = os.environ.get("KERAS_BERT_CACHE", Path.home() / ".cache" / "keras_bert_impl")
     if not str(folder):
-        return build_kernel_models(vocabulary, do_lower_case, strip_accents)
-    path = Path(folder) / cache_name(vocabulary, do_lower_case, strip_accents)
+        return build_kernel_models(settings)
+    path = Path(folder) / cache_name(settings)
     with contextlib.suppress(*_BROKEN_FILE), np.load(path) as file:
         return KernelModels(
-            file["normalizer"], file["wordpiece"], str(file["sigma_mark"]), len(vocabulary)
+            file["normalizer"], file["wordpiece"], str(file["sigma_mark"]), len(settings.vocabulary)
         )
-    models = build_kernel_models(vocabulary, do_lower_case, strip_accents)
+    models = build_kernel_models(settings)
     with contextlib.suppress(UserError):  # a cache that cannot be written is no reason to stop
         make_folder(folder)
         with open_whole(path, "wb") as file:
@@ -89,37 +88,41 @@ def load_kernel_models(
     return models
 
 
-def cache_name(vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool) -> str:
+def cache_name(settings: TextSettings) -> str:
     """The name of the models' file: another one for whatever could make other models."""
     digest = hashlib.sha256()
     for name in _SHAPED_BY:
         digest.update((Path(__file__).parent / name).read_bytes())
-    words = (version("tensorflow-text"), vocabulary.sha256, do_lower_case, strip_accents)
+    casing = settings.do_lower_case, settings.removes_accents
+    words = (version("tensorflow-text"), settings.vocabulary.sha256, *casing)
     digest.update(repr(words).encode())
     return f"tokenizer-{digest.hexdigest()[:32]}.npz"
 
 
-def build_kernel_models(
-    vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool
-) -> KernelModels:
+def build_kernel_models(settings: TextSettings) -> KernelModels:
     """Builds the models from the vocabulary and the pinned character table.
 
     Raises:
         UserError: the vocabulary has a piece that is too long for the kernels.
     """
     table = CharacterTable.load()
-    in_vocabulary = set("".join(vocabulary.pieces))
-    if strip_accents:
+    all_pieces = settings.vocabulary.pieces
+    in_vocabulary = set("".join(all_pieces))
+    if settings.removes_accents:
         _warn_of_reordering(table, in_vocabulary)
     rules = CharacterRules(
-        table, do_lower_case, strip_accents, characters_that_kernels_split(), in_vocabulary
+        table,
+        settings.do_lower_case,
+        settings.removes_accents,
+        characters_that_kernels_split(),
+        in_vocabulary,
     )
-    pieces = [_kernel_piece(piece, number, rules) for number, piece in enumerate(vocabulary.pieces)]
+    pieces = [_kernel_piece(piece, number, rules) for number, piece in enumerate(all_pieces)]
     return KernelModels(
         normalizer=build_normalizer_model(rules.changes()),
         wordpiece=_wordpiece_model([*pieces, *rules.sigma_mark], MAX_CHARACTERS_PER_WORD),
         sigma_mark=rules.sigma_mark,
-        sigma_id=len(vocabulary),
+        sigma_id=len(settings.vocabulary),
     )
 
 

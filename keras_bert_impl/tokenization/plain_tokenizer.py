@@ -27,6 +27,7 @@ from keras_bert_impl.tokenization.character_table import (
     CharacterTable,
 )
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, as_text, is_chinese
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, Vocabulary
 
@@ -139,26 +140,21 @@ class PlainTokenizer:
     """Cuts lines into ids: the same ids as `Tokenizer` gives.
 
     Args:
-        vocabulary: the pieces.
-        do_lower_case: see `Tokenizer`.
-        strip_accents: see `Tokenizer`.
+        settings: the vocabulary, the casing and the accents.
 
     Example:
         >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> block = PlainTokenizer(Vocabulary(pieces)).encode_lines(["The words.", "", "The"])
+        >>> tokenizer = PlainTokenizer(TextSettings(Vocabulary(pieces)))
+        >>> block = tokenizer.encode_lines(["The words.", "", "The"])
         >>> block.ids.tolist(), block.offsets.tolist()
         ([5, 6, 7, 8, 5], [0, 4, 4, 5])
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        do_lower_case: bool = True,
-        strip_accents: bool | None = None,
-    ) -> None:
-        strips = do_lower_case if strip_accents is None else strip_accents
-        self._rules = PinnedRules(CharacterTable.load(), do_lower_case, strips)
-        self._pieces = _Pieces(vocabulary)
+    def __init__(self, settings: TextSettings) -> None:
+        self._rules = PinnedRules(
+            CharacterTable.load(), settings.do_lower_case, settings.removes_accents
+        )
+        self._pieces = _Pieces(settings.vocabulary)
         self._forget()
 
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:

@@ -8,12 +8,8 @@ import numpy as np
 
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
 from keras_bert_impl.tokenization.reference import as_text
-from keras_bert_impl.tokenization.vocabulary import (
-    CONTINUATION,
-    SPECIAL_TOKENS,
-    Vocabulary,
-    contradiction_of_casing,
-)
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
 
 SpecialTokens = Literal["split", "keep"]
 _LINES_AT_ONCE = 1024
@@ -51,17 +47,15 @@ class Tokenizer:
     """Cuts lines into the pieces of a vocabulary by the rules of reference.py.
 
     Args:
-        vocabulary: the pieces.
-        do_lower_case: whether text is lower-cased.
-        strip_accents: whether accents go; None means: exactly where text is lower-cased, as in
-            google's code. (Hugging Face calls the same choice `strip_accents`.)
+        settings: the vocabulary, the casing and the accents.
         special_tokens: "split" treats a literal "[MASK]" in a line like any text (google's code
             does); "keep" makes it the one token (Hugging Face does). The other four special tokens
             likewise.
 
     Example:
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> tokenizer = Tokenizer(Vocabulary(pieces))
+        >>> tokenizer = Tokenizer(TextSettings(Vocabulary(pieces)))
         >>> tokenizer.tokenize("The Words.")
         ['the', 'word', '##s', '.']
         >>> block = tokenizer.encode_lines(["The words.", "", "The"])
@@ -73,27 +67,22 @@ class Tokenizer:
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
-        do_lower_case: bool = True,
-        strip_accents: bool | None = None,
+        settings: TextSettings,
         special_tokens: SpecialTokens = "split",
     ) -> None:
         import tensorflow as tf
 
         from keras_bert_impl.tokenization.cutting import LineCutter
 
-        contradiction = contradiction_of_casing(vocabulary, do_lower_case, strip_accents)
-        if contradiction:
+        if contradiction := settings.contradiction():
             warnings.warn(contradiction, stacklevel=2)
-        self.vocabulary = vocabulary
-        self.do_lower_case = do_lower_case
-        self.strip_accents = do_lower_case if strip_accents is None else strip_accents
+        self.settings, self.vocabulary = settings, settings.vocabulary
         self.special_tokens = special_tokens
         self._tf = tf
-        models = load_kernel_models(vocabulary, self.do_lower_case, self.strip_accents)
+        models = load_kernel_models(settings)
         with tf.init_scope(), tf.device("CPU"):
             self._models = tf.constant(models.normalizer), tf.constant(models.wordpiece)
-        self._cutter = LineCutter(models, vocabulary, special_tokens == "keep")
+        self._cutter = LineCutter(models, settings.vocabulary, special_tokens == "keep")
 
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
         """Cuts lines into ids, without [CLS] and [SEP].
@@ -159,8 +148,10 @@ class Tokenizer:
             skip_special_tokens: whether [CLS], [SEP], [PAD], [MASK] and [UNK] are left out.
 
         Example:
+            >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
             >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-            >>> Tokenizer(Vocabulary(pieces)).detokenize([2, 5, 6, 7, 8, 3], True)
+            >>> tokenizer = Tokenizer(TextSettings(Vocabulary(pieces)))
+            >>> tokenizer.detokenize([2, 5, 6, 7, 8, 3], True)
             'the words .'
         """
         pieces = [self.vocabulary.pieces[number] for number in ids]

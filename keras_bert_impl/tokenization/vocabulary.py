@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import os
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -193,46 +192,3 @@ def _check(pieces: tuple[str, ...], ids: dict[str, int], name: str) -> None:
         raise UserError(
             f"{name}: has no {missing[0]} piece; add a line '{missing[0]}' or name another file."
         )
-
-
-def contradiction_of_casing(
-    vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool | None = None
-) -> str | None:
-    """Says what is wrong where the casing of text and of the vocabulary do not go together.
-
-    Args:
-        vocabulary: the pieces.
-        do_lower_case: whether text is lower-cased.
-        strip_accents: whether accents are removed; None is "as `do_lower_case`".
-
-    Returns:
-        A sentence, or None.
-
-    Example:
-        >>> pieces = [*SPECIAL_TOKENS, *(f"Word{number}" for number in range(100))]
-        >>> contradiction_of_casing(Vocabulary(pieces), do_lower_case=True)
-        'do_lower_case is on, but 100 of 105 pieces of the vocabulary have capitals ...'
-    """
-    words = [piece for piece in vocabulary.pieces if not piece.startswith("[")]
-    capitals = sum(piece != piece.lower() for piece in words)
-    apart = 0
-    if do_lower_case and strip_accents is not False:
-        # Stripping accents takes characters apart (NFD): every Hangul syllable, too.
-        apart = sum(
-            piece == piece.lower() and not unicodedata.is_normalized("NFD", piece)
-            for piece in words
-            if not piece.isascii()
-        )
-    if do_lower_case and capitals + apart > max(len(words) // 20, 10):
-        what = "capitals" if not apart else "capitals, accents or Hangul syllables"
-        return (
-            f"do_lower_case is on, but {capitals + apart} of {len(vocabulary)} pieces of the "
-            f"vocabulary have {what} and can never be used: is this a cased vocabulary?"
-        )
-    small = sum(piece != piece.upper() for piece in words)
-    if not do_lower_case and not capitals and small > 1000:
-        return (
-            f"do_lower_case is off, but none of the {len(vocabulary)} pieces of the vocabulary has "
-            "capitals, so that words with capitals become [UNK]: is this an uncased vocabulary?"
-        )
-    return None

@@ -8,6 +8,7 @@ from typing import IO, Any, Literal
 
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
@@ -39,12 +40,9 @@ class TokenizeTextConfig:
 
     def tokenizer(self) -> Tokenizer:
         """The tokenizer that is meant."""
-        return Tokenizer(
-            Vocabulary.load(self.vocab_file),
-            self.do_lower_case,
-            self.strip_accents,
-            self.special_tokens,
-        )
+        vocabulary = Vocabulary.load(self.vocab_file)
+        settings = TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
+        return Tokenizer(settings, self.special_tokens)
 
 
 def read_all_lines(

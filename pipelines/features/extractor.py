@@ -61,8 +61,8 @@ class FeatureExtractor:
             config.do_lower_case,
             otherwise_lower_case=True,
         )
-        self.vocabulary = found.vocabulary
-        self._tokenizer = Tokenizer(found.vocabulary, found.do_lower_case, found.strip_accents)
+        self.vocabulary = found.text.vocabulary
+        self._tokenizer = Tokenizer(found.text)
         self._layers = _check_layers(config.layers, found.config.num_hidden_layers, layers_flag)
         positions = found.config.max_position_embeddings
         self._max_length = config.max_seq_length or positions

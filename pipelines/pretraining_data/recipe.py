@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.chunks import ChunkRules
 from pipelines.pretraining_data.examples import SpecialIds
@@ -186,6 +187,10 @@ class PretrainingDataConfig:
         """How many shards are asked for; 0 where that is left to us."""
         names = self.output_file.count(",") + 1
         return names if names > 1 else self.num_shards
+
+    def text_settings(self, vocabulary: Vocabulary) -> TextSettings:
+        """How text becomes ids, once the vocabulary is loaded."""
+        return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
 
 
 @dataclasses.dataclass(frozen=True)

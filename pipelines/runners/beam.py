@@ -149,9 +149,7 @@ class TokenizeBlock(beam.DoFn):
         """Makes the tokenizer once a worker."""
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
-        self._tokenizer = Tokenizer(
-            self._vocabulary, self._config.do_lower_case, self._config.strip_accents
-        )
+        self._tokenizer = Tokenizer(self._config.text_settings(self._vocabulary))
         self._dtype = Pieces.of(self._vocabulary).dtype
 
     def process(self, element: tuple[int, TextBlock]) -> Iterator[tuple[int, tuple]]:

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, open_whole
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
@@ -59,14 +60,30 @@ _END = "corpus.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenizerSettings:
-    """How text becomes ids; the vocabulary counts by its content, its file may change."""
+class TextFingerprint:
+    """How text becomes ids, in a few words: what tokens are kept under and workers are sent.
+
+    The vocabulary counts by its content; its file may have another name the next time.
+    """
 
     vocab_file: str
     vocab_sha256: str
     do_lower_case: bool
     strip_accents: bool | None
     drop_invalid: bool
+
+    def load(self) -> TextSettings:
+        """Reads the vocabulary that is meant.
+
+        Raises:
+            UserError: its file was changed since.
+        """
+        vocabulary = Vocabulary.load(self.vocab_file)
+        if vocabulary.sha256 != self.vocab_sha256:
+            raise UserError(
+                f"{self.vocab_file}: was changed while it was in use; start the same command again."
+            )
+        return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +99,7 @@ class BlockTask:
     """
 
     block: TextBlock
-    settings: TokenizerSettings
+    settings: TextFingerprint
     target: str
     stamp: tuple[int, int]
     plain: bool = False
@@ -129,7 +146,7 @@ class Corpus:
         return MappedArray(Path(self.folder) / "documents.bin", np.int64)
 
 
-_tokenizers: dict[tuple[TokenizerSettings, bool], tuple] = {}
+_tokenizers: dict[tuple[TextFingerprint, bool], tuple] = {}
 
 
 def _tokenizer(task: BlockTask) -> tuple:
@@ -137,14 +154,8 @@ def _tokenizer(task: BlockTask) -> tuple:
     settings, key = task.settings, (task.settings, task.plain)
     if key not in _tokenizers:
         made = PlainTokenizer if task.plain else Tokenizer
-        vocabulary = Vocabulary.load(settings.vocab_file)
-        if vocabulary.sha256 != settings.vocab_sha256:
-            raise UserError(
-                f"{settings.vocab_file}: was changed while it was in use; start the same command "
-                "again."
-            )
-        tokenizer = made(vocabulary, settings.do_lower_case, settings.strip_accents)
-        _tokenizers[key] = (tokenizer, Pieces.of(vocabulary).dtype)
+        text = settings.load()
+        _tokenizers[key] = (made(text), Pieces.of(text.vocabulary).dtype)
     return _tokenizers[key]
 
 

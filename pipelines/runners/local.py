@@ -20,7 +20,7 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_input, open_whole, remove
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.tokenization.vocabulary import Vocabulary, contradiction_of_casing
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.sources import refuse_output_among_input
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
@@ -58,8 +58,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
         UserError: bad input, or an output folder that cannot be written.
     """
     vocabulary = Vocabulary.load(config.vocab_file)
-    casing = config.do_lower_case, config.strip_accents
-    if contradiction := contradiction_of_casing(vocabulary, *casing):
+    if contradiction := config.text_settings(vocabulary).contradiction():
         warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
@@ -234,7 +233,7 @@ def _corpus(
     config: PretrainingDataConfig, text: _Text, vocabulary: Vocabulary, work: Path
 ) -> corpora.Corpus:
     """The tokenized corpus: found, or made from the text."""
-    settings = corpora.TokenizerSettings(
+    settings = corpora.TextFingerprint(
         config.vocab_file,
         vocabulary.sha256,
         config.do_lower_case,
@@ -254,7 +253,7 @@ def _corpus(
 def _tokenized(
     config: PretrainingDataConfig,
     text: _Text,
-    settings: corpora.TokenizerSettings,
+    settings: corpora.TextFingerprint,
     folder: Path,
 ) -> corpora.Corpus:
     """Tokenizes what an earlier run has not, and joins the blocks."""

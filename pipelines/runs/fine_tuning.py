@@ -206,13 +206,7 @@ class _Job:
         )
         nothing_new = result.resumed_from == result.step and self._is_written(result.step)
         if result.finished and self._devices.is_chief and not nothing_new:
-            write_model_directory(
-                self._run.model,
-                model,
-                self._start.vocabulary,
-                self._start.do_lower_case,
-                self._start.strip_accents,
-            )
+            write_model_directory(self._run.model, model, self._start.text)
             self._run.write_finished_step(result.step)
         return result
 
@@ -313,8 +307,8 @@ class _Job:
             "training_data": _fingerprint(features),
             "init_checkpoint": checkpoint and str(Path(checkpoint).resolve()),
             "max_seq_length": self._config.max_seq_length,
-            "do_lower_case": self._start.do_lower_case,
-            "vocabulary_sha256": self._start.vocabulary.sha256,
+            "do_lower_case": self._start.text.do_lower_case,
+            "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),
         }
 

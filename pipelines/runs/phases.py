@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.phases import Phase
 from pipelines.inputs.pretraining import PretrainingBatches
-from pipelines.runs.pretraining_start import ModelText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class PhaseConfig:
 
 def open_phases(
     configs: Sequence[PhaseConfig],
-    text: ModelText,
+    text: TextSettings,
     model_config: BertConfig,
     seed: int,
     shuffle: bool,

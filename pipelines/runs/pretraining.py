@@ -35,7 +35,7 @@ from pipelines.runs.preflight import (
     frequency_loss,
 )
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from pipelines.runs.pretraining_start import find_model_text, read_model_config
+from pipelines.runs.pretraining_start import find_text_settings, read_model_config
 from pipelines.runs.resume_identity import (
     changed_flags,
     check_finished_run,
@@ -126,7 +126,7 @@ class _Job:
             self._model_config.check_length(phase.max_seq_length)
         if config.do_train:
             check_disk(directory.path, self._model_config, config.training)
-        self._text = find_model_text(
+        self._text = find_text_settings(
             config.vocab_file,
             config.do_lower_case,
             config.init_checkpoint,
@@ -228,7 +228,7 @@ class _Job:
         draw_learning_curve(self._run.directory)
 
     def _write_model(self, folder: Path) -> None:
-        write_model_directory(folder, self._model, self._text.vocabulary, *self._text.casing)
+        write_model_directory(folder, self._model, self._text)
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Measures the newest weights of the run and writes `eval_results.txt`."""

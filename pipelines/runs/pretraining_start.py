@@ -1,39 +1,20 @@
 """What pre-training starts from: the model's configuration, its vocabulary and its casing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.model_directory import (
     check_casing,
+    find_vocabulary,
     read_config,
-    read_tokenizer_settings,
+    read_text_settings,
 )
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
-
-
-@dataclass(frozen=True)
-class ModelText:
-    """How the text behind the ids was made; it is written into the model directory.
-
-    Attributes:
-        vocabulary: the pieces that the ids mean.
-        do_lower_case: whether text was lower-cased.
-        strip_accents: whether accents were removed; None is "as `do_lower_case`".
-    """
-
-    vocabulary: Vocabulary
-    do_lower_case: bool
-    strip_accents: bool | None = None
-
-    @property
-    def casing(self) -> tuple[bool, bool | None]:
-        """`do_lower_case` and `strip_accents`."""
-        return self.do_lower_case, self.strip_accents
 
 
 def read_model_config(
@@ -72,13 +53,13 @@ def read_model_config(
     )
 
 
-def find_model_text(
+def find_text_settings(
     vocab_file: str | None,
     do_lower_case: bool | None,
     init_checkpoint: str | None,
     bert_config_file: str | None,
     input_files: Sequence[str],
-) -> ModelText:
+) -> TextSettings:
     """Finds the vocabulary and the casing.
 
     A flag comes first, then the model directory that training starts from. A vocabulary may also
@@ -92,7 +73,7 @@ def find_model_text(
     lower, accents = _casing(do_lower_case, start, input_files)
     beside = Path(bert_config_file).parent / "vocab.txt" if bert_config_file else None
     if not vocab_file and start:
-        vocab_file = str(read_tokenizer_settings(start)[0])
+        vocab_file = str(find_vocabulary(start))
     elif not vocab_file and beside and beside.is_file():
         vocab_file = str(beside)
     if not vocab_file:
@@ -100,7 +81,7 @@ def find_model_text(
             "--vocab_file is missing; name the vocabulary that the shards were made with (it goes "
             "into the model directory)."
         )
-    return ModelText(Vocabulary.load(vocab_file), lower, accents)
+    return TextSettings(Vocabulary.load(vocab_file), lower, accents)
 
 
 def _casing(
@@ -108,9 +89,9 @@ def _casing(
 ) -> tuple[bool, bool | None]:
     """`do_lower_case` and `strip_accents` of the model directory, else of the shards."""
     if start:
-        _, lower, accents = read_tokenizer_settings(start)
-        check_casing(flag, lower, start)
-        return lower, accents
+        own = read_text_settings(start)
+        check_casing(flag, own.do_lower_case, start)
+        return own.do_lower_case, own.strip_accents
     shards = find_shards(with_local_copies(input_files))
     described = next((shard.description for shard in shards if shard.description), None)
     if described and flag in (None, described.do_lower_case):

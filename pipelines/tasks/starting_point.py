@@ -6,14 +6,16 @@ from pathlib import Path
 
 from keras_bert_impl.checkpoints.model_directory import (
     check_casing,
+    find_vocabulary,
     read_config,
-    read_tokenizer_settings,
+    read_text_settings,
 )
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.vocabulary import Vocabulary, contradiction_of_casing
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -23,20 +25,16 @@ class StartingPoint:
     Attributes:
         checkpoint: a model directory or the prefix of a TF1 checkpoint; None for new weights.
         config: the model's configuration.
-        vocabulary: the pieces that the ids mean.
-        do_lower_case: whether text is lower-cased.
-        strip_accents: whether accents are removed; None is "as `do_lower_case`".
+        text: the vocabulary, the casing and the accents.
     """
 
     checkpoint: str | None
     config: BertConfig
-    vocabulary: Vocabulary
-    do_lower_case: bool
-    strip_accents: bool | None = None
+    text: TextSettings
 
     def tokenizer(self) -> Tokenizer:
         """Gives the tokenizer that belongs to the model."""
-        return Tokenizer(self.vocabulary, self.do_lower_case, self.strip_accents)
+        return Tokenizer(self.text)
 
     def check_length(self, max_seq_length: int) -> None:
         """Refuses inputs that are longer than the model's positions, or shorter than a pair.
@@ -72,10 +70,10 @@ def find_starting_point(
     directory = Path(checkpoint) if checkpoint and Path(checkpoint).is_dir() else None
     strip_accents = None
     if directory:
-        own_vocabulary, own_casing, strip_accents = read_tokenizer_settings(directory)
-        check_casing(do_lower_case, own_casing, directory)
-        do_lower_case = own_casing
-        vocab_file = vocab_file or str(own_vocabulary)
+        vocab_file = vocab_file or str(find_vocabulary(directory))
+        own = read_text_settings(directory, vocab_file)
+        check_casing(do_lower_case, own.do_lower_case, directory)
+        do_lower_case, strip_accents = own.do_lower_case, own.strip_accents
     for name, value in (("bert_config_file", bert_config_file), ("vocab_file", vocab_file)):
         if value is None and directory is None:
             raise UserError(
@@ -96,14 +94,12 @@ def find_starting_point(
         )
     do_lower_case = True if do_lower_case is None else do_lower_case
     # Accents are not counted: whether they are kept no flag says, and no file of the original.
-    contradiction = contradiction_of_casing(vocabulary, do_lower_case, strip_accents=False)
+    contradiction = TextSettings(vocabulary, do_lower_case, strip_accents=False).contradiction()
     if contradiction and not directory:
         flag = "--nodo_lower_case" if do_lower_case else "--do_lower_case"
         raise UserError(f"{vocab_file}: {contradiction} Then give {flag}.")
     return StartingPoint(
         checkpoint=str(checkpoint) if checkpoint else None,
         config=config,
-        vocabulary=vocabulary,
-        do_lower_case=do_lower_case,
-        strip_accents=strip_accents,
+        text=TextSettings(vocabulary, do_lower_case, strip_accents),
     )

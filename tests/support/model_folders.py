@@ -5,6 +5,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tiny_bert import scatter_weights
 
@@ -44,5 +45,5 @@ def write_classifier(folder, labels, **changes):
 
 
 def _write(folder, model):
-    write_model_directory(folder, scatter_weights(model), WORD_VOCABULARY, do_lower_case=True)
+    write_model_directory(folder, scatter_weights(model), TextSettings(WORD_VOCABULARY))
     return folder

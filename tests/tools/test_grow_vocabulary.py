@@ -27,14 +27,14 @@ def test_new_words_are_one_piece_in_every_format(tmp_path, capsys, output):
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [line[:2] for line in lines] == [["1000", "stent"], ["1001", "zugzwang"]]
     grown = read_portable(tmp_path / output, do_lower_case=True)
-    assert Tokenizer(grown.vocabulary).encode("Stent, Zugzwang") == [
+    assert Tokenizer(grown.text).encode("Stent, Zugzwang") == [
         1000,
-        grown.vocabulary.id_of(","),
+        grown.text.vocabulary.id_of(","),
         1001,
     ]
     table = grown.weights["embeddings/token_embeddings"]
     assert table.shape == (1002, 64)
-    sources = [grown.vocabulary.id_of(piece) for piece in lines[0][2].split()]
+    sources = [grown.text.vocabulary.id_of(piece) for piece in lines[0][2].split()]
     np.testing.assert_allclose(table[1000], table[sources].mean(axis=0), atol=1e-8)
     assert grown.weights["masked_lm/output_bias"].shape == (1002,)
 

@@ -45,13 +45,14 @@ def contestants(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut, C
 
     from keras_bert_impl.tokenization import reference
     from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
+    from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
     vocabulary = Vocabulary.load(vocab_file)
-    ours = Tokenizer(vocabulary, do_lower_case)
+    ours = Tokenizer(TextSettings(vocabulary, do_lower_case))
     graph = tf.function(
-        GraphTokenizer(vocabulary, do_lower_case),
+        GraphTokenizer(TextSettings(vocabulary, do_lower_case)),
         input_signature=[tf.TensorSpec([None], tf.string)],
     )
     pieces = list(vocabulary.pieces)
@@ -123,9 +124,10 @@ def differing_lines(
 ) -> dict[str, int]:
     """On how many lines each tokenizer's ids are not the reference's."""
     from keras_bert_impl.tokenization.certificate import RememberingReference
+    from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-    reference = RememberingReference(Vocabulary.load(vocab_file), do_lower_case, do_lower_case)
+    reference = RememberingReference(TextSettings(Vocabulary.load(vocab_file), do_lower_case))
     counts = dict.fromkeys(cuts, 0)
     for batch in batches:
         expected = [reference.encode(line) for line in batch]
@@ -138,6 +140,7 @@ def differing_lines(
 
 def start_up_seconds(vocab_file: str, do_lower_case: bool) -> tuple[float, float]:
     """From the vocabulary's file to the first token, without and with the cache; imports apart."""
+    from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -146,7 +149,7 @@ def start_up_seconds(vocab_file: str, do_lower_case: bool) -> tuple[float, float
         os.environ["KERAS_BERT_CACHE"] = folder
         for _ in range(2):
             start = time.process_time()
-            Tokenizer(Vocabulary.load(vocab_file), do_lower_case).encode(_SHORT_LINE)
+            Tokenizer(TextSettings(Vocabulary.load(vocab_file), do_lower_case)).encode(_SHORT_LINE)
             seconds.append(time.process_time() - start)
         del os.environ["KERAS_BERT_CACHE"]
     return seconds[0], seconds[1]
@@ -154,10 +157,11 @@ def start_up_seconds(vocab_file: str, do_lower_case: bool) -> tuple[float, float
 
 def one_line_milliseconds(vocab_file: str, do_lower_case: bool) -> float:
     """The mean time of one call with one short line."""
+    from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-    tokenizer = Tokenizer(Vocabulary.load(vocab_file), do_lower_case)
+    tokenizer = Tokenizer(TextSettings(Vocabulary.load(vocab_file), do_lower_case))
     start = time.process_time()
     for _ in range(5000):
         tokenizer.encode(_SHORT_LINE)
@@ -166,11 +170,12 @@ def one_line_milliseconds(vocab_file: str, do_lower_case: bool) -> float:
 
 def _cut_all(arguments: tuple[str, bool, list[list[str]], int]) -> tuple[float, float]:
     """Cuts all batches in this process; gives when it began and ended (wall clock)."""
+    from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
     vocab_file, do_lower_case, batches, repeats = arguments
-    tokenizer = Tokenizer(Vocabulary.load(vocab_file), do_lower_case)
+    tokenizer = Tokenizer(TextSettings(Vocabulary.load(vocab_file), do_lower_case))
     tokenizer.encode_lines(batches[0])
     start = time.time()
     for batch in batches * repeats:
@@ -180,12 +185,13 @@ def _cut_all(arguments: tuple[str, bool, list[list[str]], int]) -> tuple[float, 
 
 def twice(vocab_file: str, do_lower_case: bool, batches: list[list[str]]) -> dict[str, float]:
     """MB a second of one worker and of two, as threads and as processes."""
+    from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
     repeats = 4
     size = repeats * sum(len(line.encode()) for batch in batches for line in batch) / 1e6
-    tokenizer = Tokenizer(Vocabulary.load(vocab_file), do_lower_case)
+    tokenizer = Tokenizer(TextSettings(Vocabulary.load(vocab_file), do_lower_case))
     speeds = {}
     for threads in (1, 2):
         with ThreadPoolExecutor(threads) as pool:

@@ -12,6 +12,7 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, scatter_weights
 
 
@@ -82,7 +83,7 @@ def test_half_precision_goes_round_unchanged(google, tmp_path, dtype):
 
 def test_a_model_directory_goes_through_tf1_unchanged(tmp_path):
     model = scatter_weights(BertPretrainer(TINY.replace(hidden_act="gelu_erf", causal=True)))
-    write_model_directory(tmp_path / "a", model, VOCABULARY, do_lower_case=False)
+    write_model_directory(tmp_path / "a", model, TextSettings(VOCABULARY, do_lower_case=False))
     write_portable(read_portable(tmp_path / "a"), tmp_path / "g" / "m.ckpt", "google_tf1")
     write_portable(
         read_portable(tmp_path / "g" / "m.ckpt", do_lower_case=False),
@@ -95,7 +96,7 @@ def test_a_model_directory_goes_through_tf1_unchanged(tmp_path):
 
 def test_a_tagger_stays_a_tagger(tmp_path):
     model = scatter_weights(BertTokenClassifier(TINY, num_labels=7))
-    write_model_directory(tmp_path / "a", model, VOCABULARY, do_lower_case=False)
+    write_model_directory(tmp_path / "a", model, TextSettings(VOCABULARY, do_lower_case=False))
     write_portable(read_portable(tmp_path / "a"), tmp_path / "b", "hugging_face")
     first, second = ((tmp_path / name / "config.json").read_text() for name in "ab")
     assert json.loads(first)["architectures"] == ["BertForTokenClassification"]

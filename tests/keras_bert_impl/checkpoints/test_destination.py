@@ -8,12 +8,13 @@ from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
 
 
 def write(folder, **changes):
     model = scatter_weights(BertEncoder(TINY.replace(**changes)))
-    write_model_directory(folder, model, VOCABULARY, do_lower_case=True)
+    write_model_directory(folder, model, TextSettings(VOCABULARY))
     return folder
 
 
@@ -107,7 +108,7 @@ def test_files_that_say_the_same_stay_as_they_are(model, tmp_path):
 def test_a_copy_of_the_input_may_be_replaced(model, tmp_path):
     shutil.copytree(tmp_path / "input" / "model", tmp_path / "copy")
     write_portable(model, tmp_path / "copy", "hugging_face")
-    assert read_portable(tmp_path / "copy").vocabulary == VOCABULARY
+    assert read_portable(tmp_path / "copy").text.vocabulary == VOCABULARY
 
 
 @pytest.mark.parametrize("name", ["checkpoint-500", "optimizer.pt", ".git"])

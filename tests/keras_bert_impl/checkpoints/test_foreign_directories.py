@@ -10,7 +10,7 @@ from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.hugging_face import WEIGHTS_FILE
 from keras_bert_impl.checkpoints.model_directory import (
     read_config,
-    read_tokenizer_settings,
+    read_text_settings,
     write_model_directory,
 )
 from keras_bert_impl.checkpoints.safetensors_file import (
@@ -23,6 +23,7 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
 
 TABLE, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
@@ -30,7 +31,7 @@ DECODER, DECODER_BIAS = "cls.predictions.decoder.weight", "cls.predictions.decod
 
 
 def write(folder, model):
-    write_model_directory(folder, scatter_weights(model), VOCABULARY, do_lower_case=True)
+    write_model_directory(folder, scatter_weights(model), TextSettings(VOCABULARY))
     return folder
 
 
@@ -92,8 +93,8 @@ def test_a_tokenizer_json_stands_for_what_is_missing(folder, name):
     else:
         (folder / "tokenizer_config.json").write_text('{"model_max_length": 512}')
     model = read_portable(folder)
-    assert model.vocabulary == VOCABULARY
-    assert (model.do_lower_case, model.strip_accents) == (False, False)
+    assert model.text.vocabulary == VOCABULARY
+    assert (model.text.do_lower_case, model.text.strip_accents) == (False, False)
 
 
 @pytest.mark.parametrize("architectures", ["gone", None, "BertForPreTraining"])
@@ -172,7 +173,7 @@ def test_what_cannot_be_understood_gives_one_sentence(folder, damage, words):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("read", [read_config, read_tokenizer_settings])
+@pytest.mark.parametrize("read", [read_config, read_text_settings])
 def test_a_folder_of_google_s_is_told_apart_from_a_model_directory(tmp_path, read):
     (tmp_path / "bert_model.ckpt.index").touch()
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
@@ -243,4 +244,4 @@ def test_a_casing_that_contradicts_the_directory_is_refused(folder):
 def test_the_directory_s_accents_are_kept_where_the_casing_is_given(folder, settings):
     describe(folder, strip_accents=False, **settings)
     model = read_portable(folder, do_lower_case=True)
-    assert (model.do_lower_case, model.strip_accents) == (True, False)
+    assert (model.text.do_lower_case, model.text.strip_accents) == (True, False)

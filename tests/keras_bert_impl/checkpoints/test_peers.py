@@ -16,6 +16,7 @@ from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.span_labeler import BertSpanLabeler
 from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.numpy_bert import log_softmax
 from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, features, scatter_weights
 
@@ -87,7 +88,7 @@ def test_every_head_gives_our_numbers_in_transformers(tmp_path):
     for head, make in _HEADS.items():
         model = scatter_weights(make())
         folder = tmp_path / "models" / head
-        write_model_directory(folder, model, VOCABULARY, do_lower_case=True)
+        write_model_directory(folder, model, TextSettings(VOCABULARY))
         given = {k: batch[k][:, None] if head == "choice" else batch[k] for k in model.input}
         for name, value in model(given).items():
             ours[f"{head}|{name.replace('pooled_output', 'pooler_output')}"] = np.array(value)

@@ -19,6 +19,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, golden_config, scatter_weights
 
 
@@ -26,7 +27,7 @@ from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, golden_config, sca
 def pretrained(tmp_path):
     """A pre-trained model and its directory."""
     model = scatter_weights(BertPretrainer(TINY))
-    write_model_directory(tmp_path / "model", model, VOCABULARY, do_lower_case=True)
+    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
     return model, tmp_path / "model"
 
 

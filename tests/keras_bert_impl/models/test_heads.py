@@ -9,6 +9,7 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.span_labeler import BertSpanLabeler
 from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.gradients import assert_slopes, gradients_of
 from tests.support.numpy_bert import NumpyBert
 from tests.support.tiny_bert import TINY, VOCABULARY, features, scatter_weights
@@ -33,7 +34,7 @@ def test_a_head_survives_saving_and_the_model_directory(tmp_path, head):
     model, batch = scatter_weights(MAKERS[head]()), batch_for(head)
     expected = {name: np.array(value) for name, value in model(batch).items()}
     model.save(tmp_path / "model.keras")
-    write_model_directory(tmp_path / "model", model, VOCABULARY, do_lower_case=True)
+    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
     restored = scatter_weights(MAKERS[head](), seed=9)
     report = restore(restored, tmp_path / "model")
     assert (report.new, report.ignored) == ((), ())
@@ -60,7 +61,7 @@ def test_a_head_gives_float32_of_its_shape(head, shapes):
 @pytest.mark.parametrize("head", MAKERS)
 def test_outputs_and_gradients_are_those_of_an_independent_model(tmp_path, head):
     model, batch = scatter_weights(MAKERS[head]()), batch_for(head)
-    write_model_directory(tmp_path / "model", model, VOCABULARY, do_lower_case=True)
+    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
     reference = NumpyBert(tmp_path / "model")
     expected, draw = reference.head_outputs(head, batch), np.random.default_rng(4)
     for name, value in model(batch).items():

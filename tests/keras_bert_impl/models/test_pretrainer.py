@@ -5,6 +5,7 @@ import pytest
 from keras_bert_impl.checkpoints.model_directory import read_config, write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.gradients import assert_slopes, gradients_of_pretraining_loss
 from tests.support.numpy_bert import NumpyBert, log_softmax
 from tests.support.tiny_bert import (
@@ -36,7 +37,7 @@ def test_both_heads_give_the_original_s_log_probabilities():
 @pytest.mark.parametrize("changes", [{}, {"hidden_act": "gelu_erf"}, {"causal": True}])
 def test_an_independent_encoder_reads_the_directory_and_agrees(tmp_path, changes):
     model = scatter_weights(BertPretrainer(QUIET.replace(**changes)))
-    write_model_directory(tmp_path / "model", model, VOCABULARY, do_lower_case=True)
+    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
     batch, reference = features(), NumpyBert(tmp_path / "model")
     sequence = reference.encode(batch["input_ids"], batch["input_mask"], batch["segment_ids"])[-1]
     outputs = model(batch)
@@ -54,7 +55,7 @@ def test_an_independent_encoder_reads_the_directory_and_agrees(tmp_path, changes
 
 def test_gradients_are_those_of_an_independent_encoder(tmp_path):
     model = scatter_weights(BertPretrainer(QUIET))
-    write_model_directory(tmp_path / "model", model, VOCABULARY, do_lower_case=True)
+    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
     reference, batch = NumpyBert(tmp_path / "model"), features()
     gradients = gradients_of_pretraining_loss(model, batch)
     assert_slopes(reference, gradients, _NAMES, lambda: reference.pretraining_loss(batch))
@@ -116,7 +117,7 @@ def test_a_saved_model_gives_the_same_scores(tmp_path):
 
 def test_mixed_precision_gives_float32_logits_near_float32_s(tmp_path):
     plain = scatter_weights(BertPretrainer(QUIET))
-    write_model_directory(tmp_path / "model", plain, VOCABULARY, do_lower_case=True)
+    write_model_directory(tmp_path / "model", plain, TextSettings(VOCABULARY))
     mixed = BertPretrainer(read_config(tmp_path / "model"), dtype="mixed_bfloat16")
     restore(mixed, tmp_path / "model")
     for name, value in mixed(features()).items():

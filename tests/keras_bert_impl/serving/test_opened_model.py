@@ -10,6 +10,7 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.opened_model import open_model
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.model_folders import (
     WORD_VOCABULARY,
     write_classifier,
@@ -32,8 +33,7 @@ def test_the_heads_say_what_a_directory_is(tmp_path):
 def test_a_classifier_brings_its_labels_vocabulary_and_casing(tmp_path):
     opened = open_model(write_classifier(tmp_path / "m", ["no", "yes", "perhaps"]))
     assert opened.labels == ("no", "yes", "perhaps")
-    assert opened.vocabulary == WORD_VOCABULARY
-    assert (opened.do_lower_case, opened.strip_accents) == (True, None)
+    assert opened.text == TextSettings(WORD_VOCABULARY)
     assert opened.untrained == frozenset()
 
 
@@ -73,7 +73,7 @@ def test_a_vocabulary_that_is_too_large_is_refused(tmp_path):
     folder = write_encoder(tmp_path / "m")
     with (folder / "vocab.txt").open("a") as file:
         file.write("extra\n")
-    with pytest.raises(UserError, match=r"vocab\.txt: has 18 pieces, but the model only knows 17"):
+    with pytest.raises(UserError, match=r"vocab\.txt: has 18 tokens, but the model only knows 17"):
         open_model(folder)
 
 

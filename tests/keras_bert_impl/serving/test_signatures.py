@@ -8,12 +8,13 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.tokenization.packing import pack_pair
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from tests.support.model_folders import POSITIONS, WORD_VOCABULARY, tiny_config
 from tests.support.numpy_bert import NumpyBert, log_softmax
 from tests.support.tiny_bert import scatter_weights
 
-TOKENIZER = Tokenizer(WORD_VOCABULARY, special_tokens="keep")
+TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY), special_tokens="keep")
 INPUTS = {
     "input_ids": np.array([[2, 5, 4, 8, 3], [2, 6, 3, 0, 0]], np.int32),
     "input_mask": np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], np.int32),
@@ -108,7 +109,7 @@ def test_rows_of_the_table_beyond_the_vocabulary_are_never_an_answer(tmp_path):
     rows, pieces = len(WORD_VOCABULARY) + 7, len(WORD_VOCABULARY)
     model = scatter_weights(BertPretrainer(tiny_config(vocab_size=rows)))
     model.masked_lm.output_bias.assign([0.0] * pieces + [100.0] * (rows - pieces))
-    write_model_directory(tmp_path / "m", model, WORD_VOCABULARY, do_lower_case=True)
+    write_model_directory(tmp_path / "m", model, TextSettings(WORD_VOCABULARY))
     served = serve_model(open_model(tmp_path / "m"), top_k=1000)
     found = arrays(served.call("fill_mask_text", {"text": ["the [MASK] runs"]}))
     words = sorted(piece.encode() for piece in WORD_VOCABULARY.pieces)

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from keras_bert_impl.serving.signatures import graph_function, text_specs
 from keras_bert_impl.serving.text_inputs import MaskedTextPacker, TextPacker
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.tasks.task import Example
 from pipelines.tasks.text_features import text_features
 from tests.support.model_folders import WORD_VOCABULARY, WORDS
 
-TOKENIZER = Tokenizer(WORD_VOCABULARY)
-PACKER = TextPacker(GraphTokenizer(WORD_VOCABULARY), WORD_VOCABULARY, max_length=8)
+TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
+PACKER = TextPacker(GraphTokenizer(TextSettings(WORD_VOCABULARY)), WORD_VOCABULARY, max_length=8)
 PACKED_PAIRS = graph_function(PACKER, text_specs("texts_a", "texts_b"))
 texts = st.lists(st.sampled_from([*WORDS[:9], "unknown"]), max_size=9).map(" ".join)
 
@@ -61,7 +62,7 @@ MASK_ID, CLS_ID, SEP_ID = (
     WORD_VOCABULARY.cls_id,
     WORD_VOCABULARY.sep_id,
 )
-KEEPING_TOKENIZER = GraphTokenizer(WORD_VOCABULARY, special_tokens="keep")
+KEEPING_TOKENIZER = GraphTokenizer(TextSettings(WORD_VOCABULARY), special_tokens="keep")
 MAX_LENGTH = 8
 MASKED_PACKER = graph_function(
     MaskedTextPacker(KEEPING_TOKENIZER, WORD_VOCABULARY, MAX_LENGTH), text_specs("texts")
@@ -108,7 +109,7 @@ words = st.lists(st.sampled_from([*WORDS[:9], "unknown", "[MASK]", "[MASK]"]), m
 @settings(max_examples=15, deadline=None)
 @given(st.lists(words.map(" ".join), min_size=1, max_size=12))
 def test_what_is_packed_is_a_stretch_of_the_text_with_the_first_mask_in_it(texts):
-    tokenizer = Tokenizer(WORD_VOCABULARY, special_tokens="keep")
+    tokenizer = Tokenizer(TextSettings(WORD_VOCABULARY), special_tokens="keep")
     packed = MASKED_PACKER(tf.constant(texts))
     for row, text in enumerate(texts):
         ids, length = tokenizer.encode(text), int(packed.input_mask[row].numpy().sum())

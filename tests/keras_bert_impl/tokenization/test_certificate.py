@@ -2,6 +2,7 @@ import itertools
 
 from keras_bert_impl.tokenization import certificate as certificate_module
 from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -17,12 +18,12 @@ class WrongAboutWords(Tokenizer):
 
 def test_an_exact_tokenizer_has_no_differences():
     lines = ["The words.", b"the \xff", "", "ΑΣ"] * 700
-    assert certify_lines(Tokenizer(VOCABULARY), lines).differing == 0
+    assert certify_lines(Tokenizer(TextSettings(VOCABULARY)), lines).differing == 0
 
 
 def test_differences_are_counted_and_the_first_ones_shown():
     lines = ["the", *["the words"] * 12]
-    result = certify_lines(WrongAboutWords(VOCABULARY), lines)
+    result = certify_lines(WrongAboutWords(TextSettings(VOCABULARY)), lines)
     assert (result.compared, result.differing, len(result.first_differences)) == (13, 12, 10)
     assert result.first_differences[0] == {
         "line": "the words",
@@ -33,7 +34,7 @@ def test_differences_are_counted_and_the_first_ones_shown():
 
 def test_characters_of_another_unicode_version_are_left_out(monkeypatch):
     monkeypatch.setattr(certificate_module, "drifted_code_points", lambda: [ord("q")])
-    result = certify_lines(Tokenizer(VOCABULARY), ["the", "q", "the q"])
+    result = certify_lines(Tokenizer(TextSettings(VOCABULARY)), ["the", "q", "the q"])
     assert (result.compared, result.left_out) == (1, 2)
 
 
@@ -44,7 +45,7 @@ def test_all_code_points_are_tried():
 
 
 def test_a_certificate_says_what_was_compared_with_what():
-    tokenizer = WrongAboutWords(VOCABULARY)
+    tokenizer = WrongAboutWords(TextSettings(VOCABULARY))
     said = certificate(tokenizer, certify_lines(tokenizer, ["the"]), None)
     assert said["exact"] is True
     assert said["lines"] is None

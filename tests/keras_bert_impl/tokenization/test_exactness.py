@@ -9,6 +9,7 @@ import pytest
 
 from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.certificate import RememberingReference, certify_lines
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from tests.support.tokenization import alphabet_vocabulary, by_line, stable_code_points
@@ -52,7 +53,7 @@ def differing(tokenizer, lines, words):
 @pytest.mark.slow
 def test_every_code_point_with_a_vocabulary_of_all_alphabets(code_points, words_of_code_points):
     do_lower_case, words = words_of_code_points
-    tokenizer = Tokenizer(alphabet_vocabulary(), do_lower_case)
+    tokenizer = Tokenizer(TextSettings(alphabet_vocabulary(), do_lower_case))
     assert differing(tokenizer, code_points, words) == []
 
 
@@ -64,7 +65,9 @@ def test_every_code_point_with_the_published_vocabularies(
     do_lower_case, words = words_of_code_points
     for name in (name for name, lower in CASING.items() if lower == do_lower_case):
         vocabulary = Vocabulary.load(data_folder / "vocab" / f"bert-base-{name}-vocab.txt")
-        assert differing(Tokenizer(vocabulary, do_lower_case), code_points, words) == [], name
+        assert (
+            differing(Tokenizer(TextSettings(vocabulary, do_lower_case)), code_points, words) == []
+        ), name
 
 
 @pytest.mark.slow
@@ -74,13 +77,13 @@ def test_code_points_where_lower_case_and_accents_are_chosen_apart(code_points, 
         line for line in code_points if ord(line[1]) < 0x3400 or 0xA000 <= ord(line[1]) < 0xAC80
     ]
     words = [reference.split_words(line, *options) for line in lines]
-    assert differing(Tokenizer(alphabet_vocabulary(), *options), lines, words) == []
+    assert differing(Tokenizer(TextSettings(alphabet_vocabulary(), *options)), lines, words) == []
 
 
 @pytest.mark.slow
 def test_every_code_point_beside_a_capital_sigma(code_points):
     """What a character does to the form of a sigma on either side of it."""
-    tokenizer = Tokenizer(alphabet_vocabulary())
+    tokenizer = Tokenizer(TextSettings(alphabet_vocabulary()))
     kept = code_points[:0x3100] + code_points[0x3100:0x20000:23]
     for pattern in ("A{}Σ", "AΣ{}A"):
         lines = [pattern.format(line[1]) for line in kept]
@@ -103,13 +106,13 @@ def test_real_text(data_folder, name, corpus):
     """A sample; `tokenize_text --certify` does all of a corpus."""
     vocabulary = Vocabulary.load(data_folder / "vocab" / f"bert-base-{name}-vocab.txt")
     lines = paragraphs(data_folder / "corpora" / f"{corpus}.jsonl.xz", 4000)
-    result = certify_lines(Tokenizer(vocabulary, CASING[name]), lines)
+    result = certify_lines(Tokenizer(TextSettings(vocabulary, CASING[name])), lines)
     assert (result.compared, result.first_differences) == (4000, [])
 
 
 def test_remembering_changes_nothing_in_the_reference():
     vocabulary = alphabet_vocabulary()
-    remembering = RememberingReference(vocabulary, True, True)
+    remembering = RememberingReference(TextSettings(vocabulary, True, True))
     line = "ΑΣ\u00a0ΑΣ a b  東Σ \u2028a \x00 ΑΣ."
     expected = [vocabulary.id_of(piece) for piece in reference.tokenize(line, vocabulary)]
     assert remembering.encode(line) == remembering.encode(line) == expected

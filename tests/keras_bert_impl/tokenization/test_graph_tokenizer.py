@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, pack_in_graph
 from keras_bert_impl.tokenization.packing import pack_pair
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tokenization import alphabet_vocabulary, expected_ids, trouble_text
@@ -57,7 +58,7 @@ HARD = [
 
 @pytest.fixture(scope="module")
 def in_graph():
-    layer = GraphTokenizer(ALPHABET)
+    layer = GraphTokenizer(TextSettings(ALPHABET))
     return tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)])
 
 
@@ -80,23 +81,27 @@ def test_ids_are_int32(in_graph):
 
 
 def test_in_a_tf_data_pipeline():
-    layer = GraphTokenizer(SMALL)
+    layer = GraphTokenizer(TextSettings(SMALL))
     data = tf.data.Dataset.from_tensor_slices(["The words.", "ΑΣ the"]).batch(2).map(layer)
     assert [rows.to_list() for rows in data] == [[[5, 6, 7, 8], [9, 10, 5]]]
 
 
 @pytest.mark.parametrize("special_tokens", ["split", "keep"])
 def test_spans_are_those_of_the_tokenizer(special_tokens):
-    layer = GraphTokenizer(ALPHABET, special_tokens=special_tokens, with_spans=True)
+    layer = GraphTokenizer(TextSettings(ALPHABET), special_tokens=special_tokens, with_spans=True)
     ids, starts, ends = tf.function(layer)(tf.constant(HARD))
-    block = Tokenizer(ALPHABET, special_tokens=special_tokens).encode_lines_with_spans(HARD)
+    block = Tokenizer(
+        TextSettings(ALPHABET), special_tokens=special_tokens
+    ).encode_lines_with_spans(HARD)
     assert ids.flat_values.numpy().tolist() == block.ids.tolist()
     assert starts.flat_values.numpy().tolist() == block.starts.tolist()
     assert ends.flat_values.numpy().tolist() == block.ends.tolist()
 
 
 def test_a_layer_made_from_its_configuration_is_the_same():
-    layer = GraphTokenizer(SMALL, do_lower_case=False, strip_accents=True, special_tokens="keep")
+    layer = GraphTokenizer(
+        TextSettings(SMALL, do_lower_case=False, strip_accents=True), special_tokens="keep"
+    )
     again = GraphTokenizer.from_config(layer.get_config())
     lines = tf.constant(["the é[MASK] The"])
     assert again(lines).to_list() == layer(lines).to_list() == [[5, 1, 4, 1]]
@@ -104,7 +109,7 @@ def test_a_layer_made_from_its_configuration_is_the_same():
 
 def test_as_a_part_of_a_keras_model():
     lines = keras.Input((), dtype="string")
-    model = keras.Model(lines, GraphTokenizer(SMALL)(lines))
+    model = keras.Model(lines, GraphTokenizer(TextSettings(SMALL))(lines))
     assert model(tf.constant(["The words."])).to_list() == [[5, 6, 7, 8]]
 
 
@@ -122,7 +127,7 @@ print(ids.to_list())
 @pytest.mark.slow
 def test_a_saved_model_in_a_fresh_process_gives_the_same_ids(tmp_path):
     module = tf.Module()
-    layer = GraphTokenizer(ALPHABET)
+    layer = GraphTokenizer(TextSettings(ALPHABET))
     module.tokenize = tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)])
     tf.saved_model.save(module, str(tmp_path / "model"))
     (tmp_path / "lines").write_text("\t".join(HARD))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization import plain_tokenizer
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tokenization import (
     OPTIONS,
@@ -24,7 +25,7 @@ ALPHABET = alphabet_vocabulary()
 
 @pytest.fixture(scope="module")
 def tokenizers():
-    return {options: PlainTokenizer(ALPHABET, *options) for options in OPTIONS}
+    return {options: PlainTokenizer(TextSettings(ALPHABET, *options)) for options in OPTIONS}
 
 
 @given(st.lists(st.one_of(trouble_text(), trouble_bytes()), max_size=3), st.sampled_from(OPTIONS))
@@ -71,7 +72,7 @@ def test_no_lines_and_empty_lines(tokenizers):
 
 def test_what_is_forgotten_is_learned_again(monkeypatch):
     monkeypatch.setattr(plain_tokenizer, "_REMEMBERED_PARTS", 3)
-    tokenizer = PlainTokenizer(Vocabulary([*SPECIAL_TOKENS, *"abc"]))
+    tokenizer = PlainTokenizer(TextSettings(Vocabulary([*SPECIAL_TOKENS, *"abc"])))
     for _ in range(3):
         block = tokenizer.encode_lines(["a b c", "c a", "d", "b" * 150])
         assert block.ids.tolist() == [5, 6, 7, 7, 5, 1, 1]
@@ -81,8 +82,9 @@ def test_what_is_forgotten_is_learned_again(monkeypatch):
 def test_it_needs_no_tensorflow():
     code = (
         "import sys; from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer\n"
+        "from keras_bert_impl.tokenization.text_settings import TextSettings\n"
         "from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary\n"
-        "PlainTokenizer(Vocabulary(SPECIAL_TOKENS)).encode_lines(['a'])\n"
+        "PlainTokenizer(TextSettings(Vocabulary(SPECIAL_TOKENS))).encode_lines(['a'])\n"
         "sys.exit('tensorflow' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization import reference
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tokenization import (
@@ -30,17 +31,17 @@ WORDS = Vocabulary(
 def tokenizers():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {options: Tokenizer(ALPHABET, *options) for options in OPTIONS}
+        return {options: Tokenizer(TextSettings(ALPHABET, *options)) for options in OPTIONS}
 
 
 @pytest.fixture(scope="module")
 def words():
-    return Tokenizer(WORDS)
+    return Tokenizer(TextSettings(WORDS))
 
 
 @pytest.fixture(scope="module")
 def keeping():
-    return Tokenizer(WORDS, special_tokens="keep")
+    return Tokenizer(TextSettings(WORDS), special_tokens="keep")
 
 
 @settings(max_examples=150, deadline=None)
@@ -213,8 +214,9 @@ def test_pieces_are_joined_to_words(words):
 
 
 def test_casing_that_contradicts_the_vocabulary_is_warned_of():
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *(f"Word{number}" for number in range(50))])
     with pytest.warns(UserWarning, match="is this a cased vocabulary"):
-        Tokenizer(Vocabulary([*SPECIAL_TOKENS, *(f"Word{number}" for number in range(50))]))
+        Tokenizer(TextSettings(vocabulary))
 
 
 @pytest.mark.parametrize("line", ["a b", "[a b", "ab!", "中国", "a中", "##", "[x y]", "##中a"])
@@ -222,5 +224,5 @@ def test_a_piece_that_no_word_can_have_is_never_found(line):
     """The kernel would find "a b" across the space; in the original it takes up an id, no more."""
     pieces = ["a", "b", "##b", "!", "中", "#", "[", "a b", "[a b", "ab!", "中国", "a中"]
     vocabulary = Vocabulary([*SPECIAL_TOKENS, *pieces, "##", "[x y]", "##中a"])
-    tokenizer = Tokenizer(vocabulary)
+    tokenizer = Tokenizer(TextSettings(vocabulary))
     assert by_line(tokenizer.encode_lines([line])) == expected_ids([line], vocabulary, True)

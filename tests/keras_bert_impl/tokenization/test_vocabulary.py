@@ -4,11 +4,11 @@ import json
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import (
     SPECIAL_TOKENS,
     Vocabulary,
-    contradiction_of_casing,
     read_tokenizer_json,
 )
 
@@ -131,46 +131,12 @@ def test_a_missing_file_is_named(tmp_path):
         Vocabulary.load(tmp_path / "none.txt")
 
 
-CASED = Vocabulary([*SPECIAL_TOKENS, *(f"Word{n}" for n in range(300)), *"abc"])
-KOREAN = Vocabulary([*SPECIAL_TOKENS, *(chr(0xAC00 + n) for n in range(100))])
-UNCASED = Vocabulary([*SPECIAL_TOKENS, *(f"word{n}" for n in range(2000))])
-
-
-@pytest.mark.parametrize(
-    ("vocabulary", "do_lower_case", "says"),
-    [
-        (CASED, True, "do_lower_case is on, but 300 of 308 pieces"),
-        (CASED, False, None),
-        (UNCASED, True, None),
-        (UNCASED, False, "do_lower_case is off, but none of the 2005 pieces"),
-        (Vocabulary(TOKENS), False, None),
-        (KOREAN, True, "do_lower_case is on, but 100 of 105 pieces"),
-        (KOREAN, False, None),
-    ],
-)
-def test_casing_that_contradicts_the_vocabulary_is_said(vocabulary, do_lower_case, says):
-    sentence = contradiction_of_casing(vocabulary, do_lower_case)
-    assert sentence is None if says is None else sentence.startswith(says)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["uncased", "cased", "multilingual-cased"])
-def test_the_published_vocabularies_go_with_their_casing(data_folder, name):
-    vocabulary = Vocabulary.load(data_folder / "vocab" / f"bert-base-{name}-vocab.txt")
-    assert contradiction_of_casing(vocabulary, do_lower_case=name == "uncased") is None
-    assert contradiction_of_casing(vocabulary, do_lower_case=name != "uncased") is not None
-
-
-def test_syllables_stay_whole_where_accents_are_kept():
-    assert contradiction_of_casing(KOREAN, do_lower_case=True, strip_accents=False) is None
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_line_of_unusual_white_space_keeps_its_id(tmp_path, end):
     pieces = [*SPECIAL_TOKENS, "\u2027", "\u2028", "\u2030", "一"]
     vocabulary = Vocabulary.load(file_with(tmp_path, "".join(p + end for p in pieces).encode()))
     assert vocabulary.id_of("一") == 8
-    tokens = Tokenizer(vocabulary).encode("‰一\u2028一")
+    tokens = Tokenizer(TextSettings(vocabulary)).encode("‰一\u2028一")
     assert tokens == [7, 8, 8]
     vocabulary.write(tmp_path / "again.txt")
     assert (tmp_path / "again.txt").read_bytes() == "".join(p + "\n" for p in pieces).encode()

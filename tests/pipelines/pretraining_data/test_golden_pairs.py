@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data import chunks, masking, pairs
@@ -31,7 +32,7 @@ def corpus(data_folder: Path):
     text = pair_figures.golden_text(data_folder, 3_000_000)
     assert len(text.encode()) == 3_001_744
     lines = [line.strip() for line in text.split("\n")]
-    block = encode_block(lines, Tokenizer(vocabulary).encode_lines, np.uint16)
+    block = encode_block(lines, Tokenizer(TextSettings(vocabulary)).encode_lines, np.uint16)
     return block, Pieces.of(vocabulary)
 
 

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.tasks.starting_point import find_starting_point
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
 
@@ -24,20 +25,19 @@ def flags(tmp_path):
 def test_a_model_directory_brings_everything(folder):
     start = find_starting_point(folder)
     assert start.config == tiny_config()
-    assert start.vocabulary == WORD_VOCABULARY
-    assert start.do_lower_case is True
+    assert start.text == TextSettings(WORD_VOCABULARY)
     assert start.checkpoint == str(folder)
     assert start.tokenizer().tokenize("The dog") == ["the", "dog"]
 
 
 def test_without_checkpoint_configuration_and_vocabulary_come_from_flags(flags):
     start = find_starting_point(None, **flags, do_lower_case=False)
-    assert (start.checkpoint, start.do_lower_case) == (None, False)
+    assert (start.checkpoint, start.text.do_lower_case) == (None, False)
     assert start.config == tiny_config()
 
 
 def test_text_is_lower_cased_unless_something_says_otherwise(flags):
-    assert find_starting_point(None, **flags).do_lower_case is True
+    assert find_starting_point(None, **flags).text.do_lower_case is True
 
 
 @pytest.mark.parametrize("missing", ["bert_config_file", "vocab_file"])

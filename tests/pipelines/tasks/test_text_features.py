@@ -1,11 +1,12 @@
 import numpy as np
 
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.tasks.task import Example
 from pipelines.tasks.text_features import text_features
 from tests.support.model_folders import WORD_VOCABULARY
 
-TOKENIZER = Tokenizer(WORD_VOCABULARY)
+TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
 
 
 def features(*examples, length=8):

@@ -1,0 +1,85 @@
+"""How text becomes ids: the vocabulary, the casing and the accents, as one value.
+
+The three belong together and travel together: into the tokenizers, into a model directory, into
+the description of shards. Two models whose settings are equal read the same text as the same ids.
+"""
+
+import dataclasses
+import unicodedata
+
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSettings:
+    """How text becomes ids.
+
+    Attributes:
+        vocabulary: the tokens that the ids mean.
+        do_lower_case: whether text is lower-cased.
+        strip_accents: whether accents are removed; None means "exactly where text is lower-cased",
+            as in google's code. (Hugging Face calls the same choice `strip_accents`.)
+
+    Example:
+        >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"])
+        >>> settings = TextSettings(vocabulary)
+        >>> settings.do_lower_case, settings.strip_accents, settings.removes_accents
+        (True, None, True)
+        >>> settings == TextSettings(vocabulary, do_lower_case=False)
+        False
+    """
+
+    vocabulary: Vocabulary
+    do_lower_case: bool = True
+    strip_accents: bool | None = None
+
+    @property
+    def removes_accents(self) -> bool:
+        """Whether accents are removed, with the default settled."""
+        return self.do_lower_case if self.strip_accents is None else self.strip_accents
+
+    def as_json(self) -> dict[str, bool | None]:
+        """Casing and accents under the names that `tokenizer_config.json` has for them."""
+        return {"do_lower_case": self.do_lower_case, "strip_accents": self.strip_accents}
+
+    def contradiction(self) -> str | None:
+        """Says what is wrong where the casing does not go with the vocabulary.
+
+        Returns:
+            A sentence, or None.
+
+        Example:
+            >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+            >>> cased = Vocabulary([*special, *(f"Word{number}" for number in range(100))])
+            >>> TextSettings(cased, do_lower_case=True).contradiction()
+            'do_lower_case is on, but 100 of 105 tokens of the vocabulary have capitals ...'
+        """
+        words = [token for token in self.vocabulary.pieces if not token.startswith("[")]
+        if self.do_lower_case:
+            return self._lost_by_lower_case(words)
+        capitals = any(token != token.lower() for token in words)
+        small = sum(token != token.upper() for token in words)
+        if capitals or small <= 1000:
+            return None
+        return (
+            f"do_lower_case is off, but none of the {len(self.vocabulary)} tokens of the "
+            "vocabulary has capitals, so that words with capitals become [UNK]: is this an "
+            "uncased vocabulary?"
+        )
+
+    def _lost_by_lower_case(self, words: list[str]) -> str | None:
+        """What is wrong where many tokens can never come out of lower-cased text."""
+        capitals = sum(token != token.lower() for token in words)
+        # Stripping accents takes characters apart (NFD): every Hangul syllable, too.
+        apart = self.removes_accents * sum(
+            token == token.lower() and not unicodedata.is_normalized("NFD", token)
+            for token in words
+            if not token.isascii()
+        )
+        if capitals + apart <= max(len(words) // 20, 10):
+            return None
+        what = "capitals, accents or Hangul syllables" if apart else "capitals"
+        return (
+            f"do_lower_case is on, but {capitals + apart} of {len(self.vocabulary)} tokens of the "
+            f"vocabulary have {what} and can never be used: is this a cased vocabulary?"
+        )
