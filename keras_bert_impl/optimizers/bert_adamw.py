@@ -16,11 +16,12 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     For gradient g, weight w and rate r:
     `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g²`, `w = w - r (m / (sqrt(v) + eps) + decay w)`.
-    Biases and LayerNorm are not decayed. Clipping is the training step's business: it must see
-    the gradient summed over all replicas.
+    Biases and LayerNorm are not decayed. In `fit`, clip as BERT does with `global_clipnorm=1.0`;
+    under a distribution strategy Keras then clips each replica's own gradients. Our own training
+    step clips the gradients summed over all replicas, and gives the rate of each step itself.
 
     Args:
-        learning_rate: the rate where the caller gives none (in `fit`).
+        learning_rate: the rate, or a schedule such as `WarmupSchedule`, for `fit`.
         weight_decay: the decay, multiplied with the learning rate.
         beta_1: b1.
         beta_2: b2.
@@ -39,7 +40,7 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 1e-4,
+        learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 1e-4,
         weight_decay: float = 0.01,
         beta_1: float = 0.9,
         beta_2: float = 0.999,

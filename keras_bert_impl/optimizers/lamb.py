@@ -23,7 +23,12 @@ class Lamb(BertAdamW):
         [2.5, 4.0]
     """
 
-    def __init__(self, learning_rate: float = 1e-3, name: str = "lamb", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 1e-3,
+        name: str = "lamb",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate=learning_rate, name=name, **kwargs)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:

@@ -1,7 +1,9 @@
+import keras
+import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.optimizers.schedules import learning_rate_schedule
+from keras_bert_impl.optimizers.schedules import WarmupSchedule, learning_rate_schedule
 
 
 @pytest.mark.parametrize(
@@ -23,5 +25,32 @@ def test_without_warmup_the_first_step_has_the_peak():
 
 
 def test_an_unknown_schedule_is_refused():
-    with pytest.raises(UserError, match="--schedule=square is unknown; choose linear or"):
+    with pytest.raises(UserError, match="schedule='square' is unknown; choose linear or"):
         learning_rate_schedule("square", 1.0, 10, 0)
+
+
+@pytest.mark.parametrize("decay", ["linear", "constant", "cosine", "inverse_sqrt"])
+def test_keras_sees_the_rates_of_our_own_loop(decay):
+    rate = WarmupSchedule(2e-5, num_train_steps=345, num_warmup_steps=34, decay=decay)
+    for step in (0, 1, 33, 34, 35, 200, 344, 345, 400):
+        value = np.array(rate(keras.ops.convert_to_tensor(step)))
+        assert value.dtype == np.float32
+        np.testing.assert_allclose(value, rate.at(step), rtol=1e-6, atol=1e-12)
+
+
+def test_an_optimizer_keeps_its_schedule_when_it_is_saved():
+    rate = WarmupSchedule(1e-3, num_train_steps=20, num_warmup_steps=4, decay="cosine")
+    saved = keras.optimizers.serialize(keras.optimizers.SGD(rate))
+    again = keras.optimizers.deserialize(saved)._learning_rate
+    assert isinstance(again, WarmupSchedule)
+    assert again.get_config() == rate.get_config()
+
+
+def test_an_optimizer_takes_the_rate_of_each_step():
+    weight = keras.Variable([0.0])
+    optimizer = keras.optimizers.SGD(WarmupSchedule(1.0, 10, 2, "constant"))
+    moved = []
+    for _ in range(4):
+        optimizer.apply([keras.ops.ones(1)], [weight])
+        moved.append(float(weight.numpy()[0]))
+    assert moved == [0.0, -0.5, -1.5, -2.5]

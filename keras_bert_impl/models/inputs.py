@@ -1,0 +1,86 @@
+"""What a model takes: the names of its inputs, what may be left out, and how long a text may be."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+
+ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
+OTHER_NAMES = {"attention_mask": "input_mask", "token_type_ids": "segment_ids"}  # Hugging Face's
+_NEARLY = 0.85  # likeness from which a name is another one mistyped
+
+
+def complete_inputs(inputs: Any, names: Sequence[str], config: BertConfig) -> dict[str, Any]:
+    """Gives a model's inputs by their own names, with defaults for what was left out.
+
+    `attention_mask` and `token_type_ids`, as Hugging Face calls them, are understood. Where there
+    is no mask, every id but that of [PAD] counts (`transformers` takes ones there, which differs
+    only for padded texts, where it warns). Where there are no segments, they are zeros.
+
+    Args:
+        inputs: a dict of int [..., length] arrays or tensors, or the `input_ids` alone. Names that
+            the model does not know are left aside, so that a whole batch, labels included, can be
+            given as it is.
+        names: the names that the model takes.
+        config: has the longest sequence and the id of [PAD].
+
+    Raises:
+        UserError: an input is missing or mistyped, or the texts are too long.
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10)
+        >>> complete = complete_inputs({"input_ids": np.array([[2, 5, 3, 0]])},
+        ...                            ENCODER_INPUTS, config)
+        >>> np.array(complete["input_mask"]).tolist(), np.array(complete["segment_ids"]).tolist()
+        ([[1, 1, 1, 0]], [[0, 0, 0, 0]])
+    """
+    given = _by_own_names(inputs if isinstance(inputs, Mapping) else {"input_ids": inputs})
+    _check_names(given, names)
+    given = {name: _as_tensor(given[name]) for name in names if name in given}
+    ids = given["input_ids"]
+    _check_length(ids.shape[-1], config.max_position_embeddings)
+    if "input_mask" not in given:
+        padding = config.extra.get("pad_token_id") or 0
+        given["input_mask"] = ops.cast(ops.not_equal(ids, padding), "int32")
+    if "segment_ids" not in given:
+        given["segment_ids"] = ops.zeros_like(ids)
+    return {name: given[name] for name in names}
+
+
+def _by_own_names(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    given = {OTHER_NAMES.get(name, name): value for name, value in inputs.items()}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _as_tensor(value: Any) -> Any:
+    symbolic = isinstance(value, keras.KerasTensor)
+    return value if symbolic or ops.is_tensor(value) else ops.convert_to_tensor(value, "int32")
+
+
+def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
+    known = [*names, *OTHER_NAMES]
+    for name in given:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=_NEARLY)
+        if near and name not in known:
+            raise UserError(f"{name!r} is no input of the model; {near[0]!r} is.")
+    missing = [n for n in names if n not in given and n not in ("input_mask", "segment_ids")]
+    if missing:
+        raise UserError(
+            f"the model's input {missing[0]!r} is missing; give a dict with {', '.join(names)} "
+            "(input_mask and segment_ids may be left out)."
+        )
+
+
+def _check_length(length: int | None, most: int) -> None:
+    """Inside a graph the length may be unknown (None)."""
+    if length is not None and length > most:
+        raise UserError(
+            f"the inputs are {length} tokens long, but the model has {most} positions "
+            f"(max_position_embeddings); truncate the texts to max_seq_length={most}."
+        )
