@@ -138,7 +138,7 @@ def _second_phase(training: "TrainingConfig") -> "PhaseConfig | None":
     return PhaseConfig(
         input_file=input_file,
         num_steps=_PHASE2_NUM_TRAIN_STEPS.value or max(1, training.num_train_steps // 10),
-        batch_size=_PHASE2_TRAIN_BATCH_SIZE.value or training.batch_size,
+        batch_size=_PHASE2_TRAIN_BATCH_SIZE.value or training.train_batch_size,
         learning_rate=training.learning_rate if rate is None else rate,
         max_seq_length=_PHASE2_MAX_SEQ_LENGTH.value,
         max_predictions_per_seq=_PHASE2_MAX_PREDICTIONS.value,

@@ -73,7 +73,7 @@ class TrainingFlags:
         return TrainingConfig(
             num_train_steps=num_train_steps,
             num_warmup_steps=num_warmup_steps,
-            batch_size=self._batch_size.value,
+            train_batch_size=self._batch_size.value,
             profile_steps=profile,
             **values,
         )

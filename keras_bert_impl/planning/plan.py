@@ -48,14 +48,14 @@ def training_memory(
     Example:
         >>> from keras_bert_impl.config import named_config
         >>> config = TrainingConfig(
-        ...     learning_rate=1e-4, num_train_steps=10, num_warmup_steps=2, batch_size=8
+        ...     learning_rate=1e-4, num_train_steps=10, num_warmup_steps=2, train_batch_size=8
         ... )
         >>> parts = training_memory(named_config("base", 30522), config, 128, 20, on_cpu=True)
         >>> round(parts["weights"] / 1e6), round(parts["adam_moments"] / 1e6)
         (440, 881)
     """
     numbers = count_parameters(config)
-    rows = -(-training.batch_size // (replicas * training.accumulation_steps))
+    rows = -(-training.train_batch_size // (replicas * training.accumulation_steps))
     several = training.accumulation_steps > 1
     activations = rows * activation_bytes(config, training, length)
     activations *= _PARTS_HELD if several else 1
@@ -151,14 +151,14 @@ def plan_run(
     Example:
         >>> from keras_bert_impl.config import named_config
         >>> training = TrainingConfig(
-        ...     learning_rate=1e-4, num_train_steps=1000, num_warmup_steps=2, batch_size=256
+        ...     learning_rate=1e-4, num_train_steps=1000, num_warmup_steps=2, train_batch_size=256
         ... )
         >>> base = named_config("base", 30522)
         >>> plan = plan_run(base, training, 128, 20, on_cpu=False, examples_per_second=256)
         >>> plan.tokens, round(plan.hours, 2)
         (32768000, 0.28)
     """
-    examples = training.batch_size * training.num_train_steps
+    examples = training.train_batch_size * training.num_train_steps
     rate = examples_per_second
     return Plan(
         parameters=count_parameters(config),
@@ -186,7 +186,7 @@ def largest_batch(
     parts = replicas * training.accumulation_steps
 
     def needed(rows: int) -> float:
-        tried = dataclasses.replace(training, batch_size=rows * parts)
+        tried = dataclasses.replace(training, train_batch_size=rows * parts)
         return sum(training_memory(config, tried, length, predictions, on_cpu, replicas).values())
 
     # The estimate grows with the rows of a part: halve the range in which it passes the memory.

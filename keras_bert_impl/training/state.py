@@ -14,7 +14,7 @@ def make_optimizer(config: TrainingConfig) -> Any:
 
     Example:
         >>> config = TrainingConfig(
-        ...     learning_rate=1e-4, num_train_steps=10, num_warmup_steps=2, batch_size=8
+        ...     learning_rate=1e-4, num_train_steps=10, num_warmup_steps=2, train_batch_size=8
         ... )
         >>> make_optimizer(config).name
         'bert_adamw'

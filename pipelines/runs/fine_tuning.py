@@ -195,7 +195,7 @@ class _Job:
         result = train(
             model,
             self._task.objective(),
-            ArrayBatches(features, training.batch_size, training.seed, finish=self._finish),
+            ArrayBatches(features, training.train_batch_size, training.seed, finish=self._finish),
             training,
             self._run,
             evaluate=self._evaluation_while_training(model, splits),
@@ -289,11 +289,11 @@ class _Job:
 
     def _training_config(self, examples: int) -> TrainingConfig:
         config = self._config
-        steps = int(examples / config.training.batch_size * config.num_train_epochs)
+        steps = int(examples / config.training.train_batch_size * config.num_train_epochs)
         if steps < 1:
             raise UserError(
                 f"{examples} examples in {config.num_train_epochs} epochs of batches of "
-                f"{config.training.batch_size} make no step; lower --train_batch_size or raise "
+                f"{config.training.train_batch_size} make no step; lower --train_batch_size or raise "
                 "--num_train_epochs."
             )
         warmup = int(steps * config.warmup_proportion)

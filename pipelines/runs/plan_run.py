@@ -100,7 +100,7 @@ def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:
         model, PretrainingObjective(), state.optimizer, state.loss_scale, devices, training
     )
     batch = made_up_examples(
-        training.batch_size,
+        training.train_batch_size,
         config.max_seq_length,
         config.max_predictions_per_seq,
         model_config.vocab_size,
@@ -111,7 +111,7 @@ def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:
         inputs = step.prepare([batch], number, [training.learning_rate])
         step.metrics(step.run(*inputs)[0])
         seconds.append(time.monotonic() - start)
-    return training.batch_size / min(seconds[1:])  # the first one compiled
+    return training.train_batch_size / min(seconds[1:])  # the first one compiled
 
 
 def _model_config(config: PlanRunConfig) -> BertConfig:

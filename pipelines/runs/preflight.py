@@ -119,7 +119,7 @@ def check_memory(
     """
     cpu = devices.on_cpu
     for phase in phases if memory else ():
-        tried = dataclasses.replace(training, batch_size=phase.batch_size)
+        tried = dataclasses.replace(training, train_batch_size=phase.batch_size)
         lengths = (phase.max_seq_length, phase.max_predictions_per_seq)
         parts = training_memory(config, tried, *lengths, on_cpu=cpu, replicas=devices.replicas)
         needed = machine_bytes(parts, devices.own_replicas) if cpu else sum(parts.values())

@@ -64,7 +64,7 @@ class RunPretrainingConfig:
         first = PhaseConfig(
             input_file=self.input_file,
             num_steps=self.training.num_train_steps,
-            batch_size=self.training.batch_size,
+            batch_size=self.training.train_batch_size,
             learning_rate=self.training.learning_rate,
             max_seq_length=self.max_seq_length,
             max_predictions_per_seq=self.max_predictions_per_seq,

@@ -32,7 +32,7 @@ def toy_config(**changes):
         "learning_rate": 1e-2,
         "num_train_steps": 20,
         "num_warmup_steps": 2,
-        "batch_size": 30,
+        "train_batch_size": 30,
         "log_steps": 1,
         "save_checkpoints_steps": 7,
     }

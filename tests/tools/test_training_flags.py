@@ -14,7 +14,7 @@ def config(*words):
 
 def test_the_defaults_are_the_originals():
     plain = config()
-    assert (plain.batch_size, plain.learning_rate) == (32, 5e-5)
+    assert (plain.train_batch_size, plain.learning_rate) == (32, 5e-5)
     assert (plain.optimizer, plain.weight_decay, plain.clip_norm) == ("adamw", 0.01, 1.0)
     assert (plain.schedule, plain.bias_correction) == ("linear", False)
     assert (plain.distribution_strategy, plain.accumulation_steps) == ("one_device", 1)
@@ -25,7 +25,7 @@ def test_the_defaults_are_the_originals():
              "--layer_decay=0"]
 )  # fmt: skip
 def test_numbers_that_would_quietly_spoil_a_run_are_refused(word):
-    with pytest.raises(UserError, match=word.split("=")[0]):
+    with pytest.raises(UserError, match=word[2:].split("=")[0]):
         config(word)
 
 
@@ -41,7 +41,7 @@ def test_every_flag_reaches_the_configuration():
         "--recompute",
         "--stop_after_step=5",
     )
-    assert (given.batch_size, given.optimizer, given.layer_decay) == (8, "lamb", 0.9)
+    assert (given.train_batch_size, given.optimizer, given.layer_decay) == (8, "lamb", 0.9)
     assert (given.distribution_strategy, given.num_logical_devices) == ("mirrored", 2)
     assert (given.use_xla, given.precision, given.recompute) == (True, "bfloat16", True)
     assert given.stop_after_step == 5
@@ -54,12 +54,12 @@ def test_the_originals_way_to_ask_for_a_tpu():
 def test_profile_steps_are_two_rising_numbers():
     assert config("--profile_steps=3,7").profile_steps == (3, 7)
     for wrong in ("7,3", "3", "a,b", "0,4"):
-        with pytest.raises(UserError, match="--profile_steps needs two rising step numbers"):
+        with pytest.raises(UserError, match="profile_steps. needs two|profile_steps needs two rising step numbers"):
             config(f"--profile_steps={wrong}")
 
 
 def test_a_learning_rate_of_zero_is_refused():
-    with pytest.raises(UserError, match=r"--learning_rate=0\.0 must be more than 0"):
+    with pytest.raises(UserError, match=r"`learning_rate=0\.0` must be more than 0"):
         config("--learning_rate=0")
 
 

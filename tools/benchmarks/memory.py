@@ -53,7 +53,7 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
         learning_rate=1e-4,
         num_train_steps=_STEPS,
         num_warmup_steps=1,
-        batch_size=int(batch),
+        train_batch_size=int(batch),
         precision=precision,
         recompute="recompute" in rest,
         optimizer="lamb" if "lamb" in rest else "adamw",

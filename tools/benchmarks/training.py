@@ -63,7 +63,7 @@ def measure(way: str, case: dict[str, Any], folder: str) -> dict[str, float]:
         learning_rate=1e-4,
         num_train_steps=_WARM_UP + case["num_steps"],
         num_warmup_steps=1,
-        batch_size=rows,
+        train_batch_size=rows,
         precision=case["precision"],
         distribution_strategy="mirrored" if mirrored else "one_device",
         num_logical_devices=2 if mirrored else 1,
@@ -115,7 +115,7 @@ def _whole_loop(
         stopped = read_json_lines(run.saves)[0]["stopped_seconds"]
     lines = lines[_WARM_UP // _LOG_STEPS :]  # the first line's interval holds the compilation
     rates = [line["examples_per_second"] for line in lines]
-    seconds = statistics.fmean(training.batch_size / rate for rate in rates)
+    seconds = statistics.fmean(training.train_batch_size / rate for rate in rates)
     return {"seconds": seconds, "stopped": stopped}
 
 

@@ -46,12 +46,12 @@ HELD_OUT = [
     ("medium", 8, 256, {"precision": "bfloat16", "optimizer": "lamb"}, 1, 2.63),
 ]
 MEMORY_TRAINING = TrainingConfig(
-    learning_rate=1e-4, num_train_steps=4, num_warmup_steps=1, batch_size=1
+    learning_rate=1e-4, num_train_steps=4, num_warmup_steps=1, train_batch_size=1
 )
 
 
 def estimate(size, batch, length, replicas=1, **changes):
-    training = dataclasses.replace(MEMORY_TRAINING, batch_size=batch, **changes)
+    training = dataclasses.replace(MEMORY_TRAINING, train_batch_size=batch, **changes)
     return training_memory(named_config(size, 30522), training, length, 20, True, replicas)
 
 
@@ -71,7 +71,7 @@ def test_recomputation_micro_batches_and_bfloat16_save_activations():
 
 
 TRAINING = TrainingConfig(
-    learning_rate=1e-4, num_train_steps=1000, num_warmup_steps=0, batch_size=32
+    learning_rate=1e-4, num_train_steps=1000, num_warmup_steps=0, train_batch_size=32
 )
 
 
@@ -106,7 +106,7 @@ def test_the_largest_batch_fits_and_one_more_part_does_not():
     rows = largest_batch(config, TRAINING, 128, 20, False, 1, memory)
 
     def needed(batch):
-        training = dataclasses.replace(TRAINING, batch_size=batch)
+        training = dataclasses.replace(TRAINING, train_batch_size=batch)
         return sum(plan_run(config, training, 128, 20, False).memory.values())
 
     assert needed(rows) <= memory < needed(rows + 1)

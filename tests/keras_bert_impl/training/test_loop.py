@@ -34,7 +34,7 @@ def run(
     result = train(
         model,
         ToyObjective(),
-        ArrayBatches(features, config.batch_size, seed=1),
+        ArrayBatches(features, config.train_batch_size, seed=1),
         config,
         RunDirectory.open(folder),
         evaluate=measure,

@@ -25,7 +25,7 @@ def cola(tmp_path_factory):
 
 
 def configuration(data_dir, output_dir, epochs=2.0, training=(), **changes):
-    options = {"learning_rate": 1e-2, "batch_size": 8, "log_steps": 1, **dict(training)}
+    options = {"learning_rate": 1e-2, "train_batch_size": 8, "log_steps": 1, **dict(training)}
     return RunClassifierConfig(
         **{
             "task_name": "CoLA",

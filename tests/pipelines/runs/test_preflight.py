@@ -37,7 +37,7 @@ def training(**changes):
         "learning_rate": 1e-4,
         "num_train_steps": 10**7,
         "num_warmup_steps": 0,
-        "batch_size": 256,
+        "train_batch_size": 256,
         "save_checkpoints_steps": 1,
     }
     return TrainingConfig(**{**settings, **changes})
