@@ -293,8 +293,8 @@ class _Job:
         if steps < 1:
             raise UserError(
                 f"{examples} examples in {config.num_train_epochs} epochs of batches of "
-                f"{config.training.train_batch_size} make no step; lower --train_batch_size or raise "
-                "--num_train_epochs."
+                f"{config.training.train_batch_size} make no step; lower "
+                "`train_batch_size` or raise `num_train_epochs`."
             )
         warmup = int(steps * config.warmup_proportion)
         return replace(config.training, num_train_steps=steps, num_warmup_steps=warmup)

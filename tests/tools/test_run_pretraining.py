@@ -58,7 +58,7 @@ def changed_config(folder, **changes):
         ({"phase2_input_file": "x", "phase2_num_train_steps": 40}, "leaves no steps"),
         ({"phase2_input_file": "x", "phase2_learning_rate": 0}, "phase2_learning_rate=0.0 must be"),
         ({"phase2_num_train_steps": 4}, "--phase2_num_train_steps is given, but --phase2_input_f"),
-        ({"seed": -1}, "--seed=-1 must lie from 0 to 4294967295"),
+        ({"seed": -1}, "--seed=-1 must be 0 to 4294967295"),
     ],
 )
 def test_mistakes_are_answered_in_one_sentence(capsys, tmp_path, changes, expected):

@@ -54,7 +54,7 @@ def test_the_originals_way_to_ask_for_a_tpu():
 def test_profile_steps_are_two_rising_numbers():
     assert config("--profile_steps=3,7").profile_steps == (3, 7)
     for wrong in ("7,3", "3", "a,b", "0,4"):
-        with pytest.raises(UserError, match="profile_steps. needs two|profile_steps needs two rising step numbers"):
+        with pytest.raises(UserError, match="profile_steps"):
             config(f"--profile_steps={wrong}")
 
 
