@@ -32,7 +32,7 @@ def training_step(workload: Workload, kernels: str, recompute: bool = False) -> 
         learning_rate=1e-4,
         num_train_steps=1000,
         num_warmup_steps=10,
-        batch_size=workload.batch_size,
+        train_batch_size=workload.batch_size,
         precision=workload.precision,
         kernels=kernels,
     )
