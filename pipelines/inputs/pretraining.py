@@ -89,7 +89,7 @@ class PretrainingBatches:
     def where(self, step: int) -> str:
         """Names the records of one step's global batch, by shard."""
         _, records = self._order.at(step * self.batch_size + np.arange(self.batch_size))
-        return self._records.list_by_shard(records)
+        return self._records.reader.list_by_shard(records)
 
     def check(self, most: int) -> int:
         """Looks at all records, or `most` of them spread evenly; gives how many.
@@ -194,4 +194,4 @@ def _check(
     batch: Batch, config: BertConfig, source: PretrainingRecords, records: NDArray[np.int64]
 ) -> None:
     """Refuses a batch that the model cannot look up, by shard and record."""
-    check_batch(batch, config, lambda row: source.where(records[row : row + 1])[0])
+    check_batch(batch, config, source.reader.namer(records))

@@ -1,19 +1,13 @@
 """Which shards an input names, and whether they are what a model needs."""
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there
-from pipelines.records.description import (
-    SUFFIX,
-    Description,
-    ShardEntry,
-    description_path,
-    file_crc32c,
-)
+from pipelines.records.description import Description, ShardEntry
+from pipelines.records.names import DESCRIPTION_SUFFIX, description_path, set_of_shard
 from pipelines.records.paths import match_files
 
 _FULL_CHECK_BYTES = 8 << 30  # larger sets: sizes now, checksums record by record as they are read
@@ -72,10 +66,12 @@ def _match(pattern: str) -> list[Shard]:
     path = Path(pattern)
     if is_there(path) and path.is_file():
         return [_known_shards(path.parent).get(path.name, Shard(path))]
-    if description_path(path).is_file():
-        return _set_of(description_path(path))
+    if (description_file := Path(description_path(path))).is_file():
+        return _set_of(description_file)
     if path.is_dir():
-        found = [shard for file in sorted(path.glob(f"*{SUFFIX}")) for shard in _set_of(file)]
+        found = [
+            shard for file in sorted(path.glob(f"*{DESCRIPTION_SUFFIX}")) for shard in _set_of(file)
+        ]
         if found:
             return found
         raise UserError(f"{path}: holds no pre-training shards with a description; name its files.")
@@ -105,7 +101,7 @@ def _matched(files: list[Path]) -> list[Shard]:
 def _check_bare_sets(files: list[Path]) -> None:
     """Refuses numbered files without a description of which some are missing, or of two sets."""
     sizes: dict[str, set[str]] = {}
-    for name, of in (parts for file in files if (parts := _numbered(file))):
+    for name, of in (parts for file in files if (parts := set_of_shard(str(file)))):
         sizes.setdefault(name, set()).add(of)
     for name, counts in sizes.items():
         if len(counts) > 1:
@@ -120,12 +116,6 @@ def _check_bare_sets(files: list[Path]) -> None:
                     f"{path}: this shard of the set is missing (a run that was stopped?); make "
                     "the set again, or name the files one by one."
                 )
-
-
-def _numbered(file: Path) -> tuple[str, str] | None:
-    """The common name and the number of files, where a name ends in -NNNNN-of-NNNNN."""
-    match = re.fullmatch(r"(.+)-\d{5}-of-(\d{5})", str(file))
-    return (match[1], match[2]) if match else None
 
 
 def _may_be_shard(name: str) -> bool:
@@ -147,7 +137,7 @@ def _set_of(description_file: Path) -> list[Shard]:
 def _known_shards(folder: Path) -> dict[str, Shard]:
     """All shards that the descriptions in a folder list, by file name."""
     known = {}
-    for file in sorted(folder.glob(f"*{SUFFIX}")):
+    for file in sorted(folder.glob(f"*{DESCRIPTION_SUFFIX}")):
         description = Description.read(file)
         for entry in description.shards:
             known[entry.file] = Shard(folder / entry.file, description, entry)
@@ -175,7 +165,7 @@ def check_shards(shards: Sequence[Shard], expected: Expected) -> None:
     total = sum(shard.entry.bytes for shard in shards if shard.entry)
     for shard in shards:
         if shard.entry is not None:
-            _check_file(shard.path, shard.entry, full=total <= _FULL_CHECK_BYTES)
+            shard.entry.check(shard.path, full=total <= _FULL_CHECK_BYTES)
 
 
 def _check_description(description: Description, path: Path, expected: Expected) -> None:
@@ -202,19 +192,5 @@ def _check_description(description: Description, path: Path, expected: Expected)
         made = str(description.do_lower_case).lower()
         raise UserError(
             f"{path}: was made with --do_lower_case={made}; use the same casing or make the shards "
-            "again."
-        )
-
-
-def _check_file(path: Path, entry: ShardEntry, *, full: bool) -> None:
-    size = path.stat().st_size
-    if size != entry.bytes:
-        how = "truncated" if size < entry.bytes else "longer than it was"
-        raise UserError(
-            f"{path}: this shard is {how} ({size:,} of {entry.bytes:,} bytes); make it again."
-        )
-    if full and file_crc32c(path) != entry.crc32c:
-        raise UserError(
-            f"{path}: this shard was altered since it was written (its checksum differs); make it "
             "again."
         )

@@ -1,9 +1,11 @@
 """The description beside a set of shards: recipe, vocabulary, counts and a checksum per shard."""
 
 import dataclasses
+import importlib.metadata
 import json
+import platform
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from pipelines.pretraining_data.recipe import Pieces, Recipe
 
-_PIECE = 1 << 22
+FORMAT = 1
+_READ_BYTES = 1 << 22
 
 
 def file_crc32c(path: Path) -> str:
@@ -28,13 +31,9 @@ def file_crc32c(path: Path) -> str:
     """
     checksum = google_crc32c.Checksum()
     with path.open("rb", buffering=0) as file:
-        while piece := file.read(_PIECE):
-            checksum.update(piece)
+        while part := file.read(_READ_BYTES):
+            checksum.update(part)
     return checksum.digest().hex()
-
-
-FORMAT = 1
-SUFFIX = ".recipe.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +55,68 @@ class ShardEntry:
     def to_json(self) -> dict[str, Any]:
         """The entry as plain values."""
         return {**dataclasses.asdict(self), "counts": dict(self.counts)}
+
+    def check(self, path: Path, *, full: bool) -> None:
+        """Refuses a file that is not what was written; `full` reads it all for its checksum.
+
+        Raises:
+            UserError: it is truncated or altered.
+        """
+        size = path.stat().st_size
+        if size != self.bytes:
+            how = "truncated" if size < self.bytes else "longer than it was"
+            raise UserError(
+                f"{path}: this shard is {how} ({size:,} of {self.bytes:,} bytes); make it again."
+            )
+        if full and file_crc32c(path) != self.crc32c:
+            raise UserError(
+                f"{path}: this shard was altered since it was written (its checksum differs); make "
+                "it again."
+            )
+
+
+def total_counts(shards: Sequence[ShardEntry]) -> dict[str, int]:
+    """The counts of all shards added up.
+
+    Example:
+        >>> total_counts([ShardEntry("a", 1, "", {"examples": 2}), ShardEntry("b", 1, "", {})])
+        {'examples': 2}
+    """
+    total: Counter[str] = Counter()
+    for shard in shards:
+        total.update(shard.counts)
+    return dict(total)
+
+
+def versions_in_use() -> dict[str, str]:
+    """What makes the data: the versions that a description tells."""
+    return {
+        "keras_bert_impl": _version("keras_bert_impl"),
+        "numpy": _version("numpy"),
+        "python": platform.python_version(),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def shards_to_json(shards: Sequence[ShardEntry], versions: Mapping[str, str]) -> dict[str, Any]:
+    """The part of a description that is the same whatever the shards hold."""
+    return {
+        "counts": total_counts(shards),
+        "versions": dict(versions),
+        "shards": [shard.to_json() for shard in shards],
+    }
+
+
+def shards_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `shards_to_json`, without the counts, which follow from the shards."""
+    shards = tuple(ShardEntry(**shard) for shard in values["shards"])
+    return {"shards": shards, "versions": values["versions"]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,10 +142,7 @@ class Description:
 
     def totals(self) -> dict[str, int]:
         """The counts of all shards added up."""
-        total: Counter[str] = Counter()
-        for shard in self.shards:
-            total.update(shard.counts)
-        return dict(total)
+        return total_counts(self.shards)
 
     def summary(self) -> str:
         """One line for a person."""
@@ -113,9 +171,7 @@ class Description:
                 "strip_accents": self.strip_accents,
             },
             "source": dict(self.source),
-            "counts": self.totals(),
-            "versions": dict(self.versions),
-            "shards": [shard.to_json() for shard in self.shards],
+            **shards_to_json(self.shards, self.versions),
         }
         return json.dumps(values, indent=1) + "\n"
 
@@ -149,21 +205,10 @@ class Description:
                 do_lower_case=values["tokenizer"]["do_lower_case"],
                 strip_accents=values["tokenizer"]["strip_accents"],
                 source=values["source"],
-                shards=tuple(ShardEntry(**shard) for shard in values["shards"]),
-                versions=values["versions"],
+                **shards_from_json(values),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
                 f"{path}: is not a description of pre-training shards ({error}); make the shards "
                 "again, or delete it to read them without checks."
             ) from error
-
-
-def description_path(output_file: Path) -> Path:
-    """The description of the set that `output_file` names.
-
-    Example:
-        >>> description_path(Path("data/train.tfrecord")).as_posix()
-        'data/train.tfrecord.recipe.json'
-    """
-    return output_file.with_name(output_file.name + SUFFIX)

@@ -18,7 +18,7 @@ from pathlib import Path
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there, make_folder, open_whole
 from keras_bert_impl.progress import Progress
-from pipelines.records.description import SUFFIX
+from pipelines.records.names import DESCRIPTION_SUFFIX
 
 _LOGGER = logging.getLogger(__name__)
 _MAGIC = frozenset("*?[")
@@ -98,10 +98,10 @@ def _copied(pattern: str) -> str:
 
     folder, name = pattern.rstrip("/").rsplit("/", 1)
     try:
-        described = tf.io.gfile.exists(f"{pattern}{SUFFIX}")
+        described = tf.io.gfile.exists(f"{pattern}{DESCRIPTION_SUFFIX}")
         if not described and tf.io.gfile.isdir(pattern):
             folder, name = pattern.rstrip("/"), ""
-        globs = [name if has_magic(name) else f"{name}*", f"*{SUFFIX}"]
+        globs = [name if has_magic(name) else f"{name}*", f"*{DESCRIPTION_SUFFIX}"]
         found, descriptions = (tf.io.gfile.glob(f"{folder}/{one}") for one in globs)
         if not found:
             raise UserError(f"--input_file: '{pattern}' matches no file; check the address.")

@@ -1,40 +1,18 @@
-"""Any records of a set of shards, by their numbers."""
+"""Any records of a set of shards by their numbers, as bytes or as arrays."""
 
 import os
 import resource
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_whole
-from pipelines.records.serialise import masked_crcs
-
-_FRAME_BYTES = 16  # length and its checksum before the record, the record's checksum after it
-
-
-def index_path(shard: str | os.PathLike[str]) -> Path:
-    """The index file of a shard.
-
-    Example:
-        >>> index_path("data/x.tfrecord-00000-of-00002").as_posix()
-        'data/x.tfrecord-00000-of-00002.index'
-    """
-    return Path(f"{os.fspath(shard)}.index")
-
-
-def write_index(path: Path, sizes: NDArray[np.int64]) -> None:
-    """Writes an index.
-
-    Args:
-        path: the index file.
-        sizes: int64 [records], bytes of each frame.
-    """
-    with open_whole(path, "wb") as file:
-        file.write(np.ascontiguousarray(sizes, "<u4").tobytes())
+from pipelines.records.features import Feature, example_parser
+from pipelines.records.names import index_path
+from pipelines.records.serialise import FRAME_BYTES, masked_crcs
 
 
 def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
@@ -51,7 +29,7 @@ def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
         size = path.stat().st_size
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); check the path.") from error
-    index = index_path(path)
+    index = Path(index_path(path))
     if index.exists():
         sizes = np.fromfile(index, "<u4")
         if int(sizes.sum(dtype=np.int64)) == size:
@@ -70,18 +48,18 @@ def walk_frames(path: Path, size: int) -> NDArray[np.uint32]:
         UserError: the file does not end where a frame ends.
     """
     sizes: list[int] = []
-    place = 0
+    position = 0
     with path.open("rb", buffering=1 << 20) as file:
         while head := file.read(8):
-            frame = int.from_bytes(head, "little") + _FRAME_BYTES
-            if place + frame > size or len(head) < 8:
+            frame = int.from_bytes(head, "little") + FRAME_BYTES
+            if position + frame > size or len(head) < 8:
                 raise UserError(
                     f"{path}: is truncated or no TFRecord file (record {len(sizes)} reaches beyond "
                     f"its {size} bytes); make this file again."
                 )
             sizes.append(frame)
-            place += frame
-            file.seek(place)
+            position += frame
+            file.seek(position)
     return np.array(sizes, np.uint32)
 
 
@@ -92,7 +70,7 @@ _HEAD, _TAIL = 12, 4  # bytes of a frame before and after the record
 def allow_open_files(count: int) -> None:
     """Lets this process keep so many files open besides what else it needs.
 
-    Systems allow 256 to 1,024 at first, and more to who asks.
+    Systems allow 256 to 1,024 at first, and more to a process that asks.
 
     Raises:
         UserError: it may not have so many.
@@ -127,9 +105,7 @@ class RecordReader:
         self._paths = [Path(shard) for shard in shards]
         sizes = [load_sizes(path) for path in self._paths]
         counts = np.array([len(each) for each in sizes], np.int64)
-        self._first = np.concatenate(
-            [[0], np.cumsum(counts)]
-        )  # number of each shard's first record
+        self._first = np.concatenate([[0], np.cumsum(counts)])  # each shard's first record
         if not len(self):
             raise UserError(f"{self._paths[0] if self._paths else 'The input'}: holds no records.")
         largest = max(int(each.sum(dtype=np.int64)) for each in sizes)
@@ -175,12 +151,11 @@ class RecordReader:
         ends = self._ends[records].astype(np.int64)
         starts = np.where(inside == 0, 0, self._ends[records - 1]) + _HEAD
         files = [self._files[shard] for shard in shards.tolist()]
-        places = zip(files, (ends - starts).tolist(), starts.tolist(), strict=True)
-        frames = [os.pread(file, size, start) for file, size, start in places]
+        spans = zip(files, (ends - starts).tolist(), starts.tolist(), strict=True)
+        frames = [os.pread(file, size, start) for file, size, start in spans]
         contents = [frame[:-_TAIL] for frame in frames]
-        crcs = np.array([google_crc32c.value(content) for content in contents], np.uint32)
         stored = np.frombuffer(b"".join([frame[-_TAIL:] for frame in frames]), "<u4")
-        wrong = np.flatnonzero(masked_crcs(crcs) != stored)
+        wrong = np.flatnonzero(masked_crcs(contents) != stored)
         if len(wrong):
             shard, record = shards[wrong[0]], inside[wrong[0]]
             raise UserError(
@@ -188,3 +163,73 @@ class RecordReader:
                 "checksum differs); make this shard again."
             )
         return contents
+
+    def name(self, record: int) -> str:
+        """Names a record by its shard and its number in it: "a.tfrecord: record 3"."""
+        ((path, number),) = self.where(np.array([record]))
+        return f"{path}: record {number}"
+
+    def namer(self, records: NDArray[np.int64]) -> Callable[[int], str]:
+        """A function that names the record in a row of a batch of these records."""
+        return lambda row: self.name(int(records[row]))
+
+    def list_by_shard(self, records: NDArray[np.int64]) -> str:
+        """Names many records, those of one shard together."""
+        shards: dict[str, list[int]] = {}
+        for path, number in self.where(records):
+            shards.setdefault(str(path), []).append(number)
+        return " and ".join(
+            f"record{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))} of "
+            f"{path}"
+            for path, numbers in shards.items()
+        )
+
+
+class ParsedRecords:
+    """The records of shards as arrays; they are `tf.train.Example`s of one form.
+
+    Args:
+        reader: gives the records.
+        features: what each of them holds.
+    """
+
+    def __init__(self, reader: RecordReader, features: Sequence[Feature]) -> None:
+        self.reader = reader
+        self._parse = example_parser(features)
+
+    def __len__(self) -> int:
+        return len(self.reader)
+
+    def batch(self, records: NDArray[np.int64]) -> dict[str, Any]:
+        """Reads and parses some records.
+
+        Args:
+            records: int64 [n], numbers in the set.
+
+        Returns:
+            The values by name, as `features.example_parser` gives them.
+
+        Raises:
+            UserError: a record was altered or is of another form.
+        """
+        import tensorflow as tf
+
+        contents = self.reader.read(records)
+        try:
+            return self._parse(contents)
+        except tf.errors.InvalidArgumentError:
+            # TensorFlow does not tell which record of the batch it was.
+            for record, content in zip(records.tolist(), contents, strict=True):
+                try:
+                    self._parse([content])
+                except tf.errors.InvalidArgumentError as error:
+                    raise UserError(
+                        f"{self.reader.name(record)}: is no example of the form of the first one "
+                        f"({_reason(error)}); make this shard again, or read it in another run."
+                    ) from error
+            raise
+
+
+def _reason(error: Any) -> str:
+    """The part of TensorFlow's message that speaks of the record."""
+    return error.message.split("\n")[0].rpartition("}} ")[2].rstrip(".")

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +10,10 @@ from numpy.typing import NDArray
 from pipelines.pretraining_data.draws import Words
 from pipelines.pretraining_data.examples import Rows, Spans, Tokens, gather_rows
 from pipelines.pretraining_data.masking import Masked, mask_rows
+from pipelines.pretraining_data.pairs import PlanRows
 from pipelines.pretraining_data.recipe import Pieces, Recipe
-from pipelines.records.serialise import BlockSerialiser, pair_features
+from pipelines.records.features import pair_features
+from pipelines.records.serialise import BlockSerialiser, Frames
 
 BLOCK_EXAMPLES = 2048
 
@@ -31,22 +34,24 @@ class RecordMaker:
         recipe = self.recipe
         self.counts: Counter[str] = Counter()
         self._rules = recipe.masking_rules(self.pieces)
-        ids, place = self.pieces.size, recipe.max_seq_length
         self._serialiser = BlockSerialiser(
-            pair_features(recipe.max_seq_length, recipe.stored_predictions),
-            {
-                "input_ids": ids,
-                "input_mask": 2,
-                "segment_ids": 2,
-                "masked_lm_positions": place,
-                "masked_lm_ids": ids,
-                "next_sentence_labels": 2,
-            },
+            pair_features(recipe.max_seq_length, recipe.stored_predictions, self.pieces.size)
         )
+
+    def blocks(self, tokens: Tokens, rows: PlanRows) -> Iterator[Frames]:
+        """The framed records of planned examples, a block at a time.
+
+        Args:
+            tokens: unsigned [tokens], where the rows point into.
+            rows: the examples in the order in which they are written.
+        """
+        for start in range(0, len(rows), BLOCK_EXAMPLES):
+            part = slice(start, start + BLOCK_EXAMPLES)
+            yield self.records(tokens, rows.spans(part), rows.keys[part], rows.is_random[part])
 
     def records(
         self, tokens: Tokens, spans: Spans, keys: Words, is_random: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    ) -> Frames:
         """The framed records of a block and the bytes of each; counts what they hold.
 
         Args:

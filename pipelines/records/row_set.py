@@ -5,6 +5,7 @@ take memory for one block of rows and for the index (8 to 16 bytes a row).
 """
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.files import whole_folder
-from pipelines.records.reader import RecordReader, index_path, write_index
+from pipelines.records.description import ShardEntry
+from pipelines.records.reader import RecordReader
 from pipelines.records.rows import (
     Numbers,
     RowFeature,
@@ -24,6 +26,8 @@ from pipelines.records.rows import (
     rows_parser,
     serialise_rows,
 )
+from pipelines.records.serialise import Frames
+from pipelines.records.shard_writer import write_shards
 
 FORMAT = 1
 DESCRIPTION = "rows.json"
@@ -41,14 +45,14 @@ class RowDescription:
         features: what a record holds.
         choices: how many choices each row has, or None.
         counts: examples, rows, tokens, and the longest row's tokens.
-        shards: name, bytes, checksum and rows of each shard.
+        shards: the shards in their order.
     """
 
     made_from: Mapping[str, Any]
     features: tuple[RowFeature, ...]
     choices: int | None
     counts: Mapping[str, int]
-    shards: tuple[Mapping[str, Any], ...]
+    shards: tuple[ShardEntry, ...]
 
     def write(self, path: Path) -> None:
         """Writes the description, as JSON."""
@@ -66,7 +70,8 @@ class RowDescription:
                 RowFeature(**{**f, "shape": None if f["shape"] is None else tuple(f["shape"])})
                 for f in values.pop("features")
             )
-            return cls(features=features, shards=tuple(values.pop("shards")), **values)
+            shards = tuple(ShardEntry(**shard) for shard in values.pop("shards"))
+            return cls(features=features, shards=shards, **values)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -83,7 +88,7 @@ class RowSet:
 
     def __init__(self, folder: Path, description: RowDescription) -> None:
         self.folder, self.description = folder, description
-        self._reader = RecordReader([folder / shard["file"] for shard in description.shards])
+        self._reader = RecordReader([folder / shard.file for shard in description.shards])
         index = np.fromfile(folder / _INDEX, "<u4").reshape(-1, 2)
         self.examples: NDArray[np.uint32] = index[:, 0]
         self.lengths: NDArray[np.uint32] = index[:, 1]
@@ -100,7 +105,7 @@ class RowSet:
     @property
     def identity(self) -> str:
         """Tells one set from another, for a message and for a run that is resumed."""
-        checksums = "".join(shard["crc32c"] for shard in self.description.shards)
+        checksums = "".join(shard.crc32c for shard in self.description.shards)
         digest = google_crc32c.value(checksums.encode())
         return f"{self.num_examples} examples, {len(self)} rows, crc32c {digest:08x}"
 
@@ -150,68 +155,33 @@ def make_rows(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]
 
 def _is_whole(folder: Path, description: RowDescription) -> bool:
     """Whether all files have the sizes that they were written with."""
-    sizes = {shard["file"]: shard["bytes"] for shard in description.shards}
+    sizes = {shard.file: shard.bytes for shard in description.shards}
     sizes[_INDEX] = 8 * description.counts["rows"]
     files = {name: folder / name for name in sizes}
     return all(file.is_file() and file.stat().st_size == sizes[n] for n, file in files.items())
 
 
 def _write(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]) -> RowDescription:
-    features: tuple[RowFeature, ...] | None = None
-    choices, writer = None, _ShardWriter(folder)
+    features: tuple[RowFeature, ...] = ()
+    choices: int | None = None
     counts = {"examples": 0, "rows": 0, "tokens": 0, "longest": 0}
-    with (folder / _INDEX).open("wb") as index:
-        for block in blocks:
-            if not len(block):
-                continue
+
+    def records(index: IO[bytes]) -> Iterator[Frames]:
+        nonlocal features, choices
+        for block in filter(len, blocks):
             found = features_of(block)
-            if features is not None and (found, block.choices) != (features, choices):
+            if counts["rows"] and (found, block.choices) != (features, choices):
                 raise ValueError(f"a block holds {found}, the blocks before it {features}")
             features, choices = found, block.choices
             numbers = block.examples + counts["examples"]
             index.write(np.stack([numbers, block.lengths], axis=1).astype("<u4").tobytes())
-            writer.write(serialise_rows(block))
             counts["examples"] = int(numbers[-1]) + 1
             counts["rows"] += len(block)
             counts["tokens"] += int(block.lengths.sum())
             counts["longest"] = max(counts["longest"], int(block.lengths.max()))
-    writer.close()
-    return RowDescription(made_from, features or (), choices, counts, tuple(writer.shards))
+            yield serialise_rows(block)
 
-
-class _ShardWriter:
-    """Writes records into shards of limited size, each with its index."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.shards: list[dict[str, Any]] = []
-        self._file: IO[bytes] | None = None
-        self._sizes: list[int] = []
-        self._checksum = google_crc32c.Checksum()
-
-    def write(self, frames: list[bytes]) -> None:
-        if self._file is None:
-            name = f"rows-{len(self.shards):05d}.tfrecord"
-            self._file = (self._folder / name).open("wb")
-        data = b"".join(frames)
-        self._file.write(data)
-        self._checksum.update(data)
-        self._sizes += map(len, frames)
-        if self._file.tell() >= _SHARD_BYTES:
-            self.close()
-
-    def close(self) -> None:
-        if self._file is None:
-            return
-        path = Path(self._file.name)
-        self.shards.append(
-            {
-                "file": path.name,
-                "bytes": self._file.tell(),
-                "crc32c": self._checksum.digest().hex(),
-                "rows": len(self._sizes),
-            }
-        )
-        self._file.close()
-        write_index(index_path(path), np.array(self._sizes, np.int64))
-        self._file, self._sizes, self._checksum = None, [], google_crc32c.Checksum()
+    names = (str(folder / f"rows-{number:05d}.tfrecord") for number in itertools.count())
+    with (folder / _INDEX).open("wb") as index:
+        shards = write_shards(names, records(index), _SHARD_BYTES, "rows")
+    return RowDescription(made_from, features, choices, counts, shards)

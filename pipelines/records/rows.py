@@ -8,11 +8,10 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
-import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.records.serialise import masked_crcs, varint
+from pipelines.records.serialise import Frames, frame_records, varint
 
 Numbers = NDArray[np.int64]
 _FEATURES = b"\x0a"  # the tag of an example's features
@@ -114,7 +113,7 @@ def features_of(rows: Rows) -> tuple[RowFeature, ...]:
     return (*tokens, *values)
 
 
-def serialise_rows(rows: Rows) -> list[bytes]:
+def serialise_rows(rows: Rows) -> Frames:
     """Writes each row as a framed TFRecord that holds a `tf.train.Example`.
 
     Features may have another length in every row, so no template fits as in `BlockSerialiser`:
@@ -127,7 +126,7 @@ def serialise_rows(rows: Rows) -> list[bytes]:
         ends = np.arange(len(rows) + 1) * flat.shape[1]
         columns.append(_column(name, flat.reshape(-1), ends))
     records = [b"".join(parts) for parts in zip(*columns, strict=True)]
-    return _frames([_FEATURES + varint(len(record)) + record for record in records])
+    return frame_records([_FEATURES + varint(len(record)) + record for record in records])
 
 
 def _column(name: str, flat: NDArray, offsets: Numbers) -> list[bytes]:
@@ -148,17 +147,6 @@ def _entry(key: bytes, kind: bytes, numbers: bytes) -> bytes:
     feature = kind + varint(len(values)) + values
     entry = key + varint(len(feature)) + feature
     return b"\x0a" + varint(len(entry)) + entry
-
-
-def _frames(records: list[bytes]) -> list[bytes]:
-    lengths = [len(record).to_bytes(8, "little") for record in records]
-    parts = zip(lengths, _checksums(lengths), records, _checksums(records), strict=True)
-    return [b"".join(part) for part in parts]
-
-
-def _checksums(contents: list[bytes]) -> list[bytes]:
-    crcs = np.array([google_crc32c.value(content) for content in contents], np.uint32)
-    return [crc.tobytes() for crc in masked_crcs(crcs).astype("<u4")]
 
 
 def varints(numbers: NDArray) -> tuple[bytes, Numbers]:

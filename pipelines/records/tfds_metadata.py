@@ -8,8 +8,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from pipelines.records.description import SUFFIX, Description, ShardEntry
-from pipelines.records.serialise import Feature, pair_features
+from pipelines.records.description import Description, ShardEntry
+from pipelines.records.features import Feature, pair_features
+from pipelines.records.names import DESCRIPTION_SUFFIX
 
 _MODULE = "tensorflow_datasets.core.features"
 
@@ -34,11 +35,13 @@ def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, st
     Returns:
         File name → content.
     """
-    named = {name.removesuffix(SUFFIX): description for name, description in sets.items()}
-    features = _features(named[latest.removesuffix(SUFFIX)])
+    named = {
+        name.removesuffix(DESCRIPTION_SUFFIX): description for name, description in sets.items()
+    }
+    features = _features(named[latest.removesuffix(DESCRIPTION_SUFFIX)])
     alike = {name: each for name, each in sorted(named.items()) if _features(each) == features}
     info = {
-        "description": named[latest.removesuffix(SUFFIX)].summary(),
+        "description": named[latest.removesuffix(DESCRIPTION_SUFFIX)].summary(),
         "fileFormat": "tfrecord",
         "name": "pretraining_examples",
         "splits": [split for each in alike.items() for split in _splits(*each)],

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
-import google_crc32c
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.metrics import Metrics
@@ -31,17 +30,12 @@ from pipelines.pretraining_data.documents import (
 )
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, Recipe
-from pipelines.records.description import SUFFIX, Description, ShardEntry
-from pipelines.records.record_maker import BLOCK_EXAMPLES, RecordMaker
+from pipelines.records.description import Description, ShardEntry
+from pipelines.records.names import DESCRIPTION_SUFFIX, base_name, description_path, shard_names
+from pipelines.records.record_maker import RecordMaker
+from pipelines.records.shard_writer import write_shard
 from pipelines.records.tfds_metadata import metadata_files
-from pipelines.runners.common import (
-    base_name,
-    check_partners,
-    choose_shards,
-    describe,
-    shard_names,
-    split_names,
-)
+from pipelines.runners.common import check_partners, choose_shards, describe, split_names
 
 _FINISHED, _REQUESTS = "finished", "requests"
 
@@ -218,27 +212,8 @@ class WriteShard(beam.DoFn):
         rows, tokens = exchange.join_examples(list(blocks))
         maker = RecordMaker(self._config.recipe, self._pieces)
         target = shard_names(self._config.output_file, shards)[number]
-        checksum = google_crc32c.Checksum()
-        sizes = [np.zeros(0, np.int64)]
-        with _create_whole(target) as file:
-            for start in range(0, len(rows), BLOCK_EXAMPLES):
-                part = slice(start, start + BLOCK_EXAMPLES)
-                data, block_sizes = maker.records(
-                    tokens, rows.spans(part), rows.keys[part], rows.is_random[part]
-                )
-                file.write(data.tobytes())
-                checksum.update(data)
-                sizes.append(block_sizes)
-        all_sizes = np.concatenate(sizes)
-        with _create_whole(f"{target}.index") as file:
-            file.write(all_sizes.astype("<u4").tobytes())
+        yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
         _count("examples_written", len(rows))
-        yield ShardEntry(
-            file=base_name(target),
-            bytes=int(all_sizes.sum()),
-            crc32c=checksum.digest().hex(),
-            counts=dict(maker.counts),
-        )
 
 
 def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
@@ -335,19 +310,19 @@ def _write_description(
     name = base_name(config.set_name)
     folder = config.set_name[: len(config.set_name) - len(name)]
     sets = {}
-    for entry in FileSystems.match([f"{folder}*{SUFFIX}"])[0].metadata_list:
-        sets[base_name(entry.path)] = _read_description(entry.path.removesuffix(SUFFIX))
-    sets[f"{name}{SUFFIX}"] = description
+    for entry in FileSystems.match([f"{folder}*{DESCRIPTION_SUFFIX}"])[0].metadata_list:
+        sets[base_name(entry.path)] = _read_description(entry.path.removesuffix(DESCRIPTION_SUFFIX))
+    sets[f"{name}{DESCRIPTION_SUFFIX}"] = description
     for file_name, content in metadata_files(sets, name).items():
         with _create_whole(f"{folder}{file_name}") as file:
             file.write(content.encode())
-    with _create_whole(f"{config.set_name}{SUFFIX}") as file:
+    with _create_whole(description_path(config.set_name)) as file:
         file.write(description.to_text().encode())  # last: it says that the set is complete
     return description.summary()
 
 
 def _read_description(output_file: str) -> Description:
-    path = f"{output_file}{SUFFIX}"
+    path = description_path(output_file)
     with FileSystems.open(path) as file:
         return Description.from_text(file.read().decode(), path)
 

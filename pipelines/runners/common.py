@@ -1,13 +1,10 @@
 """What the local and the Beam runner decide alike: names, numbers of shards, descriptions."""
 
-import importlib.metadata
-import platform
-import re
 from typing import Any
 
 from keras_bert_impl.errors import UserError
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig
-from pipelines.records.description import Description, ShardEntry
+from pipelines.records.description import Description, ShardEntry, versions_in_use
 
 _EXAMPLES_PER_SHARD = 65_536
 _MOST_SHARDS = 1024
@@ -59,30 +56,6 @@ def choose_shards(examples: int, asked: int) -> int:
     return asked or min(_MOST_SHARDS, -(-examples // _EXAMPLES_PER_SHARD)) or 1
 
 
-def shard_names(output_file: str, number: int) -> list[str]:
-    """The names of a set's shards: made from their common name, or the names that were given.
-
-    Example:
-        >>> shard_names("data/train.tfrecord", 2)
-        ['data/train.tfrecord-00000-of-00002', 'data/train.tfrecord-00001-of-00002']
-        >>> shard_names("data/a.tfrecord,data/b.tfrecord", 2)
-        ['data/a.tfrecord', 'data/b.tfrecord']
-    """
-    if "," in output_file:
-        return output_file.split(",")
-    return [f"{output_file}-{shard:05d}-of-{number:05d}" for shard in range(number)]
-
-
-def base_name(path: str) -> str:
-    """The last part of a path or URL.
-
-    Example:
-        >>> base_name("gs://bucket/train.tfrecord")
-        'train.tfrecord'
-    """
-    return re.split(r"[\\/]", path)[-1]
-
-
 def describe(
     config: PretrainingDataConfig,
     pieces: Pieces,
@@ -104,16 +77,5 @@ def describe(
         strip_accents=config.strip_accents,
         source=source,
         shards=tuple(entries),
-        versions={
-            "keras_bert_impl": _version("keras_bert_impl"),
-            "numpy": _version("numpy"),
-            "python": platform.python_version(),
-        },
+        versions=versions_in_use(),
     )
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from keras_bert_impl.errors import UserError
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, Recipe
-from pipelines.records.serialise import pair_features
+from pipelines.records.features import pair_features
 
 # Measured on English text; other scripts have fewer tokens a byte.
 _TEXT_BYTES_PER_TOKEN = 4.6

@@ -10,7 +10,6 @@ import fcntl
 import glob
 import logging
 import os
-import re
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -25,20 +24,21 @@ from pipelines.corpora.sources import refuse_output_among_input
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
 from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
 from pipelines.processes import run_tasks
-from pipelines.records.description import SUFFIX, Description, ShardEntry, description_path
+from pipelines.records.description import Description, ShardEntry
+from pipelines.records.names import (
+    DESCRIPTION_SUFFIX,
+    base_name,
+    description_path,
+    index_path,
+    leftover_pattern,
+    set_of_shard,
+    shard_names,
+)
 from pipelines.records.paths import match_files, with_content
-from pipelines.records.reader import index_path
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import plans, shards
-from pipelines.runners.common import (
-    base_name,
-    check_partners,
-    choose_shards,
-    describe,
-    shard_names,
-    split_names,
-)
+from pipelines.runners.common import check_partners, choose_shards, describe, split_names
 from pipelines.runners.disk import check_disk, check_room_for_shards
 
 _LOGGER = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
         description = describe(config, pieces, source_of(text, corpus), entries)
         _remove_older_shards(output, entries)
         _write_metadata(output, description)
-        description.write(description_path(output))  # last: it says that the set is complete
+        description.write(Path(description_path(output)))  # last: it says that the set is complete
         if config.work_folder is None:
             shutil.rmtree(work)  # still alone: the next run begins a work folder of its own
     return description
@@ -122,13 +122,8 @@ def _remove_leftovers(config: PretrainingDataConfig) -> None:
     """Removes what a killed run was just writing, whatever machine or container it ran on."""
     for name in config.output_file.split(","):
         output = Path(name)
-        is_left = re.compile(
-            # The set's own files: another set's name may begin with this one's.
-            rf"\.{re.escape(output.name)}(-\d{{5}}-of-\d{{5}})?(\.index)?({re.escape(SUFFIX)})?"
-            r"(\.[^.]*)?\.\d+\.incomplete"
-        ).fullmatch
         for path in output.parent.glob(f".{glob.escape(output.name)}*.incomplete"):
-            if is_left(path.name):
+            if leftover_pattern(output.name).fullmatch(path.name):
                 remove(path)
 
 
@@ -147,18 +142,20 @@ def _beside(config: PretrainingDataConfig) -> int:
 def _remove_older_shards(output: Path, entries: list[ShardEntry]) -> None:
     """Removes what an older set of the same name has left: a glob would take both for one."""
     names = {entry.file for entry in entries}
-    is_shard = re.compile(re.escape(output.name) + r"-\d{5}-of-\d{5}").fullmatch
     for path in output.parent.glob(f"{glob.escape(output.name)}-*"):
-        if is_shard(path.name) and path.name not in names and index_path(path).exists():
+        name, index = (set_of_shard(path.name) or ("", ""))[0], Path(index_path(path))
+        if name == output.name and path.name not in names and index.exists():
             _LOGGER.info("%s: removed, it belonged to an older set of this name", path)
-            remove(index_path(path))
+            remove(index)
             remove(path)
 
 
 def _write_metadata(output: Path, description: Description) -> None:
     """Lets TensorFlow Datasets open the folder."""
-    sets = {path.name: Description.read(path) for path in output.parent.glob(f"*{SUFFIX}")}
-    sets[f"{output.name}{SUFFIX}"] = description
+    sets = {
+        path.name: Description.read(path) for path in output.parent.glob(f"*{DESCRIPTION_SUFFIX}")
+    }
+    sets[f"{output.name}{DESCRIPTION_SUFFIX}"] = description
     for name, content in metadata_files(sets, output.name).items():
         with open_whole(output.with_name(name)) as file:
             file.write(content)
@@ -337,10 +334,10 @@ def _shards(
     chosen = [tasks[number] for number in missing]
     refuse_output_among_input(text.files, files, "--output_file")
     if chosen:  # from now on an older set of this name is not whole any more
-        remove(description_path(Path(config.set_name)))
+        remove(Path(description_path(config.set_name)))
     for task in chosen:  # and looks it: its shards beside new ones would pass for one set
         remove(Path(task.target))
-        remove(index_path(task.target))
+        remove(Path(index_path(task.target)))
     for number, entry in run_tasks(shards.write_shard, chosen, _beside(config), _NUMBERS):
         entries[missing[number]] = entry
         progress.advance(entry.counts.get("examples", 0))

@@ -2,17 +2,17 @@
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
-
-import google_crc32c
-import numpy as np
 
 from keras_bert_impl.files import open_whole
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import Pieces, Recipe
+from pipelines.records import shard_writer as writer
 from pipelines.records.description import ShardEntry, file_crc32c
-from pipelines.records.reader import index_path, write_index
-from pipelines.records.record_maker import BLOCK_EXAMPLES, RecordMaker
+from pipelines.records.names import index_path
+from pipelines.records.record_maker import RecordMaker
+from pipelines.records.serialise import Frames
 from pipelines.runners.corpus import Corpus
 from pipelines.runners.plans import rows_between
 
@@ -47,28 +47,13 @@ def write_shard(task: ShardTask) -> ShardEntry:
     ids = task.corpus.ids()
     first_key, end_key = key_ranges(0, 1 << 64, task.of)[task.number]
     expected = sum(examples for _, examples in task.slabs) // task.of
-    checksum = google_crc32c.Checksum()
-    sizes = []
-    with open_whole(task.target, "wb") as file:
+
+    def blocks() -> Iterator[Frames]:
         for first, end in key_ranges(first_key, end_key, 1 + expected // _ROWS_AT_ONCE):
-            rows = rows_between(task.slabs, first, end)
-            for start in range(0, len(rows), BLOCK_EXAMPLES):
-                block = slice(start, start + BLOCK_EXAMPLES)
-                data, block_sizes = maker.records(
-                    ids.array, rows.spans(block), rows.keys[block], rows.is_random[block]
-                )
-                file.write(data.data)
-                checksum.update(data)
-                sizes.append(block_sizes)
+            yield from maker.blocks(ids.array, rows_between(task.slabs, first, end))
             ids.forget()
-    all_sizes = np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
-    entry = ShardEntry(
-        file=Path(task.target).name,
-        bytes=int(all_sizes.sum()),
-        crc32c=checksum.digest().hex(),
-        counts=dict(maker.counts),
-    )
-    write_index(index_path(task.target), all_sizes)
+
+    entry = writer.write_shard(task.target, blocks(), maker.counts)
     with open_whole(task.note) as file:
         json.dump(entry.to_json(), file)
     return entry
@@ -77,7 +62,7 @@ def write_shard(task: ShardTask) -> ShardEntry:
 def finished_shard(task: ShardTask) -> ShardEntry | None:
     """The entry of a shard that an earlier run finished and that is still what it was."""
     note, target = Path(task.note), Path(task.target)
-    if not (note.exists() and target.exists() and index_path(target).exists()):
+    if not (note.exists() and target.exists() and Path(index_path(target)).exists()):
         return None
     entry = ShardEntry(**json.loads(note.read_text(encoding="utf-8")))
     if target.stat().st_size != entry.bytes or file_crc32c(target) != entry.crc32c:

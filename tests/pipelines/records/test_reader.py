@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from pipelines.records.reader import RecordReader, allow_open_files, index_path, load_sizes
+from pipelines.records.names import index_path
+from pipelines.records.reader import RecordReader, allow_open_files, load_sizes
 
 RECORDS = [b"one", b"", b"three" * 50, b"four"]
 
@@ -76,7 +77,7 @@ def test_an_altered_record_is_named_when_it_is_read(tmp_path):
 
 def test_an_index_that_does_not_fit_its_shard_is_not_believed(tmp_path):
     path = Path(_write(tmp_path / "a", RECORDS))
-    index_path(path).write_bytes(np.array([99], "<u4").tobytes())
+    Path(index_path(path)).write_bytes(np.array([99], "<u4").tobytes())
     assert load_sizes(path).tolist() == [19, 16, 266, 20]
 
 

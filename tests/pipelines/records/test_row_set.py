@@ -84,7 +84,7 @@ def test_large_sets_have_several_shards(tmp_path, monkeypatch):
     monkeypatch.setattr(row_set, "_SHARD_BYTES", 100)
     blocks = [block([3, 2], start=10 * n) for n in range(4)]
     rows = make_rows(tmp_path / "rows", SOURCE, blocks)
-    assert [shard["rows"] for shard in rows.description.shards] == [2, 2, 2, 2]
+    assert [shard.counts["rows"] for shard in rows.description.shards] == [2, 2, 2, 2]
     assert rows.read(np.array([7, 2])).tokens["input_ids"].tolist() == [33, 34, 10, 11, 12]
 
 

@@ -29,7 +29,9 @@ def some_rows(choices=None):
 
 def frames_to_records(frames, tmp_path):
     """What TensorFlow, which checks both checksums, reads of the frames."""
-    (tmp_path / "x").write_bytes(b"".join(frames))
+    data, sizes = frames
+    (tmp_path / "x").write_bytes(data.tobytes())
+    assert sizes.sum() == len(data)
     return [record.numpy() for record in tf.data.TFRecordDataset(str(tmp_path / "x"))]
 
 

@@ -4,9 +4,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.records.serialise import BlockSerialiser, pair_features, varint
-
-LIMITS = {"input_mask": 2, "segment_ids": 2, "next_sentence_labels": 2}
+from pipelines.records.features import pair_features
+from pipelines.records.serialise import BlockSerialiser, varint
 
 
 def _block(rng: np.random.Generator, examples: int, length: int, predictions: int, ids: int):
@@ -38,8 +37,7 @@ def _values(content: bytes) -> dict[str, list]:
 def test_tensorflow_reads_what_was_written(tmp_path_factory, seed, shape, ids):
     length, predictions = shape
     rng = np.random.default_rng(seed)
-    limits = {**LIMITS, "input_ids": ids, "masked_lm_ids": ids, "masked_lm_positions": length}
-    serialiser = BlockSerialiser(pair_features(length, predictions), limits)
+    serialiser = BlockSerialiser(pair_features(length, predictions, ids))
     for examples in (5, 1, 9):  # buffers are used again for smaller and larger blocks
         block = _block(rng, examples, length, predictions, ids)
         data, sizes = serialiser.frames(block)
@@ -54,8 +52,7 @@ def test_tensorflow_reads_what_was_written(tmp_path_factory, seed, shape, ids):
 
 
 def test_unmasked_records_have_no_masking_features():
-    limits = {**LIMITS, "input_ids": 1000}
-    serialiser = BlockSerialiser(pair_features(8, None), limits)
+    serialiser = BlockSerialiser(pair_features(8, None, 1000))
     block = _block(np.random.default_rng(0), 1, 8, 2, 1000)
     data, _ = serialiser.frames(block)
     assert sorted(_values(data[12:-4].tobytes())) == [

@@ -290,7 +290,7 @@ def test_casing_that_contradicts_the_vocabulary_is_warned_of(tmp_path):
     vocabulary = tmp_path / "vocab.txt"
     cased = "".join(f"The{letter}\n" for letter in "abcdefghijkl")
     vocabulary.write_text(vocabulary.read_text() + cased)
-    with pytest.warns(UserWarning, match="do_lower_case is on, but 12 of 30 pieces"):
+    with pytest.warns(UserWarning, match="do_lower_case is on, but 12 of 30 tokens"):
         create_pretraining_data(config)
 
 

@@ -1,0 +1,90 @@
+"""What the files of a set of shards are called.
+
+A set is named by its `output_file`, say `data/train.tfrecord`. Its shards are
+`data/train.tfrecord-00000-of-00008` and so on, or have names of their own where `output_file` lists
+them. Beside each shard stands its index, beside the set its description. Names are strings here,
+because they may also be addresses on a remote file system.
+"""
+
+import os
+import re
+
+DESCRIPTION_SUFFIX = ".recipe.json"
+_NUMBERED = re.compile(r"(?P<name>.+)-\d{5}-of-(?P<count>\d{5})")
+
+
+def base_name(path: str) -> str:
+    """The last part of a path or URL.
+
+    Example:
+        >>> base_name("gs://bucket/train.tfrecord")
+        'train.tfrecord'
+    """
+    return re.split(r"[\\/]", path)[-1]
+
+
+def shard_names(output_file: str, count: int) -> list[str]:
+    """The names of a set's shards: made from their common name, or the names that were given.
+
+    Example:
+        >>> shard_names("data/train.tfrecord", 2)
+        ['data/train.tfrecord-00000-of-00002', 'data/train.tfrecord-00001-of-00002']
+        >>> shard_names("data/a.tfrecord,data/b.tfrecord", 2)
+        ['data/a.tfrecord', 'data/b.tfrecord']
+    """
+    if "," in output_file:
+        return output_file.split(",")
+    return [f"{output_file}-{shard:05d}-of-{count:05d}" for shard in range(count)]
+
+
+def set_of_shard(path: str) -> tuple[str, str] | None:
+    """The common name and the number of shards, where a name ends in -NNNNN-of-NNNNN.
+
+    Example:
+        >>> set_of_shard("data/train.tfrecord-00001-of-00008")
+        ('data/train.tfrecord', '00008')
+        >>> set_of_shard("data/train.tfrecord") is None
+        True
+    """
+    match = _NUMBERED.fullmatch(path)
+    return (match["name"], match["count"]) if match else None
+
+
+def index_path(shard: str | os.PathLike[str]) -> str:
+    """The index of a shard.
+
+    Example:
+        >>> index_path("data/train.tfrecord-00000-of-00002")
+        'data/train.tfrecord-00000-of-00002.index'
+    """
+    return f"{os.fspath(shard)}.index"
+
+
+def description_path(set_name: str | os.PathLike[str]) -> str:
+    """The description of a set of pre-training shards.
+
+    Example:
+        >>> description_path("data/train.tfrecord")
+        'data/train.tfrecord.recipe.json'
+    """
+    return f"{os.fspath(set_name)}{DESCRIPTION_SUFFIX}"
+
+
+def leftover_pattern(name: str) -> re.Pattern[str]:
+    """Matches the names of files of a set that a killed process was just writing.
+
+    Args:
+        name: the set's or a shard's, without its folder. Files of other sets do not match, not even
+            where their names begin with this one.
+
+    Example:
+        >>> leftover = leftover_pattern("a.tfrecord").fullmatch
+        >>> bool(leftover(".a.tfrecord-00000-of-00002.index.host.17.incomplete"))
+        True
+        >>> bool(leftover(".a.tfrecord-512-00000-of-00002.host.17.incomplete"))
+        False
+    """
+    return re.compile(
+        rf"\.{re.escape(name)}(-\d{{5}}-of-\d{{5}})?(\.index)?({re.escape(DESCRIPTION_SUFFIX)})?"
+        r"(\.[^.]*)?\.\d+\.incomplete"
+    )
