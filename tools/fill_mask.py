@@ -62,7 +62,7 @@ def _show_json(filled: "FilledText") -> None:
         [{"piece": c.piece, "probability": c.probability} for c in candidates]
         for candidates in filled.masks
     ]
-    record = {"text": filled.text, "masks": masks, "pieces_left_out": filled.pieces_left_out}
+    record = {"text": filled.text, "masks": masks, "num_truncated": filled.num_truncated}
     print(json.dumps(record, ensure_ascii=False))
 
 
@@ -73,9 +73,9 @@ def _run() -> None:
     top_k = _TOP_K.value
     show = _show_json if _FORMAT.value == "json" else _show_table
     for filled in FillMask.load(_MODEL.value, top_k).fill(texts, top_k):
-        if filled.pieces_left_out:
+        if filled.num_truncated:
             sys.stderr.write(
-                f"Warning: a text is longer than the model's positions; {filled.pieces_left_out} "
+                f"Warning: a text is longer than the model's positions; {filled.num_truncated} "
                 f"of its pieces were left out, and {len(filled.masks)} of its masks are answered.\n"
             )
         show(filled)

@@ -32,12 +32,12 @@ class FilledText:
     Attributes:
         text: as it was given.
         masks: for each [MASK] the model saw, the best pieces, the best first.
-        pieces_left_out: pieces of a long text that the model did not see.
+        num_truncated: tokens of a long text that the model did not see.
     """
 
     text: str
     masks: list[list[Candidate]]
-    pieces_left_out: int
+    num_truncated: int
 
 
 class FillMask:
@@ -48,7 +48,7 @@ class FillMask:
 
     Example:
         >>> answer = {"pieces": tf.constant([[["word"]]]), "probabilities": tf.constant([[[0.5]]]),
-        ...           "mask_counts": tf.constant([1]), "pieces_left_out": tf.constant([0])}
+        ...           "mask_counts": tf.constant([1]), "num_truncated": tf.constant([0])}
         >>> FillMask(lambda texts: answer).fill(["a [MASK]"], top_k=1)[0].masks
         [[Candidate(piece='word', probability=0.5)]]
     """
@@ -119,7 +119,7 @@ class FillMask:
                     ]
                     for mask in range(answer["mask_counts"][row])
                 ],
-                int(answer["pieces_left_out"][row]),
+                int(answer["num_truncated"][row]),
             )
             for row, text in enumerate(texts)
         ]

@@ -109,7 +109,7 @@ class ServedPretrainer(ServedModel):
 
     `fill_mask_text`: text, strings [batch] → pieces and probabilities [batch, masks, top_k], the
     best first; mask_counts [batch] (rows with fewer masks are padded with "" and 0);
-    pieces_left_out [batch] (more than 0 where the text was longer than the model's positions).
+    num_truncated [batch] (more than 0 where the text was longer than the model's positions).
 
     An output that would come from weights which the model directory does not hold is left out.
 
@@ -152,7 +152,7 @@ class ServedPretrainer(ServedModel):
                 "pieces": tf.where(real, tf.gather(pieces, best.indices), ""),
                 "probabilities": tf.where(real, best.values, 0.0),
                 "mask_counts": packed.mask_counts,
-                "pieces_left_out": packed.pieces_left_out,
+                "num_truncated": packed.num_truncated,
             }
 
         self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_bert_impl.tokenization.graph_tokenizer import pack_in_graph
+from keras_bert_impl.tokenization.preprocessor import NAMES, trim_to_longest
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 GraphTokenize = Callable[[tf.Tensor], tf.RaggedTensor]
@@ -15,12 +16,12 @@ class TextPacker:
     """Tokenizes and packs `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`, as in training.
 
     Rows are as long as the longest of the batch: a served text is seldom near the limit. A second
-    text without pieces counts as none.
+    text without tokens counts as none.
 
     Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
-        vocabulary: knows the ids of the special pieces.
-        max_length: the most pieces of a row; what is longer is cut.
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
+        vocabulary: knows the ids of the special tokens.
+        max_length: the most tokens of a row; longer texts are truncated.
 
     Example:
         >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
@@ -43,9 +44,8 @@ class TextPacker:
         ids_a = self._tokenizer(texts_a)
         ids_b = None if texts_b is None else self._tokenizer(texts_b)
         packed = pack_in_graph(ids_a, ids_b, self._max_length, self._vocabulary)
-        lengths = tf.reduce_sum(packed["input_mask"], axis=1)
-        longest = tf.maximum(tf.reduce_max(lengths), 1)  # 1: a batch may be empty
-        return [packed[name][:, :longest] for name in ("input_ids", "input_mask", "segment_ids")]
+        trimmed = trim_to_longest(packed)
+        return [trimmed[name] for name in NAMES]
 
 
 class MaskedInputs(NamedTuple):
@@ -53,11 +53,11 @@ class MaskedInputs(NamedTuple):
 
     Attributes:
         input_ids: int32 [batch, length].
-        input_mask: int32 [batch, length], 1 for a piece and 0 for padding.
+        input_mask: int32 [batch, length], 1 for a token and 0 for padding.
         segment_ids: int32 [batch, length], zeros.
         masked_lm_positions: int32 [batch, masks]: where each [MASK] stands; padded with 0.
-        mask_counts: int32 [batch]: how many of a text's places are real.
-        pieces_left_out: int32 [batch]: pieces of a long text that the model does not see.
+        mask_counts: int32 [batch]: how many of a text's positions are real.
+        num_truncated: int32 [batch]: tokens of a long text that the model does not see.
     """
 
     input_ids: tf.Tensor
@@ -65,18 +65,18 @@ class MaskedInputs(NamedTuple):
     segment_ids: tf.Tensor
     masked_lm_positions: tf.Tensor
     mask_counts: tf.Tensor
-    pieces_left_out: tf.Tensor
+    num_truncated: tf.Tensor
 
 
 class MaskedTextPacker:
     """Tokenizes texts with [MASK] in them and packs `[CLS] text [SEP]`.
 
-    A text with more pieces than there is room for keeps the stretch around its first [MASK].
+    A text that is too long keeps the tokens around its first [MASK].
 
     Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)], where [MASK] is one.
-        vocabulary: knows the ids of the special pieces.
-        max_length: the most pieces of a row.
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)], where [MASK] is one.
+        vocabulary: knows the ids of the special tokens.
+        max_length: the most tokens of a row.
 
     Example:
         >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
@@ -110,7 +110,7 @@ class MaskedTextPacker:
             segment_ids=tf.zeros_like(input_ids),
             masked_lm_positions=tf.cast(positions.to_tensor(0), tf.int32),
             mask_counts=tf.cast(positions.row_lengths(), tf.int32),
-            pieces_left_out=tf.cast(pieces.row_lengths() - kept.row_lengths(), tf.int32),
+            num_truncated=tf.cast(pieces.row_lengths() - kept.row_lengths(), tf.int32),
         )
 
     def _around_first_mask(self, pieces: tf.RaggedTensor) -> tf.RaggedTensor:

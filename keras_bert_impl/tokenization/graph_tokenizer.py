@@ -1,6 +1,6 @@
 """Tokenizing and packing inside a TensorFlow graph."""
 
-from typing import Any
+from typing import Any, Self
 
 import keras
 import tensorflow as tf
@@ -80,8 +80,46 @@ def _as_ragged(mask: Any, rows: tf.RaggedTensor) -> tf.RaggedTensor:
     return tf.RaggedTensor.from_tensor(mask, lengths=rows.row_lengths())
 
 
+class StringLayer(keras.layers.Layer):
+    """A layer without weights that takes strings; it saves its `TextSettings` with itself.
+
+    Args:
+        settings: the vocabulary, the casing and the accents.
+        special_tokens: see `Tokenizer`.
+    """
+
+    def __init__(
+        self, settings: TextSettings, special_tokens: SpecialTokens = "split", **kwargs: Any
+    ) -> None:
+        super().__init__(**{"trainable": False, "autocast": False, **kwargs})
+        self._convert_input_args = False  # strings and ragged tensors pass as they are
+        self._allow_non_tensor_positional_args = True
+        self.settings, self.special_tokens = settings, special_tokens
+        self.built = True
+
+    def get_config(self) -> dict[str, Any]:
+        """What makes the same layer again."""
+        return {
+            **super().get_config(),
+            "vocabulary": list(self.settings.vocabulary.pieces),
+            **self.settings.as_json(),
+            "special_tokens": self.special_tokens,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Makes the layer that `get_config` described."""
+        values = dict(config)
+        settings = TextSettings(
+            Vocabulary(values.pop("vocabulary")),
+            values.pop("do_lower_case"),
+            values.pop("strip_accents"),
+        )
+        return cls(settings, **values)
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class GraphTokenizer(keras.layers.Layer):
+class GraphTokenizer(StringLayer):
     """Cuts a batch of lines into ids inside a graph: the same ids as `Tokenizer` gives.
 
     The vocabulary becomes a part of the graph, so that a SavedModel needs no other file. The
@@ -106,14 +144,10 @@ class GraphTokenizer(keras.layers.Layer):
         with_spans: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**{"trainable": False, "autocast": False, **kwargs})
-        self._convert_input_args = False  # strings and ragged tensors pass as they are
-        self._allow_non_tensor_positional_args = True
-        self.settings = settings
-        self.special_tokens, self.with_spans = special_tokens, with_spans
+        super().__init__(settings, special_tokens, **kwargs)
+        self.with_spans = with_spans
         self._models = load_kernel_models(settings)
         self._cutter = LineCutter(self._models, settings.vocabulary, special_tokens == "keep")
-        self.built = True
 
     def call(self, lines: Any) -> Any:
         """Cuts lines.
@@ -146,21 +180,4 @@ class GraphTokenizer(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """What makes the same layer again."""
-        return {
-            **super().get_config(),
-            "vocabulary": list(self.settings.vocabulary.pieces),
-            **self.settings.as_json(),
-            "special_tokens": self.special_tokens,
-            "with_spans": self.with_spans,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "GraphTokenizer":
-        """Makes the layer that `get_config` described."""
-        values = dict(config)
-        settings = TextSettings(
-            Vocabulary(values.pop("vocabulary")),
-            values.pop("do_lower_case"),
-            values.pop("strip_accents"),
-        )
-        return cls(settings, **values)
+        return {**super().get_config(), "with_spans": self.with_spans}

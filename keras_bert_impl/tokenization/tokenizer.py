@@ -6,8 +6,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
 from keras_bert_impl.tokenization.reference import as_text
+from keras_bert_impl.tokenization.text_batches import as_texts, pack_batch
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
 
@@ -84,6 +86,51 @@ class Tokenizer:
             self._models = tf.constant(models.normalizer), tf.constant(models.wordpiece)
         self._cutter = LineCutter(models, settings.vocabulary, special_tokens == "keep")
 
+    def __call__(
+        self,
+        texts: Any,
+        text_pairs: Any = None,
+        max_seq_length: int = 512,
+        pad_to_longest: bool = True,
+    ) -> dict[str, np.ndarray]:
+        """Turns texts into what a model takes.
+
+        Args:
+            texts: a text, a list of texts, or a list of pairs of texts.
+            text_pairs: the second texts of pairs, where they are given apart.
+            max_seq_length: longer texts are truncated to this many tokens, [CLS] and [SEP]
+                included.
+            pad_to_longest: whether rows are as long as the longest of them, not `max_seq_length`.
+
+        Returns:
+            `input_ids`, `input_mask` and `segment_ids`, int32 [texts, length] each; one text is a
+            batch of one.
+
+        Raises:
+            UserError: something is no text, or `max_seq_length` has no room for a token.
+
+        Example:
+            >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
+            >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+            >>> tokenizer = Tokenizer(TextSettings(Vocabulary(pieces)))
+            >>> tokenizer(["The words.", "the"])["input_ids"].tolist()
+            [[2, 5, 6, 7, 8, 3], [2, 5, 3, 0, 0, 0]]
+            >>> tokenizer([("the", "word")])["segment_ids"].tolist()
+            [[0, 0, 0, 1, 1]]
+        """
+        first, second = as_texts(texts, text_pairs)
+        return pack_batch(
+            self._rows(first),
+            None if second is None else self._rows(second),
+            self.vocabulary,
+            max_seq_length,
+            pad_to_longest,
+        )
+
+    def _rows(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
+        block = self.encode_lines(texts)
+        return np.split(block.ids, block.offsets[1:-1]) if texts else []
+
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
         """Cuts lines into ids, without [CLS] and [SEP].
 
@@ -132,7 +179,16 @@ class Tokenizer:
         )
 
     def encode(self, line: str | bytes) -> list[int]:
-        """Cuts one line into ids."""
+        """Cuts one line into ids, without [CLS] and [SEP].
+
+        Raises:
+            UserError: several lines were given.
+        """
+        if not isinstance(line, (str, bytes)):
+            raise UserError(
+                f"encode takes one text, not {type(line).__name__}; for several texts call the "
+                "tokenizer itself, tokenizer(texts), or encode_lines(texts)."
+            )
         return _as_int32(self._cut([line], with_spans=False).ids).tolist()
 
     def tokenize(self, line: str | bytes) -> list[str]:

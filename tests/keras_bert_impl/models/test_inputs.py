@@ -74,7 +74,7 @@ def test_a_model_gives_the_same_whichever_way_it_is_called():
 
 
 def test_a_text_that_is_too_long_is_one_sentence_in_predict_as_well():
-    with pytest.raises(UserError, match=r"^the inputs are 40 tokens long[^\n]*$"):
+    with pytest.raises(UserError, match=r"^the inputs are 40 tokens long"):
         BertEncoder(TINY).predict({"input_ids": np.ones([1, 40], "int32")}, verbose=0)
 
 

@@ -16,7 +16,7 @@ def answering(texts):
         "pieces": tf.constant([[["dog", "cat"]]] * rows),
         "probabilities": tf.constant([[[0.5, 0.25]]] * rows),
         "mask_counts": tf.constant([1] * rows),
-        "pieces_left_out": tf.constant([0] * rows),
+        "num_truncated": tf.constant([0] * rows),
     }
 
 
@@ -47,7 +47,7 @@ def test_a_saved_model_answers_as_its_model_directory(pretrainer_folder, tmp_pat
     by_saved_model = FillMask.load(tmp_path / "saved", top_k=3).fill(TEXTS, top_k=3)
     by_directory = FillMask.load(pretrainer_folder, top_k=3).fill(TEXTS, top_k=3)
     assert [len(filled.masks) for filled in by_saved_model] == [1, 2, 1]
-    assert [filled.pieces_left_out for filled in by_saved_model] == [0, 0, 6]
+    assert [filled.num_truncated for filled in by_saved_model] == [0, 0, 6]
     for left, right in zip(by_saved_model, by_directory, strict=True):
         assert left.text == right.text
         for one, other in zip(left.masks, right.masks, strict=True):

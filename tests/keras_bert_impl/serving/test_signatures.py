@@ -59,7 +59,7 @@ def test_a_pretrained_model_serves_vectors_scores_and_words(pretrainer):
         ),
         "fill_mask_text": (
             ("text",),
-            ("mask_counts", "pieces", "pieces_left_out", "probabilities"),
+            ("mask_counts", "num_truncated", "pieces", "probabilities"),
         ),
     }
 

@@ -78,7 +78,7 @@ def test_mask_is_found_wherever_it_stands():
     assert packed.masked_lm_positions.numpy().tolist() == [[2, 0], [1, 3]]
     assert packed.mask_counts.numpy().tolist() == [1, 2]
     assert packed.input_mask.numpy().tolist() == [[1, 1, 1, 1, 1, 0], [1] * 6]
-    assert packed.pieces_left_out.numpy().tolist() == [0, 0]
+    assert packed.num_truncated.numpy().tolist() == [0, 0]
 
 
 def test_a_long_text_is_read_around_its_first_mask():
@@ -87,7 +87,7 @@ def test_a_long_text_is_read_around_its_first_mask():
     pieces = [WORD_VOCABULARY.pieces[number] for number in packed.input_ids.numpy()[0]]
     assert pieces == ["[CLS]", "a", "a", "dog", "[MASK]", "runs", "[MASK]", "[SEP]"]
     assert packed.mask_counts.numpy().tolist() == [2]
-    assert packed.pieces_left_out.numpy().tolist() == [9]
+    assert packed.num_truncated.numpy().tolist() == [9]
 
 
 def test_near_an_end_of_a_long_text_all_room_is_used():
@@ -115,7 +115,7 @@ def test_what_is_packed_is_a_stretch_of_the_text_with_the_first_mask_in_it(texts
         ids, length = tokenizer.encode(text), int(packed.input_mask[row].numpy().sum())
         inner = packed.input_ids[row, 1 : length - 1].numpy().tolist()
         assert len(inner) == min(len(ids), MAX_LENGTH - 2)
-        assert len(inner) + packed.pieces_left_out[row] == len(ids)
+        assert len(inner) + packed.num_truncated[row] == len(ids)
         assert any(ids[at : at + len(inner)] == inner for at in range(len(ids) - len(inner) + 1))
         places = packed.masked_lm_positions[row, : packed.mask_counts[row]].numpy()
         assert (packed.input_ids[row].numpy()[places] == MASK_ID).all()

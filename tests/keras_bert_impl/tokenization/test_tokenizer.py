@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -226,3 +227,35 @@ def test_a_piece_that_no_word_can_have_is_never_found(line):
     vocabulary = Vocabulary([*SPECIAL_TOKENS, *pieces, "##", "[x y]", "##中a"])
     tokenizer = Tokenizer(TextSettings(vocabulary))
     assert by_line(tokenizer.encode_lines([line])) == expected_ids([line], vocabulary, True)
+
+
+def test_a_call_gives_padded_arrays_under_the_names_that_a_model_takes(words):
+    inputs = words(["the words.", "the"])
+    assert {name: array.tolist() for name, array in inputs.items()} == {
+        "input_ids": [[2, 5, 6, 7, 8, 3], [2, 5, 3, 0, 0, 0]],
+        "input_mask": [[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]],
+        "segment_ids": [[0] * 6] * 2,
+    }
+    assert {array.dtype for array in inputs.values()} == {np.dtype("int32")}
+
+
+def test_one_text_is_a_batch_of_one_and_none_is_an_empty_batch(words):
+    assert words("the words")["input_ids"].tolist() == [[2, 5, 6, 7, 3]]
+    assert words([])["input_ids"].shape == (0, 2)
+
+
+def test_pairs_are_two_segments_and_long_ones_are_truncated(words):
+    inputs = words([("the the the", "word"), ("word", "the")], max_seq_length=6)
+    assert inputs["input_ids"].tolist() == [[2, 5, 5, 3, 6, 3], [2, 6, 3, 5, 3, 0]]
+    assert inputs["segment_ids"].tolist() == [[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0]]
+    padded = words("the", "word", max_seq_length=8, pad_to_longest=False)
+    assert padded["input_ids"].tolist() == [[2, 5, 3, 6, 3, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("texts", [["the", "words"], ("the",), np.array(["the", "words"])])
+def test_several_texts_are_not_taken_for_one(words, texts):
+    for cut in (words.encode, words.tokenize):
+        with pytest.raises(
+            UserError, match=r"^encode takes one text, not .*; for several texts call"
+        ):
+            cut(texts)

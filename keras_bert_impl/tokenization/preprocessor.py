@@ -1,0 +1,116 @@
+"""From strings to the inputs of a model, as a Keras layer."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, StringLayer, pack_in_graph
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import SpecialTokens
+
+NAMES = ("input_ids", "input_mask", "segment_ids")
+_SPECIAL_TOKENS = 3  # [CLS] A [SEP] B [SEP]
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class BertPreprocessor(StringLayer):
+    """Turns texts, or pairs of texts, into what the models take: `[CLS] A [SEP] B [SEP]`.
+
+    It stands in `tf.data` (`dataset.map`, before or after `batch`) or in a model in front of the
+    encoder, so that the model takes strings. It gives what `Tokenizer` gives and runs on the CPU.
+    A process that loads an exported model with it must have imported `tensorflow_text`.
+
+    Args:
+        settings: the vocabulary, the casing and the accents.
+        max_seq_length: longer texts are truncated to this many tokens, [CLS] and [SEP] included.
+        pad_to_longest: whether rows are as long as the longest of the batch, not `max_seq_length`.
+        special_tokens: see `Tokenizer`.
+
+    Raises:
+        UserError: `max_seq_length` has no room for the special tokens.
+
+    Example:
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
+        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+        >>> preprocessor = BertPreprocessor(TextSettings(Vocabulary(pieces)), max_seq_length=6)
+        >>> preprocessor(tf.constant(["The words", "the"]))["input_ids"].numpy().tolist()
+        [[2, 5, 6, 7, 3, 0], [2, 5, 3, 0, 0, 0]]
+        >>> preprocessor(["the"], ["word"])["segment_ids"].numpy().tolist()
+        [[0, 0, 0, 1, 1, 0]]
+    """
+
+    def __init__(
+        self,
+        settings: TextSettings,
+        max_seq_length: int = 128,
+        pad_to_longest: bool = False,
+        special_tokens: SpecialTokens = "split",
+        **kwargs: Any,
+    ) -> None:
+        if max_seq_length < _SPECIAL_TOKENS:
+            raise UserError(
+                f"max_seq_length={max_seq_length} has no room for {_SPECIAL_TOKENS} special "
+                "tokens; raise it."
+            )
+        super().__init__(settings, special_tokens, **kwargs)
+        self.max_seq_length, self.pad_to_longest = max_seq_length, pad_to_longest
+        self._tokenizer = GraphTokenizer(settings, special_tokens)
+
+    def call(self, texts: Any, text_pairs: Any = None) -> dict[str, Any]:
+        """Tokenizes and packs.
+
+        Args:
+            texts: UTF-8, strings [batch], or one string (a scalar).
+            text_pairs: the second texts of pairs, of the same shape.
+
+        Returns:
+            `input_ids`, `input_mask` and `segment_ids`, int32 [batch, length] each, or [length]
+            for one string.
+        """
+        texts = tf.convert_to_tensor(texts, tf.string)
+        packed = pack_in_graph(
+            self._ids(texts),
+            None if text_pairs is None else self._ids(tf.convert_to_tensor(text_pairs, tf.string)),
+            self.max_seq_length,
+            self.settings.vocabulary,
+        )
+        if self.pad_to_longest:
+            packed = trim_to_longest(packed)
+        if texts.shape.rank == 0:
+            return {name: rows[0] for name, rows in packed.items()}
+        return packed
+
+    def _ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        return self._tokenizer(tf.reshape(texts, [-1]))
+
+    def compute_output_spec(self, texts: Any, text_pairs: Any = None) -> dict[str, Any]:
+        """What a symbolic call gives."""
+        del text_pairs  # changes no shape
+        length = None if self.pad_to_longest else self.max_seq_length
+        return {name: keras.KerasTensor((*texts.shape, length), "int32") for name in NAMES}
+
+    def get_config(self) -> dict[str, Any]:
+        """What makes the same layer again."""
+        return {
+            **super().get_config(),
+            "max_seq_length": self.max_seq_length,
+            "pad_to_longest": self.pad_to_longest,
+        }
+
+
+def trim_to_longest(packed: dict[str, Any]) -> dict[str, Any]:
+    """Cuts off the positions that are padding in every row of a batch.
+
+    Args:
+        packed: `input_mask` and others, int32 [batch, length] each; one position is left even
+            of an empty batch.
+
+    Example:
+        >>> trim_to_longest({"input_mask": tf.constant([[1, 1, 0], [1, 0, 0]])})["input_mask"].shape
+        TensorShape([2, 2])
+    """
+    lengths = tf.reduce_sum(packed["input_mask"], axis=1)
+    longest = tf.maximum(tf.reduce_max(lengths), 1)
+    return {name: rows[:, :longest] for name, rows in packed.items()}

@@ -1,0 +1,81 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.preprocessor import BertPreprocessor
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from tests.support.model_folders import WORD_VOCABULARY, WORDS
+
+SETTINGS = TextSettings(WORD_VOCABULARY)
+TOKENIZER = Tokenizer(SETTINGS)
+FIXED = BertPreprocessor(SETTINGS, max_seq_length=9)
+LONGEST = BertPreprocessor(SETTINGS, max_seq_length=9, pad_to_longest=True)
+TEXTS = st.lists(st.sampled_from([*WORDS[:9], "unknown", "각"]), max_size=9).map(" ".join)
+
+
+def assert_same(packed, expected):
+    assert list(packed) == list(expected)
+    for name, values in packed.items():
+        assert values.dtype == tf.int32
+        np.testing.assert_array_equal(values.numpy(), expected[name])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4), st.booleans())
+def test_it_gives_what_the_tokenizer_gives(rows, pairs):
+    first, second = [a for a, _ in rows], [b for _, b in rows] if pairs else None
+    assert_same(LONGEST(first, second), TOKENIZER(first, second, max_seq_length=9))
+    assert_same(
+        FIXED(first, second), TOKENIZER(first, second, max_seq_length=9, pad_to_longest=False)
+    )
+
+
+def test_it_maps_a_dataset_before_and_after_batching():
+    texts = tf.data.Dataset.from_tensor_slices((["the dog", "dogs run."], [0, 1]))
+    expected = TOKENIZER(["the dog", "dogs run."], max_seq_length=9, pad_to_longest=False)
+    before = texts.map(lambda text, label: (FIXED(text), label)).batch(2)
+    after = texts.batch(2).map(lambda text, label: (FIXED(text), label))
+    for dataset in (before, after):
+        assert dataset.element_spec[0]["input_ids"].shape.as_list() == [None, 9]
+        [(packed, labels)] = list(dataset)
+        assert_same(packed, expected)
+        assert labels.numpy().tolist() == [0, 1]
+
+
+def test_it_maps_pairs():
+    pairs = tf.data.Dataset.from_tensor_slices((["the dog"], ["runs"])).map(FIXED)
+    [packed] = list(pairs.batch(1))
+    assert_same(packed, TOKENIZER("the dog", "runs", 9, pad_to_longest=False))
+
+
+@pytest.mark.parametrize("layer", [FIXED, LONGEST], ids=["fixed", "longest"])
+def test_a_model_of_strings_is_saved_and_loaded(layer, tmp_path):
+    text, pair = keras.Input((), dtype="string"), keras.Input((), dtype="string")
+    packed = layer(text, pair)
+    assert packed["input_ids"].shape == (None, None if layer.pad_to_longest else 9)
+    model = keras.Model([text, pair], packed)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    texts = [tf.constant(["the dog", "dogs"]), tf.constant(["runs", ""])]
+    for name, values in model(texts).items():
+        np.testing.assert_array_equal(values.numpy(), again(texts)[name].numpy())
+
+
+def test_the_configuration_makes_the_same_layer():
+    layer = BertPreprocessor(
+        TextSettings(WORD_VOCABULARY, False, True), 17, pad_to_longest=True, special_tokens="keep"
+    )
+    again = BertPreprocessor.from_config(layer.get_config())
+    assert again.get_config() == layer.get_config()
+    assert again.settings == layer.settings
+    assert again.weights == []
+
+
+def test_a_length_without_room_is_refused():
+    with pytest.raises(UserError, match="max_seq_length=2 has no room for 3 special tokens"):
+        BertPreprocessor(SETTINGS, max_seq_length=2)
