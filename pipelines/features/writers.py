@@ -68,8 +68,8 @@ def write_npz(
                 ids.write(line.ids.astype("<i4").tobytes())
         ids.seek(0)
         with _array(archive, "ids", (tokens,), "<i4") as member:
-            while piece := ids.read(1 << 20):
-                member.write(piece)
+            while part := ids.read(1 << 20):
+                member.write(part)
         with _array(archive, "offsets", offsets.shape, "<i8") as member:
             member.write(offsets.astype("<i8").tobytes())
 

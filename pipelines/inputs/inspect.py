@@ -13,7 +13,7 @@ from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
-from pipelines.pretraining_data.recipe import Pieces
+from pipelines.pretraining_data.recipe import VocabularyFacts
 from pipelines.pretraining_data.statistics import PairStatistics
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
@@ -257,7 +257,10 @@ def look(config: InspectConfig) -> Inspection:
     expected, pairs = stored_shape(find_shards(patterns), vocabulary.sha256)
     records = PretrainingRecords(patterns, expected, seed=0)
     statistics = PairStatistics(
-        expected.max_seq_length, expected.max_predictions_per_seq, Pieces.of(vocabulary), pairs
+        expected.max_seq_length,
+        expected.max_predictions_per_seq,
+        VocabularyFacts.of(vocabulary),
+        pairs,
     )
     samples: list[list[tuple[str, str | None]]] = []
     labels: list[int] = []

@@ -9,8 +9,8 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.inputs.limits import check_batch
 from pipelines.pretraining_data.draws import example_keys, seed_word
-from pipelines.pretraining_data.examples import Rows
-from pipelines.pretraining_data.masking import mask_rows
+from pipelines.pretraining_data.examples import PaddedExamples
+from pipelines.pretraining_data.masking import mask_examples
 from pipelines.records.check import Expected, Shard, check_shards, find_shards
 from pipelines.records.description import Description
 from pipelines.records.features import feature_sizes, pair_features
@@ -47,7 +47,7 @@ class PretrainingRecords:
         features = pair_features(expected.max_seq_length, stored)
         self._records = ParsedRecords(self.reader, features)
         if self._description and self._masking == "dynamic":
-            self._rules = self._description.recipe.masking_rules(self._description.pieces)
+            self._rules = self._description.recipe.masking_rules(self._description.vocabulary)
 
     def __len__(self) -> int:
         return len(self.reader)
@@ -98,9 +98,13 @@ class PretrainingRecords:
         pairs = self._description.recipe.do_next_sentence
         lengths = features["input_mask"].sum(axis=1, dtype=np.int64)
         len_b = np.maximum(features["segment_ids"].sum(axis=1, dtype=np.int64) - 1, 0)
-        rows = Rows(features["input_ids"], lengths - len_b - (3 if pairs else 2), len_b, pairs)
+        rows = PaddedExamples(
+            features["input_ids"], lengths - len_b - (3 if pairs else 2), len_b, pairs
+        )
         identities = (epochs * len(self) + records).astype(np.uint64)
-        return masked_features(mask_rows(rows, example_keys(identities, self._seed), self._rules))
+        return masked_features(
+            mask_examples(rows, example_keys(identities, self._seed), self._rules)
+        )
 
     def _padded(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Right types, and predictions filled up with zeros to what the model expects."""

@@ -2,7 +2,7 @@
 
 A document's chunks depend only on the lengths of its own sentences and on its own draws: where a
 chunk ends, where A ends, whether B comes from elsewhere and how many tokens it may then take, and
-which sentences are put back. So all documents of a slab, in all copies, are planned in lockstep:
+which sentences are put back. So all documents of a batch, in all copies, are planned in lockstep:
 one step takes the next chunk of every document that still has sentences.
 """
 
@@ -17,15 +17,15 @@ Numbers = NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True)
-class Slab:
+class DocumentBatch:
     """Neighbouring whole documents of the corpus, by the lengths of their sentences.
 
     Attributes:
-        sentence_offsets: int64 [sentences + 1], tokens before each sentence, from the slab's first
+        sentence_offsets: int64 [sentences + 1], tokens before each sentence, from the batch's first
             token on; starts with 0.
-        document_bounds: int64 [documents + 1], sentences before each document, from the slab's
+        document_bounds: int64 [documents + 1], sentences before each document, from the batch's
             first sentence on; starts with 0.
-        first_sentence: number of the slab's first sentence in the corpus.
+        first_sentence: number of the batch's first sentence in the corpus.
         first_document: number of its first document.
         first_token: number of its first token.
     """
@@ -42,12 +42,12 @@ class ChunkRules:
     """What the plan of chunks depends on, apart from the corpus.
 
     Attributes:
-        room: tokens that fit beside [CLS] and [SEP].
+        token_budget: tokens that fit beside [CLS] and [SEP].
         short_seq_prob: how often a document is cut to a random, shorter target length.
         pairs: A and B (True), or one run of full sentences (False).
     """
 
-    room: int
+    token_budget: int
     short_seq_prob: float = 0.1
     pairs: bool = True
 
@@ -83,26 +83,32 @@ class Chunks:
 
 
 @dataclasses.dataclass
-class _Lanes:
+class _ActiveDocuments:
     """The documents in work; one entry a (copy, document)."""
 
-    position: Numbers  # next sentence, counted in the slab
+    position: Numbers  # next sentence, counted in the batch
     end: Numbers  # end of the document
     target: Numbers  # target length in tokens
-    document: Numbers  # number in the slab
-    identity: Words  # identity of the slab's sentence 0 in this copy
+    document: Numbers  # number in the batch
+    identity: Words  # identity of the batch's sentence 0 in this copy
 
-    def keep(self, where: NDArray[np.bool_]) -> "_Lanes":
-        return _Lanes(*(getattr(self, field.name)[where] for field in dataclasses.fields(self)))
+    def keep(self, where: NDArray[np.bool_]) -> "_ActiveDocuments":
+        return _ActiveDocuments(
+            *(getattr(self, field.name)[where] for field in dataclasses.fields(self))
+        )
 
 
 def plan_chunks(
-    slab: Slab, rules: ChunkRules, seed: np.uint64, copies: range, sentences_in_corpus: int
+    batch: DocumentBatch,
+    rules: ChunkRules,
+    seed: np.uint64,
+    copies: range,
+    sentences_in_corpus: int,
 ) -> Chunks:
-    """Plans all chunks of a slab's documents.
+    """Plans all chunks of a batch's documents.
 
     Args:
-        slab: the documents.
+        batch: the documents.
         rules: lengths and shares.
         seed: what `seed_word` gave.
         copies: which repetitions of the documents to plan.
@@ -113,69 +119,73 @@ def plan_chunks(
 
     Example:
         >>> from pipelines.pretraining_data.draws import seed_word
-        >>> slab = Slab(np.array([0, 5, 9, 14, 20]), np.array([0, 4]))
-        >>> rules = ChunkRules(room=61, short_seq_prob=0.0)
-        >>> chunks = plan_chunks(slab, rules, seed_word(3), range(1), 4)
+        >>> batch = DocumentBatch(np.array([0, 5, 9, 14, 20]), np.array([0, 4]))
+        >>> rules = ChunkRules(token_budget=61, short_seq_prob=0.0)
+        >>> chunks = plan_chunks(batch, rules, seed_word(3), range(1), 4)
         >>> chunks.start_a[0].item()
         0
         >>> bool((chunks.len_a >= 1).all())
         True
     """
-    lanes = _first_lanes(slab, rules, seed, copies, sentences_in_corpus)
-    offsets = slab.sentence_offsets
+    active = _first_sentences(batch, rules, seed, copies, sentences_in_corpus)
+    offsets = batch.sentence_offsets
     steps: list[tuple[NDArray, ...]] = []
-    while len(lanes.position):
-        start = lanes.position
-        keys = example_keys(lanes.identity + start.astype(np.uint64), seed)
-        end_a, end, is_random = _cut(offsets, lanes, keys, rules)
-        steps.append((keys, lanes.document, start, end_a, end, is_random, lanes.target))
-        lanes.position = np.where(is_random, end_a, end)
-        alive = lanes.position < lanes.end
+    while len(active.position):
+        start = active.position
+        keys = example_keys(active.identity + start.astype(np.uint64), seed)
+        end_a, end, is_random = _cut(offsets, active, keys, rules)
+        steps.append((keys, active.document, start, end_a, end, is_random, active.target))
+        active.position = np.where(is_random, end_a, end)
+        alive = active.position < active.end
         if not alive.all():
-            lanes = lanes.keep(alive)
-    return _chunks(slab, steps)
+            active = active.keep(alive)
+    return _chunks(batch, steps)
 
 
-def _first_lanes(
-    slab: Slab, rules: ChunkRules, seed: np.uint64, copies: range, sentences_in_corpus: int
-) -> _Lanes:
+def _first_sentences(
+    batch: DocumentBatch,
+    rules: ChunkRules,
+    seed: np.uint64,
+    copies: range,
+    sentences_in_corpus: int,
+) -> _ActiveDocuments:
     """Every document of every copy at its first sentence, with its target length drawn."""
-    documents = len(slab.document_bounds) - 1
-    position = np.tile(slab.document_bounds[:-1], len(copies))
+    documents = len(batch.document_bounds) - 1
+    position = np.tile(batch.document_bounds[:-1], len(copies))
     copy = np.repeat(np.arange(copies.start, copies.stop, dtype=np.uint64), documents)
-    identity = copy * np.uint64(sentences_in_corpus) + np.uint64(slab.first_sentence)
+    identity = copy * np.uint64(sentences_in_corpus) + np.uint64(batch.first_sentence)
     keys = example_keys(identity + position.astype(np.uint64), seed)
     short = happens(draw(keys, Purpose.SHORT), rules.short_seq_prob)
-    short_target = 2 + below(draw(keys, Purpose.SHORT_LENGTH), max(1, rules.room - 1))
-    lanes = _Lanes(
+    short_target = 2 + below(draw(keys, Purpose.SHORT_LENGTH), max(1, rules.token_budget - 1))
+    active = _ActiveDocuments(
         position=position,
-        end=np.tile(slab.document_bounds[1:], len(copies)),
-        target=np.where(short, np.minimum(short_target, rules.room), rules.room),
+        end=np.tile(batch.document_bounds[1:], len(copies)),
+        target=np.where(short, np.minimum(short_target, rules.token_budget), rules.token_budget),
         document=np.tile(np.arange(documents, dtype=np.int64), len(copies)),
         identity=identity,
     )
-    return lanes.keep(lanes.position < lanes.end)
+    return active.keep(active.position < active.end)
 
 
 def _cut(
-    offsets: Numbers, lanes: _Lanes, keys: Words, rules: ChunkRules
+    offsets: Numbers, active: _ActiveDocuments, keys: Words, rules: ChunkRules
 ) -> tuple[Numbers, Numbers, NDArray[np.bool_]]:
     """Where A ends, where the chunk ends (sentences), and whether B comes from elsewhere."""
-    goal = offsets[lanes.position] + lanes.target
+    goal = offsets[active.position] + active.target
     if not rules.pairs:
         # Whole sentences while they fit; a first sentence that is too long stands alone.
         fitting = np.searchsorted(offsets, goal, side="right") - 1
-        end = np.minimum(np.maximum(fitting, lanes.position + 1), lanes.end)
+        end = np.minimum(np.maximum(fitting, active.position + 1), active.end)
         return end, end, np.zeros(len(end), bool)
-    end = np.minimum(np.searchsorted(offsets, goal), lanes.end)
-    sentences = end - lanes.position
+    end = np.minimum(np.searchsorted(offsets, goal), active.end)
+    sentences = end - active.position
     choices = np.maximum(sentences - 1, 1).astype(np.uint64)
-    end_a = lanes.position + 1 + below(draw(keys, Purpose.SPLIT), choices)
+    end_a = active.position + 1 + below(draw(keys, Purpose.SPLIT), choices)
     is_random = (sentences == 1) | happens(draw(keys, Purpose.NEXT), 0.5)
     return end_a, end, is_random
 
 
-def _chunks(slab: Slab, steps: list[tuple[NDArray, ...]]) -> Chunks:
+def _chunks(batch: DocumentBatch, steps: list[tuple[NDArray, ...]]) -> Chunks:
     """Turns sentences into tokens, for all steps at once."""
     if not steps:
         empty = np.zeros(0, np.int64)
@@ -185,12 +195,12 @@ def _chunks(slab: Slab, steps: list[tuple[NDArray, ...]]) -> Chunks:
     keys, document, start, end_a, end, is_random, target = map(
         np.concatenate, zip(*steps, strict=True)
     )
-    token = slab.sentence_offsets
+    token = batch.sentence_offsets
     len_a = token[end_a] - token[start]
     return Chunks(
         keys=keys,
-        document=document + slab.first_document,
-        start_a=token[start] + slab.first_token,
+        document=document + batch.first_document,
+        start_a=token[start] + batch.first_token,
         len_a=len_a,
         len_b=np.where(is_random, 0, token[end] - token[end_a]),
         is_random=is_random,

@@ -69,11 +69,11 @@ def find_cut(file: IO[bytes], position: int) -> int | None:
     read = max(0, position - 1)
     file.seek(read)
     line_end = b""  # a line end behind which there was nothing but white space so far
-    while piece := file.read(_READ_BYTES):
-        window = line_end + piece
+    while part := file.read(_READ_BYTES):
+        window = line_end + part
         if found := _EMPTY_LINE.search(window):
             return read - len(line_end) + found.end()
-        read += len(piece)
+        read += len(part)
         _, line_end, behind = window.rpartition(b"\n")
         line_end = b"" if behind.strip() else line_end
     return None

@@ -11,7 +11,7 @@ Tokens = NDArray[np.unsignedinteger]
 
 @dataclasses.dataclass(frozen=True)
 class SpecialIds:
-    """The ids of the pieces that frame and hide tokens."""
+    """The ids of the tokens that frame and hide tokens."""
 
     pad: int
     cls: int
@@ -34,7 +34,7 @@ class Spans:
 
 
 @dataclasses.dataclass
-class Rows:
+class PaddedExamples:
     """Examples of a fixed length.
 
     Attributes:
@@ -53,9 +53,9 @@ class Rows:
         return self.len_a + self.len_b + (3 if self.pairs else 2)
 
 
-def gather_rows(
+def gather_examples(
     tokens: Tokens, spans: Spans, length: int, special: SpecialIds, *, pairs: bool = True
-) -> Rows:
+) -> PaddedExamples:
     """Copies the spans' tokens into rows.
 
     Args:
@@ -72,7 +72,7 @@ def gather_rows(
         >>> tokens = np.arange(10, 20, dtype=np.uint16)
         >>> one = lambda number: np.array([number])
         >>> spans = Spans(one(0), one(2), one(5), one(3))
-        >>> gather_rows(tokens, spans, 10, SpecialIds(0, 1, 2, 3)).ids.tolist()
+        >>> gather_examples(tokens, spans, 10, SpecialIds(0, 1, 2, 3)).ids.tolist()
         [[1, 10, 11, 2, 15, 16, 17, 2, 0, 0]]
     """
     column = np.arange(length)
@@ -82,7 +82,7 @@ def gather_rows(
         step = (spans.start_b - spans.start_a - spans.len_a - 1)[:, None]
         np.add(source, step, out=source, where=column > after_a)
     ids = tokens.take(source, mode="clip")
-    rows = Rows(ids, spans.len_a, spans.len_b, pairs)
+    rows = PaddedExamples(ids, spans.len_a, spans.len_b, pairs)
     ids[:, 0] = special.cls
     each = np.arange(len(ids))
     ids[each, spans.len_a + 1] = special.sep

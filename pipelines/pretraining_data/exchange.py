@@ -11,11 +11,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.pretraining_data.chunks import Chunks, Slab, plan_chunks
+from pipelines.pretraining_data.chunks import Chunks, DocumentBatch, plan_chunks
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import Words, seed_word
 from pipelines.pretraining_data.examples import Tokens
-from pipelines.pretraining_data.pairs import PlanRows, partner_documents, partner_spans, truncate
+from pipelines.pretraining_data.pairs import (
+    PlannedExamples,
+    partner_documents,
+    partner_spans,
+    truncate,
+)
 from pipelines.pretraining_data.recipe import Recipe
 
 Numbers = NDArray[np.int64]
@@ -45,9 +50,9 @@ class BlockBases:
         sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(table, axis=0)])
         return cls(sentences=sums[:, 1], documents=sums[:, 2])
 
-    def slab(self, number: int, block: SentenceBlock) -> Slab:
-        """A block as a slab: its lengths, and its place in the corpus."""
-        return Slab(
+    def document_batch(self, number: int, block: SentenceBlock) -> DocumentBatch:
+        """A block as a batch: its lengths, and its place in the corpus."""
+        return DocumentBatch(
             sentence_offsets=_offsets(block.sentence_lengths),
             document_bounds=_offsets(block.document_sizes),
             first_sentence=int(self.sentences[number]),
@@ -145,14 +150,16 @@ def plan_block(
         The examples whose B follows A, and for each block that is asked the requests to it.
     """
     chunks = plan_chunks(
-        bases.slab(number, block),
+        bases.document_batch(number, block),
         recipe.chunk_rules(),
         seed_word(recipe.random_seed),
         range(recipe.dupe_factor),
         int(bases.sentences[-1]),
     )
     following = chunks.take(np.flatnonzero(~chunks.is_random))
-    rows = truncate(following, following.start_a + following.len_a, following.len_b, recipe.room)
+    rows = truncate(
+        following, following.start_a + following.len_a, following.len_b, recipe.token_budget
+    )
     return _with_tokens(rows, block.ids), _requests(chunks, block, bases, recipe)
 
 
@@ -172,14 +179,14 @@ def answer_requests(
         requests: what other blocks (and this one) ask of it.
         recipe: the rules.
     """
-    slab = bases.slab(number, block)
-    document = requests.document - slab.first_document
+    batch = bases.document_batch(number, block)
+    document = requests.document - batch.first_document
     start_b, len_b = partner_spans(
         requests.keys,
         requests.target_b,
-        slab.sentence_offsets,
-        slab.document_bounds[document],
-        slab.document_bounds[document + 1],
+        batch.sentence_offsets,
+        batch.document_bounds[document],
+        batch.document_bounds[document + 1],
     )
     tokens = np.concatenate([requests.tokens_a, block.ids])
     chunks = Chunks(
@@ -191,11 +198,11 @@ def answer_requests(
         is_random=np.ones(len(len_b), bool),
         target_b=requests.target_b,
     )
-    rows = truncate(chunks, start_b + len(requests.tokens_a), len_b, recipe.room)
+    rows = truncate(chunks, start_b + len(requests.tokens_a), len_b, recipe.token_budget)
     return _with_tokens(rows, tokens)
 
 
-def join_examples(blocks: Sequence[ExampleBlock]) -> tuple[PlanRows, Tokens]:
+def join_examples(blocks: Sequence[ExampleBlock]) -> tuple[PlannedExamples, Tokens]:
     """Joins blocks: the examples in the order of their keys, as places in one flat array.
 
     Args:
@@ -205,7 +212,7 @@ def join_examples(blocks: Sequence[ExampleBlock]) -> tuple[PlanRows, Tokens]:
     tokens_b = np.concatenate([block.tokens_b for block in blocks])
     len_a = np.concatenate([block.len_a for block in blocks])
     len_b = np.concatenate([block.len_b for block in blocks])
-    rows = PlanRows(
+    rows = PlannedExamples(
         keys=np.concatenate([block.keys for block in blocks]),
         start_a=_offsets(len_a)[:-1],
         start_b=_offsets(len_b)[:-1] + len(tokens_a),
@@ -221,7 +228,7 @@ def _offsets(lengths: Numbers) -> Numbers:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _with_tokens(rows: PlanRows, tokens: Tokens) -> ExampleBlock:
+def _with_tokens(rows: PlannedExamples, tokens: Tokens) -> ExampleBlock:
     len_a, len_b = rows.len_a.astype(np.int64), rows.len_b.astype(np.int64)
     return ExampleBlock(
         keys=rows.keys,

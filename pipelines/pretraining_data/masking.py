@@ -1,6 +1,6 @@
-"""Masked positions and what stands there: the 15 % rule, pieces, whole words or n-grams, 80/10/10.
+"""Masked positions and what stands there: the 15 % rule, tokens, whole words or n-grams, 80/10/10.
 
-One mechanism serves all three: the candidates are *units* (a piece, a word, a run of up to three
+One mechanism serves all three: the candidates are *units* (a token, a word, a run of up to three
 words), put in random order by sorting random numbers, and taken one after the other while they
 still fit; a unit that would overflow the number of predictions is skipped.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.pretraining_data.draws import Purpose, Words, below, draw
-from pipelines.pretraining_data.examples import Rows, Tokens
+from pipelines.pretraining_data.examples import PaddedExamples, Tokens
 
 Numbers = NDArray[np.int64]
 
@@ -23,12 +23,12 @@ class MaskingRules:
     Attributes:
         max_predictions: most masked positions an example, e.g. 20.
         probability: share of the tokens (with [CLS] and [SEP]) to mask, e.g. 0.15.
-        whole_words: the pieces of a word are chosen together.
+        whole_words: the tokens of a word are chosen together.
         max_ngram: longest run of words chosen together (1 to 3); above 1 it implies whole words.
-        mask_share, same_share: shares of chosen pieces that become [MASK] and that stay; the rest
-            becomes a random piece.
+        mask_share, same_share: shares of chosen tokens that become [MASK] and that stay; the rest
+            becomes a random token.
         mask_id: id of [MASK].
-        continuation: bool [vocabulary], pieces that continue a word ("##ing").
+        continuation: bool [vocabulary], tokens that continue a word ("##ing").
         replacements: unsigned [n], the ids that a random replacement is drawn from.
     """
 
@@ -49,7 +49,7 @@ class Masked:
 
     Attributes:
         positions: int64 [examples, predictions], ascending.
-        ids: unsigned [examples, predictions], the true pieces.
+        ids: unsigned [examples, predictions], the true tokens.
         counts: int64 [examples], how many are real.
     """
 
@@ -74,8 +74,8 @@ def predictions_wanted(lengths: Numbers, rules: MaskingRules) -> Numbers:
     return np.minimum(rules.max_predictions, np.maximum(1, wanted))
 
 
-def mask_rows(rows: Rows, keys: Words, rules: MaskingRules) -> Masked:
-    """Chooses positions, replaces the pieces there **in place** and gives back the true ones.
+def mask_examples(rows: PaddedExamples, keys: Words, rules: MaskingRules) -> Masked:
+    """Chooses positions, replaces the tokens there **in place** and gives back the true ones.
 
     Args:
         rows: the examples; `rows.ids` is changed.
@@ -85,8 +85,9 @@ def mask_rows(rows: Rows, keys: Words, rules: MaskingRules) -> Masked:
     Example:
         >>> rules = MaskingRules(2, 0.15, 4, np.zeros(99, bool), np.arange(5, 99), mask_share=1.0,
         ...                      same_share=0.0)
-        >>> rows = Rows(np.array([[1, 50, 51, 2, 60, 2, 0]]), np.array([2]), np.array([1]))
-        >>> masked = mask_rows(rows, np.array([7], np.uint64), rules)
+        >>> ids = np.array([[1, 50, 51, 2, 60, 2, 0]])
+        >>> rows = PaddedExamples(ids, len_a=np.array([2]), len_b=np.array([1]))
+        >>> masked = mask_examples(rows, np.array([7], np.uint64), rules)
         >>> masked.counts.tolist(), (rows.ids == 4).sum().item()
         ([1], 1)
     """
@@ -103,7 +104,7 @@ def mask_rows(rows: Rows, keys: Words, rules: MaskingRules) -> Masked:
     return Masked(positions, ids, counts)
 
 
-def choose_positions(rows: Rows, keys: Words, rules: MaskingRules) -> NDArray[np.bool_]:
+def choose_positions(rows: PaddedExamples, keys: Words, rules: MaskingRules) -> NDArray[np.bool_]:
     """Which positions to mask: bool [examples, length], never [CLS], [SEP] or padding."""
     candidates = _candidates(rows)
     wanted = predictions_wanted(rows.lengths(), rules)
@@ -121,7 +122,7 @@ def choose_positions(rows: Rows, keys: Words, rules: MaskingRules) -> NDArray[np
 
 
 def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRules) -> Tokens:
-    """What stands at masked positions: [MASK], the piece itself or a random piece, one by one.
+    """What stands at masked positions: [MASK], the token itself or a random token, one by one.
 
     Args:
         true_ids: unsigned [chosen].
@@ -150,7 +151,7 @@ def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRul
     return result
 
 
-def _candidates(rows: Rows) -> NDArray[np.bool_]:
+def _candidates(rows: PaddedExamples) -> NDArray[np.bool_]:
     """Bool [examples, length]: the tokens of A and B."""
     column = np.arange(rows.ids.shape[1])
     inside = column < (rows.lengths() - 1)[:, None]
@@ -206,9 +207,9 @@ def _fitting_units(order: NDArray[np.uint32], sizes: Numbers, wanted: Numbers) -
 
 
 def _word_starts(
-    rows: Rows, candidates: NDArray[np.bool_], continuation: NDArray[np.bool_]
+    rows: PaddedExamples, candidates: NDArray[np.bool_], continuation: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Where words begin; the first piece of A and of B always begins one."""
+    """Where words begin; the first token of A and of B always begins one."""
     starts = candidates & ~continuation[rows.ids]
     starts[:, 1] |= candidates[:, 1]
     if rows.pairs:
@@ -218,7 +219,7 @@ def _word_starts(
 
 
 def _join_words(
-    starts: NDArray[np.bool_], rows: Rows, keys: Words, max_ngram: int
+    starts: NDArray[np.bool_], rows: PaddedExamples, keys: Words, max_ngram: int
 ) -> NDArray[np.bool_]:
     """Joins words to runs of 1 .. max_ngram, with shares proportional to 1 / length of the run."""
     shares = 1 / np.arange(1, max_ngram + 1)

@@ -23,23 +23,23 @@ Lengths = NDArray[np.int64]
 _WORDS_AT_ONCE = 16
 
 
-def truncated_lengths(len_a: Lengths, len_b: Lengths, room: int) -> tuple[Lengths, Lengths]:
+def truncated_lengths(len_a: Lengths, len_b: Lengths, token_budget: int) -> tuple[Lengths, Lengths]:
     """The lengths of both sides after longest-first truncation.
 
     Args:
         len_a: int64 [pairs], tokens of A.
         len_b: int64 [pairs], tokens of B.
-        room: tokens that A and B may have together.
+        token_budget: tokens that A and B may have together.
 
     Returns:
-        Two int64 [pairs] whose sum is at most `room`.
+        Two int64 [pairs] whose sum is at most `token_budget`.
 
     Example:
         >>> a, b = truncated_lengths(np.array([3, 9, 9, 5]), np.array([4, 2, 8, 6]), 10)
         >>> a.tolist(), b.tolist()
         ([3, 8, 5, 5], [4, 2, 5, 5])
     """
-    excess = np.maximum(len_a + len_b - room, 0)
+    excess = np.maximum(len_a + len_b - token_budget, 0)
     surplus_of_a = np.clip(len_a - len_b, 0, excess)
     surplus_of_b = np.clip(len_b - len_a, 0, excess)
     shared = excess - surplus_of_a - surplus_of_b
@@ -157,7 +157,7 @@ def partner_spans(
 
 
 @dataclasses.dataclass
-class PlanRows:
+class PlannedExamples:
     """Examples as places in the corpus, 21 bytes each and the key.
 
     Attributes:
@@ -181,13 +181,13 @@ class PlanRows:
         """The arrays by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
-    def ordered(self) -> "PlanRows":
+    def ordered(self) -> "PlannedExamples":
         """The rows by ascending key: the global shuffle."""
         order = np.argsort(self.keys)
-        return PlanRows(**{name: column[order] for name, column in self.columns().items()})
+        return PlannedExamples(**{name: column[order] for name, column in self.columns().items()})
 
     def spans(self, rows: slice) -> Spans:
-        """The places of some rows, as `gather_rows` wants them."""
+        """The places of some rows, as `gather_examples` wants them."""
         return Spans(
             self.start_a[rows],
             self.len_a[rows].astype(np.int64),
@@ -196,7 +196,7 @@ class PlanRows:
         )
 
 
-def place_partners(
+def find_partners(
     chunks: Chunks, sentence_offsets: Numbers, document_bounds: Numbers, same_tries: int
 ) -> tuple[Numbers, Numbers]:
     """Where B stands, for all chunks: behind A, or where a random partner was found.
@@ -226,19 +226,21 @@ def place_partners(
     return start_b, len_b
 
 
-def truncate(chunks: Chunks, start_b: Numbers, len_b: Numbers, room: int) -> PlanRows:
+def truncate(
+    chunks: Chunks, start_b: Numbers, len_b: Numbers, token_budget: int
+) -> PlannedExamples:
     """Cuts A and B so that they fit.
 
     Args:
         chunks: give the keys and A.
         start_b: int64 [chunks], where B begins.
         len_b: int64 [chunks], tokens of B, not yet truncated.
-        room: tokens for A and B together.
+        token_budget: tokens for A and B together.
     """
-    kept_a, kept_b = truncated_lengths(chunks.len_a, len_b, room)
+    kept_a, kept_b = truncated_lengths(chunks.len_a, len_b, token_budget)
     front_a = dropped_from_front(chunks.len_a - kept_a, chunks.keys, Purpose.TRUNCATE_A)
     front_b = dropped_from_front(len_b - kept_b, chunks.keys, Purpose.TRUNCATE_B)
-    return PlanRows(
+    return PlannedExamples(
         keys=chunks.keys,
         start_a=chunks.start_a + front_a,
         start_b=start_b + front_b,

@@ -30,15 +30,15 @@ class Recipe:
         dupe_factor: how often each document is used, with new draws.
         short_seq_prob: share of documents cut to a random, shorter target length.
         masked_lm_prob: share of tokens to mask.
-        do_whole_word_mask: the pieces of a word are masked together.
+        do_whole_word_mask: the tokens of a word are masked together.
         random_seed: any whole number.
         masking: "static" masks once and for all; "dynamic" leaves it to the input pipeline, anew in
             each epoch; "none" means that nobody masks.
         max_ngram: longest run of words masked together, 1 to 3.
-        mask_probabilities: shares of [MASK], same piece, random piece.
+        mask_probabilities: shares of [MASK], same token, random token.
         do_next_sentence: pairs with A and B; otherwise runs of full sentences.
-        random_replacements: "ordinary" draws random pieces among all but [PAD], [unused...] and the
-            other special pieces; "any" among the whole vocabulary, as the reference does.
+        random_replacements: "ordinary" draws random tokens among all but [PAD], [unused...] and the
+            other special tokens; "any" among the whole vocabulary, as the reference does.
         same_document_tries: 0 takes a random B always from another document; n > 0 gives up after n
             tries, as the reference does after 10.
     """
@@ -82,7 +82,7 @@ class Recipe:
         }
 
     @property
-    def room(self) -> int:
+    def token_budget(self) -> int:
         """Tokens that fit beside [CLS] and [SEP]."""
         return self.max_seq_length - (3 if self.do_next_sentence else 2)
 
@@ -93,16 +93,16 @@ class Recipe:
 
     def chunk_rules(self) -> ChunkRules:
         """What the plan of chunks needs."""
-        return ChunkRules(self.room, self.short_seq_prob, self.do_next_sentence)
+        return ChunkRules(self.token_budget, self.short_seq_prob, self.do_next_sentence)
 
-    def masking_rules(self, pieces: "Pieces") -> MaskingRules:
+    def masking_rules(self, facts: "VocabularyFacts") -> MaskingRules:
         """What masking needs."""
         return MaskingRules(
             max_predictions=self.max_predictions_per_seq,
             probability=self.masked_lm_prob,
-            mask_id=pieces.special.mask,
-            continuation=pieces.continuation,
-            replacements=pieces.replacements(self.random_replacements),
+            mask_id=facts.special.mask,
+            continuation=facts.continuation,
+            replacements=facts.replacements(self.random_replacements),
             whole_words=self.do_whole_word_mask,
             max_ngram=self.max_ngram,
             mask_share=self.mask_probabilities[0],
@@ -133,7 +133,7 @@ class PretrainingDataConfig:
         input_file: documents: files or globs, separated by commas.
         output_file: the shards' common name; `-00000-of-00008` and so on is added to it. Or the
             shards' names, separated by commas; the first one also names the set.
-        vocab_file: the vocabulary, one piece a line.
+        vocab_file: the vocabulary, one token a line.
         do_lower_case: lower-case the text (for an uncased vocabulary).
         strip_accents: remove accents; None follows `do_lower_case`.
         recipe: the rules.
@@ -194,14 +194,14 @@ class PretrainingDataConfig:
 
 
 @dataclasses.dataclass(frozen=True)
-class Pieces:
+class VocabularyFacts:
     """What the data work needs to know of a vocabulary.
 
     Attributes:
-        size: number of pieces.
-        special: ids of the pieces that frame and hide tokens.
-        continuation: bool [size], pieces that continue a word.
-        ordinary: unsigned ids of all pieces but the special and the `[unused...]` ones.
+        size: number of tokens.
+        special: ids of the tokens that frame and hide tokens.
+        continuation: bool [size], tokens that continue a word.
+        ordinary: unsigned ids of all tokens but the special and the `[unused...]` ones.
         sha256: of the vocabulary.
     """
 
@@ -212,22 +212,22 @@ class Pieces:
     sha256: str
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary) -> "Pieces":
+    def of(cls, vocabulary: Vocabulary) -> "VocabularyFacts":
         """Reads what is needed from a vocabulary."""
-        pieces = vocabulary.pieces
+        tokens = vocabulary.pieces
         special = SpecialIds(
             vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id
         )
         framing = {*dataclasses.astuple(special), vocabulary.unk_id}
         ordinary = [
             number
-            for number, piece in enumerate(pieces)
-            if number not in framing and not piece.startswith("[unused")
+            for number, token in enumerate(tokens)
+            if number not in framing and not token.startswith("[unused")
         ]
         return cls(
-            size=len(pieces),
+            size=len(tokens),
             special=special,
-            continuation=np.array([piece.startswith("##") for piece in pieces]),
+            continuation=np.array([token.startswith("##") for token in tokens]),
             ordinary=np.array(ordinary or [vocabulary.mask_id], np.uint32),
             sha256=vocabulary.sha256,
         )
@@ -238,7 +238,7 @@ class Pieces:
         return np.uint16 if self.size <= 1 << 16 else np.uint32
 
     def to_json(self) -> dict[str, Any]:
-        """The pieces as plain values; sets of ids as runs [first, end)."""
+        """The facts as plain values; sets of ids as runs [first, end)."""
         return {
             "size": self.size,
             "sha256": self.sha256,
@@ -248,7 +248,7 @@ class Pieces:
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Pieces":
+    def from_json(cls, values: Mapping[str, Any]) -> "VocabularyFacts":
         """The inverse of `to_json`."""
         size = values["size"]
         return cls(

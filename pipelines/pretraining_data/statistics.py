@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.pretraining_data.recipe import Pieces
+from pipelines.pretraining_data.recipe import VocabularyFacts
 
 KINDS = ("mask", "kept", "random")
 _DECILES = 10
@@ -15,13 +15,13 @@ _DECILES = 10
 class PairStatistics:
     """Adds up figures over batches of features.
 
-    "Kept" means that the piece at a masked position equals the true one, so a random draw that hits
+    "Kept" means that the token at a masked position equals the true one, so a random draw that hits
     it counts as kept.
 
     Args:
         length: `max_seq_length`.
         predictions: `max_predictions_per_seq`.
-        pieces: the vocabulary.
+        facts: the vocabulary.
         pairs: False for examples without B.
 
     Attributes:
@@ -33,12 +33,14 @@ class PairStatistics:
         kinds: masked positions by what stands there.
         deciles: int64 [10], masked positions by their place in the example.
         shares_of_a: int64 [10], examples by A's share of the tokens.
-        whole_labels: masked pieces that begin a word.
-        masked_ids: int64 [vocabulary], how often each piece was masked.
+        whole_labels: masked tokens that begin a word.
+        masked_ids: int64 [vocabulary], how often each token was masked.
     """
 
-    def __init__(self, length: int, predictions: int, pieces: Pieces, pairs: bool = True) -> None:
-        self._length, self._pieces, self._framing = length, pieces, 3 if pairs else 2
+    def __init__(
+        self, length: int, predictions: int, facts: VocabularyFacts, pairs: bool = True
+    ) -> None:
+        self._length, self._facts, self._framing = length, facts, 3 if pairs else 2
         self.examples = self.random_next = self.whole_labels = 0
         self.lengths = np.zeros(length + 1, np.int64)
         self.lengths_a = np.zeros(length + 1, np.int64)
@@ -47,7 +49,7 @@ class PairStatistics:
         self.kinds: Counter[str] = Counter()
         self.deciles = np.zeros(_DECILES, np.int64)
         self.shares_of_a = np.zeros(_DECILES, np.int64)
-        self.masked_ids = np.zeros(pieces.size, np.int64)
+        self.masked_ids = np.zeros(facts.size, np.int64)
 
     def add(self, features: Mapping[str, NDArray]) -> None:
         """Adds a batch.
@@ -75,12 +77,12 @@ class PairStatistics:
         shown = features["input_ids"][row, position]
         self.masks += np.bincount(real.sum(axis=1), minlength=len(self.masks))
         kept = shown == true_id
-        hidden = (shown == self._pieces.special.mask) & ~kept
+        hidden = (shown == self._facts.special.mask) & ~kept
         self.kinds["kept"] += int(kept.sum())
         self.kinds["mask"] += int(hidden.sum())
         self.kinds["random"] += int((~kept & ~hidden).sum())
         self.deciles += _counted(_DECILES * position // total[row])
-        self.whole_labels += int((~self._pieces.continuation[true_id]).sum())
+        self.whole_labels += int((~self._facts.continuation[true_id]).sum())
         self.masked_ids += np.bincount(true_id, minlength=len(self.masked_ids))
 
     def figures(self) -> dict[str, float]:

@@ -182,11 +182,11 @@ def _check_description(description: Description, path: Path, expected: Expected)
             f"than --max_predictions_per_seq={expected.max_predictions_per_seq}; pass "
             f"--max_predictions_per_seq={recipe.max_predictions_per_seq}."
         )
-    if expected.vocabulary_sha256 not in (None, description.pieces.sha256):
+    if expected.vocabulary_sha256 not in (None, description.vocabulary.sha256):
+        theirs, ours = description.vocabulary.sha256[:12], str(expected.vocabulary_sha256)[:12]
         raise UserError(
-            f"{path}: was made with another vocabulary (sha256 {description.pieces.sha256[:12]}… "
-            f"instead of {str(expected.vocabulary_sha256)[:12]}…); use that vocabulary or make the "
-            "shards again."
+            f"{path}: was made with another vocabulary (sha256 {theirs}… instead of {ours}…); use "
+            "that vocabulary or make the shards again."
         )
     if expected.do_lower_case not in (None, description.do_lower_case):
         made = str(description.do_lower_case).lower()

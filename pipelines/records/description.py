@@ -13,7 +13,7 @@ import google_crc32c
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
-from pipelines.pretraining_data.recipe import Pieces, Recipe
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 
 FORMAT = 1
 _READ_BYTES = 1 << 22
@@ -125,7 +125,7 @@ class Description:
 
     Attributes:
         recipe: the rules by which it was made.
-        pieces: what data work needs to know of the vocabulary, its SHA-256 included.
+        vocabulary: what data work needs to know of it, its SHA-256 included.
         do_lower_case, strip_accents: how text was tokenized.
         source: the text: its files, bytes, sha256, documents, sentences, tokens.
         shards: the shards in their order.
@@ -133,7 +133,7 @@ class Description:
     """
 
     recipe: Recipe
-    pieces: Pieces
+    vocabulary: VocabularyFacts
     do_lower_case: bool
     strip_accents: bool | None
     source: Mapping[str, Any]
@@ -165,7 +165,7 @@ class Description:
         values = {
             "format": FORMAT,
             "recipe": self.recipe.to_json(),
-            "vocabulary": self.pieces.to_json(),
+            "vocabulary": self.vocabulary.to_json(),
             "tokenizer": {
                 "do_lower_case": self.do_lower_case,
                 "strip_accents": self.strip_accents,
@@ -201,7 +201,7 @@ class Description:
                 )
             return cls(
                 recipe=Recipe.from_json(values["recipe"]),
-                pieces=Pieces.from_json(values["vocabulary"]),
+                vocabulary=VocabularyFacts.from_json(values["vocabulary"]),
                 do_lower_case=values["tokenizer"]["do_lower_case"],
                 strip_accents=values["tokenizer"]["strip_accents"],
                 source=values["source"],

@@ -1,7 +1,7 @@
 """Which files a name or pattern stands for, here or on a remote file system.
 
 Training reads single records at places all over a set. Over a network that would be one request a
-record; so a remote set is copied shard by shard in pieces of 8 MB before the first step, and read
+record; so a remote set is copied shard by shard in parts of 8 MB before the first step, and read
 locally from then on. A file that is there with the right size is not copied again, and a copy of
 one that is gone is removed.
 """
@@ -72,7 +72,7 @@ def with_content(files: list[str]) -> list[str]:
     return [path for path in files if path not in empty]
 
 
-_PIECE_BYTES = 8 << 20
+_COPIED_AT_ONCE = 8 << 20
 CACHE_VARIABLE = "KERAS_BERT_CACHE"
 
 
@@ -145,9 +145,9 @@ def _copy_all(remote: Sequence[str], cache: Path) -> None:
     progress = Progress("copy shards", sum(sizes[path] for path in missing) / 1e6, "MB")
     for path in missing:
         with tf.io.gfile.GFile(path, "rb") as source, open_whole(_local(cache, path), "wb") as file:
-            while piece := source.read(_PIECE_BYTES):
-                file.write(piece)
-                progress.advance(len(piece) / 1e6)
+            while part := source.read(_COPIED_AT_ONCE):
+                file.write(part)
+                progress.advance(len(part) / 1e6)
     progress.close()
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.pretraining_data.draws import Words
-from pipelines.pretraining_data.examples import Rows, Spans, Tokens, gather_rows
-from pipelines.pretraining_data.masking import Masked, mask_rows
-from pipelines.pretraining_data.pairs import PlanRows
-from pipelines.pretraining_data.recipe import Pieces, Recipe
+from pipelines.pretraining_data.examples import PaddedExamples, Spans, Tokens, gather_examples
+from pipelines.pretraining_data.masking import Masked, mask_examples
+from pipelines.pretraining_data.pairs import PlannedExamples
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.records.features import pair_features
 from pipelines.records.serialise import BlockSerialiser, Frames
 
@@ -24,21 +24,21 @@ class RecordMaker:
 
     Args:
         recipe: the rules.
-        pieces: the vocabulary's part in it.
+        facts: the vocabulary's part in it.
     """
 
     recipe: Recipe
-    pieces: Pieces
+    facts: VocabularyFacts
 
     def __post_init__(self) -> None:
         recipe = self.recipe
         self.counts: Counter[str] = Counter()
-        self._rules = recipe.masking_rules(self.pieces)
+        self._rules = recipe.masking_rules(self.facts)
         self._serialiser = BlockSerialiser(
-            pair_features(recipe.max_seq_length, recipe.stored_predictions, self.pieces.size)
+            pair_features(recipe.max_seq_length, recipe.stored_predictions, self.facts.size)
         )
 
-    def blocks(self, tokens: Tokens, rows: PlanRows) -> Iterator[Frames]:
+    def blocks(self, tokens: Tokens, rows: PlannedExamples) -> Iterator[Frames]:
         """The framed records of planned examples, a block at a time.
 
         Args:
@@ -61,22 +61,22 @@ class RecordMaker:
             is_random: bool [examples], the next-sentence labels.
         """
         recipe = self.recipe
-        rows = gather_rows(
-            tokens, spans, recipe.max_seq_length, self.pieces.special, pairs=recipe.do_next_sentence
+        rows = gather_examples(
+            tokens, spans, recipe.max_seq_length, self.facts.special, pairs=recipe.do_next_sentence
         )
         features: dict[str, NDArray] = {}
         if recipe.masking == "static":
-            masked = mask_rows(rows, keys, self._rules)
+            masked = mask_examples(rows, keys, self._rules)
             features = masked_features(masked)
             self.counts["masked"] += int(masked.counts.sum())
-        features |= row_features(rows, is_random)
+        features |= example_features(rows, is_random)
         self.counts["examples"] += len(keys)
         self.counts["random_next"] += int(is_random.sum())
         self.counts["tokens"] += int(rows.lengths().sum())
         return self._serialiser.frames(features)
 
 
-def row_features(rows: Rows, is_random: NDArray[np.bool_]) -> dict[str, NDArray]:
+def example_features(rows: PaddedExamples, is_random: NDArray[np.bool_]) -> dict[str, NDArray]:
     """The features of rows by the reference's names; arrays [examples, size]."""
     column = np.arange(rows.ids.shape[1])
     inside = column < rows.lengths()[:, None]

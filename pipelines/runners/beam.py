@@ -29,7 +29,7 @@ from pipelines.pretraining_data.documents import (
     read_lines,
 )
 from pipelines.pretraining_data.draws import key_ranges
-from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, Recipe
+from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry
 from pipelines.records.names import DESCRIPTION_SUFFIX, base_name, description_path, shard_names
 from pipelines.records.record_maker import RecordMaker
@@ -47,7 +47,7 @@ def run_beam(config: PretrainingDataConfig) -> Description:
         UserError: bad input, found here or by a worker.
     """
     vocabulary = Vocabulary.load(config.vocab_file)
-    pieces = Pieces.of(vocabulary)
+    facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
     options = PipelineOptions([f"--runner={config.runner}", *config.beam_arguments])
     try:
@@ -56,7 +56,7 @@ def run_beam(config: PretrainingDataConfig) -> Description:
                 pipeline
                 | "Blocks" >> beam.Create(list(enumerate(blocks)))
                 | "Spread" >> beam.Reshuffle()
-                | "Make" >> MakeShards(config, vocabulary, pieces, files)
+                | "Make" >> MakeShards(config, vocabulary, facts, files)
             )
     except RuntimeError as error:
         if found := re.search(r"UserError: (.*?)( \[while running|\\n|\n|$)", str(error)):
@@ -71,7 +71,7 @@ class MakeShards(beam.PTransform):
     Args:
         config: output and rules.
         vocabulary: for the tokenizer.
-        pieces: the vocabulary's part in masking.
+        facts: the vocabulary's part in masking.
         files: names of the input files, for the description.
     """
 
@@ -79,12 +79,12 @@ class MakeShards(beam.PTransform):
         self,
         config: PretrainingDataConfig,
         vocabulary: Vocabulary,
-        pieces: Pieces,
+        facts: VocabularyFacts,
         files: Sequence[str],
     ) -> None:
         super().__init__()
         self._config, self._vocabulary = config, vocabulary
-        self._pieces, self._files = pieces, list(files)
+        self._facts, self._files = facts, list(files)
 
     def expand(self, blocks: PCollection) -> PCollection:
         """Builds the pipeline: tokenize, plan, answer, sort into shards, write, describe."""
@@ -122,13 +122,13 @@ class MakeShards(beam.PTransform):
             )
             | "All parts" >> beam.Flatten()
             | "Into shards" >> beam.GroupByKey()
-            | "Write" >> beam.ParDo(WriteShard(config, self._pieces), AsSingleton(shards))
+            | "Write" >> beam.ParDo(WriteShard(config, self._facts), AsSingleton(shards))
         )
         return (
             entries
             | "All entries" >> beam.combiners.ToList()
             | "Describe"
-            >> beam.Map(_write_description, config, self._pieces, self._files, AsSingleton(sizes))
+            >> beam.Map(_write_description, config, self._facts, self._files, AsSingleton(sizes))
         )
 
 
@@ -144,7 +144,7 @@ class TokenizeBlock(beam.DoFn):
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
         self._tokenizer = Tokenizer(self._config.text_settings(self._vocabulary))
-        self._dtype = Pieces.of(self._vocabulary).dtype
+        self._dtype = VocabularyFacts.of(self._vocabulary).dtype
 
     def process(self, element: tuple[int, TextBlock]) -> Iterator[tuple[int, tuple]]:
         """Reads and tokenizes a block."""
@@ -200,9 +200,9 @@ class AnswerRequests(beam.DoFn):
 class WriteShard(beam.DoFn):
     """(shard, its example blocks) → the shard and its index on disk, and its entry."""
 
-    def __init__(self, config: PretrainingDataConfig, pieces: Pieces) -> None:
+    def __init__(self, config: PretrainingDataConfig, facts: VocabularyFacts) -> None:
         super().__init__()
-        self._config, self._pieces = config, pieces
+        self._config, self._facts = config, facts
 
     def process(
         self, element: tuple[int, Iterable[exchange.ExampleBlock]], shards: int
@@ -210,7 +210,7 @@ class WriteShard(beam.DoFn):
         """Sorts a shard's examples by key and writes them."""
         number, blocks = element
         rows, tokens = exchange.join_examples(list(blocks))
-        maker = RecordMaker(self._config.recipe, self._pieces)
+        maker = RecordMaker(self._config.recipe, self._facts)
         target = shard_names(self._config.output_file, shards)[number]
         yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
         _count("examples_written", len(rows))
@@ -299,14 +299,14 @@ def _create_whole(path: str) -> Iterator[Any]:
 def _write_description(
     entries: list[ShardEntry],
     config: PretrainingDataConfig,
-    pieces: Pieces,
+    facts: VocabularyFacts,
     files: list[str],
     sizes: dict[str, Any],
 ) -> str:
     """Writes what says that the set is complete; gives back its summary."""
     names = [base_name(shard) for shard in shard_names(config.output_file, len(entries))]
     ordered = sorted(entries, key=lambda entry: names.index(entry.file))
-    description = describe(config, pieces, {"files": files, **sizes["source"]}, ordered)
+    description = describe(config, facts, {"files": files, **sizes["source"]}, ordered)
     name = base_name(config.set_name)
     folder = config.set_name[: len(config.set_name) - len(name)]
     sets = {}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig
+from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry, versions_in_use
 
 _EXAMPLES_PER_SHARD = 65_536
@@ -58,7 +58,7 @@ def choose_shards(examples: int, asked: int) -> int:
 
 def describe(
     config: PretrainingDataConfig,
-    pieces: Pieces,
+    facts: VocabularyFacts,
     source: dict[str, Any],
     entries: list[ShardEntry],
 ) -> Description:
@@ -66,13 +66,13 @@ def describe(
 
     Args:
         config: the run.
-        pieces: the vocabulary.
+        facts: the vocabulary.
         source: what the text was: files, bytes, sha256, documents, sentences, tokens.
         entries: the shards in their order.
     """
     return Description(
         recipe=config.recipe,
-        pieces=pieces,
+        vocabulary=facts,
         do_lower_case=config.do_lower_case,
         strip_accents=config.strip_accents,
         source=source,

@@ -25,7 +25,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
-from pipelines.pretraining_data.recipe import Pieces
+from pipelines.pretraining_data.recipe import VocabularyFacts
 
 
 class MappedArray:
@@ -155,7 +155,7 @@ def _tokenizer(task: BlockTask) -> tuple:
     if key not in _tokenizers:
         made = PlainTokenizer if task.plain else Tokenizer
         text = settings.load()
-        _tokenizers[key] = (made(text), Pieces.of(text.vocabulary).dtype)
+        _tokenizers[key] = (made(text), VocabularyFacts.of(text.vocabulary).dtype)
     return _tokenizers[key]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
-from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, Recipe
+from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
 from pipelines.records.features import pair_features
 
 # Measured on English text; other scripts have fewer tokens a byte.
@@ -33,26 +33,26 @@ class DiskNeed:
     shards: float
 
 
-def estimate(text_bytes: int, recipe: Recipe, pieces: Pieces) -> DiskNeed:
+def estimate(text_bytes: int, recipe: Recipe, facts: VocabularyFacts) -> DiskNeed:
     """Estimates the disk use of a run from the size of its text.
 
     Args:
         text_bytes: size of the documents.
         recipe: the rules.
-        pieces: the vocabulary; a large one needs 4 bytes a token.
+        facts: the vocabulary; a large one needs 4 bytes a token.
 
     Example:
         >>> import numpy as np
         >>> from pipelines.pretraining_data.examples import SpecialIds
-        >>> pieces = Pieces(30522, SpecialIds(0, 1, 2, 3), np.zeros(0), np.zeros(0), "")
-        >>> need = estimate(100_000_000, Recipe(), pieces)
+        >>> facts = VocabularyFacts(30522, SpecialIds(0, 1, 2, 3), np.zeros(0), np.zeros(0), "")
+        >>> need = estimate(100_000_000, Recipe(), facts)
         >>> round(need.temporary / 1e8, 1), round(need.shards / 1e8)
         (1.2, 20)
     """
     tokens = text_bytes / _TEXT_BYTES_PER_TOKEN
-    ids = tokens * (2 if pieces.size <= 1 << 16 else 4)
+    ids = tokens * (2 if facts.size <= 1 << 16 else 4)
     offsets = 8 * text_bytes / _TEXT_BYTES_PER_SENTENCE
-    examples = recipe.dupe_factor * tokens / recipe.room * _EXAMPLES_PER_FULL_LENGTH
+    examples = recipe.dupe_factor * tokens / recipe.token_budget * _EXAMPLES_PER_FULL_LENGTH
     # Tokens stand twice while the blocks are joined; after that, once beside the plan.
     temporary = max(2 * (ids + offsets), ids + offsets + examples * _PLAN_BYTES)
     return DiskNeed(temporary, examples * record_bytes(recipe))
@@ -68,13 +68,15 @@ def record_bytes(recipe: Recipe) -> float:
     return size
 
 
-def check_disk(config: PretrainingDataConfig, work: Path, text_bytes: int, pieces: Pieces) -> None:
+def check_disk(
+    config: PretrainingDataConfig, work: Path, text_bytes: int, facts: VocabularyFacts
+) -> None:
     """Refuses a run that will not fit; what an interrupted run has written counts as there.
 
     Raises:
         UserError: the shards or the temporary files will not fit.
     """
-    need = estimate(text_bytes, config.recipe, pieces)
+    need = estimate(text_bytes, config.recipe, facts)
     output = Path(config.set_name)
     remaining = max(0.0, need.shards - _written(config))
     temporary = max(0.0, need.temporary - _bytes_of(work.rglob("*")))

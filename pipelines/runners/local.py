@@ -22,7 +22,7 @@ from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.sources import refuse_output_among_input
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
-from pipelines.pretraining_data.recipe import Pieces, PretrainingDataConfig, fingerprint
+from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts, fingerprint
 from pipelines.processes import run_tasks
 from pipelines.records.description import Description, ShardEntry
 from pipelines.records.names import (
@@ -72,15 +72,15 @@ def run_local(config: PretrainingDataConfig) -> Description:
     with _alone(output.with_name(f".{output.name}.lock"), output):
         make_folder(work)
         _remove_leftovers(config)
-        pieces = Pieces.of(vocabulary)
+        facts = VocabularyFacts.of(vocabulary)
         try:
-            check_disk(config, work, text.bytes, pieces)
+            check_disk(config, work, text.bytes, facts)
             corpus = _corpus(config, text, vocabulary, work)
             check_partners(config, corpus.documents)
         finally:
             _remove_if_useless(config, work)
-        entries = _shards(config, text, corpus, pieces, work)
-        description = describe(config, pieces, source_of(text, corpus), entries)
+        entries = _shards(config, text, corpus, facts, work)
+        description = describe(config, facts, source_of(text, corpus), entries)
         _remove_older_shards(output, entries)
         _write_metadata(output, description)
         description.write(Path(description_path(output)))  # last: it says that the set is complete
@@ -281,14 +281,14 @@ def _tokenized(
 
 
 def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
-    """The plan of all examples: (file, examples) of every slab."""
-    tasks = plans.slab_tasks(corpus, config.recipe, folder)
-    examples = [plans.planned_examples(task.target) for task in tasks]
+    """The plan of all examples: (file, examples) of every batch."""
+    tasks = plans.plan_tasks(corpus, config.recipe, folder)
+    examples = [plans.planned_count(task.target) for task in tasks]
     missing = [number for number, count in enumerate(examples) if count is None]
-    progress = Progress("plan", len(tasks), "slabs")
+    progress = Progress("plan", len(tasks), "batches")
     progress.resume_from(len(tasks) - len(missing))
     chosen = [tasks[number] for number in missing]
-    for number, count in run_tasks(plans.plan_slab, chosen, _beside(config), _NUMBERS):
+    for number, count in run_tasks(plans.plan_batch, chosen, _beside(config), _NUMBERS):
         examples[missing[number]] = count
         progress.advance()
     progress.close()
@@ -299,7 +299,7 @@ def _shards(
     config: PretrainingDataConfig,
     text: _Text,
     corpus: corpora.Corpus,
-    pieces: Pieces,
+    facts: VocabularyFacts,
     work: Path,
 ) -> list[ShardEntry]:
     """The finished shards."""
@@ -309,16 +309,16 @@ def _shards(
     folder = make_folder(work / f"plan-{fingerprint(name)}")
     for path in folder.glob("*.incomplete"):
         remove(path)
-    slabs = _plan(config, corpus, folder)
-    examples = sum(count for _, count in slabs)
+    plan = _plan(config, corpus, folder)
+    examples = sum(count for _, count in plan)
     check_room_for_shards(config, examples)
     files = shard_names(config.output_file, choose_shards(examples, config.shards_asked))
     tasks = [
         shards.ShardTask(
             corpus,
             config.recipe,
-            pieces,
-            slabs,
+            facts,
+            plan,
             number,
             len(files),
             file,

@@ -1,4 +1,4 @@
-"""The plan of all examples on disk: one file a slab, its rows in the order of their keys."""
+"""The plan of all examples on disk: one file a batch, its rows in the order of their keys."""
 
 import dataclasses
 import json
@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.files import open_whole
-from pipelines.pretraining_data.chunks import Slab, plan_chunks
+from pipelines.pretraining_data.chunks import DocumentBatch, plan_chunks
 from pipelines.pretraining_data.draws import seed_word
-from pipelines.pretraining_data.pairs import PlanRows, place_partners, truncate
+from pipelines.pretraining_data.pairs import PlannedExamples, find_partners, truncate
 from pipelines.pretraining_data.recipe import Recipe
 from pipelines.runners.corpus import Corpus
 
@@ -25,7 +25,7 @@ _SENTENCES_AT_ONCE = 1_000_000  # sentences times copies planned at once: bounds
 
 
 @dataclasses.dataclass(frozen=True)
-class SlabTask:
+class PlanTask:
     """Neighbouring documents to plan in some copies.
 
     Attributes:
@@ -45,11 +45,11 @@ class SlabTask:
     target: str
 
 
-def slab_tasks(corpus: Corpus, recipe: Recipe, folder: Path) -> list[SlabTask]:
-    """Cuts the work into slabs of documents and copies that bound the memory."""
+def plan_tasks(corpus: Corpus, recipe: Recipe, folder: Path) -> list[PlanTask]:
+    """Cuts the work into plan of documents and copies that bound the memory."""
     bounds = corpus.document_bounds().array
     copies = min(recipe.dupe_factor, 10)
-    tasks: list[SlabTask] = []
+    tasks: list[PlanTask] = []
     document = 0
     while document < corpus.documents:
         limit = bounds[document] + _SENTENCES_AT_ONCE // copies
@@ -58,19 +58,19 @@ def slab_tasks(corpus: Corpus, recipe: Recipe, folder: Path) -> list[SlabTask]:
             end_copy = min(copy + copies, recipe.dupe_factor)
             name = f"plan-{len(tasks):06d}.rows"
             tasks.append(
-                SlabTask(corpus, recipe, document, end, copy, end_copy, str(folder / name))
+                PlanTask(corpus, recipe, document, end, copy, end_copy, str(folder / name))
             )
         document = end
     return tasks
 
 
-def plan_slab(task: SlabTask) -> int:
-    """Plans a slab into its file; gives back the number of examples."""
+def plan_batch(task: PlanTask) -> int:
+    """Plans a batch into its file; gives back the number of examples."""
     corpus, recipe = task.corpus, task.recipe
     offsets, bounds = corpus.sentence_offsets(), corpus.document_bounds()
     documents = bounds.array[task.first_document : task.end_document + 1]
     sentences = offsets.array[documents[0] : documents[-1] + 1]
-    slab = Slab(
+    batch = DocumentBatch(
         sentence_offsets=sentences - sentences[0],
         document_bounds=documents - documents[0],
         first_sentence=int(documents[0]),
@@ -78,19 +78,19 @@ def plan_slab(task: SlabTask) -> int:
         first_token=int(sentences[0]),
     )
     chunks = plan_chunks(
-        slab,
+        batch,
         recipe.chunk_rules(),
         seed_word(recipe.random_seed),
         range(task.first_copy, task.end_copy),
         corpus.sentences,
     )
-    start_b, len_b = place_partners(chunks, offsets.array, bounds.array, recipe.same_document_tries)
-    rows = truncate(chunks, start_b, len_b, recipe.room).ordered()
+    start_b, len_b = find_partners(chunks, offsets.array, bounds.array, recipe.same_document_tries)
+    rows = truncate(chunks, start_b, len_b, recipe.token_budget).ordered()
     _write_rows(rows, Path(task.target))
     return len(rows)
 
 
-def _write_rows(rows: PlanRows, path: Path) -> None:
+def _write_rows(rows: PlannedExamples, path: Path) -> None:
     with open_whole(path, "wb") as file:
         for name, column in rows.columns().items():
             file.write(np.ascontiguousarray(column, _COLUMNS[name]).tobytes())
@@ -98,8 +98,8 @@ def _write_rows(rows: PlanRows, path: Path) -> None:
         json.dump({"examples": len(rows)}, file)
 
 
-def planned_examples(path: str | Path) -> int | None:
-    """How many rows a slab's file has, or None where it is not complete."""
+def planned_count(path: str | Path) -> int | None:
+    """How many rows a batch's file has, or None where it is not complete."""
     end = Path(path).with_suffix(".json")
     if not (end.exists() and Path(path).exists()):
         return None
@@ -108,8 +108,8 @@ def planned_examples(path: str | Path) -> int | None:
     return examples if Path(path).stat().st_size == examples * row_bytes else None
 
 
-def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> PlanRows:
-    """The rows of one slab whose keys are in [first_key, end_key)."""
+def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> PlannedExamples:
+    """The rows of one batch whose keys are in [first_key, end_key)."""
     keys = np.memmap(path, "<u8", "r", shape=(examples,))
     first, end = (
         examples if key >= 1 << 64 else int(np.searchsorted(keys, np.uint64(key)))
@@ -120,17 +120,17 @@ def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> PlanRo
         size = np.dtype(kind).itemsize
         columns[name] = np.fromfile(path, kind, end - first, offset=place + first * size)
         place += examples * size
-    return PlanRows(**columns)
+    return PlannedExamples(**columns)
 
 
-def rows_between(slabs: list[tuple[str, int]], first_key: int, end_key: int) -> PlanRows:
+def planned_between(plan: list[tuple[str, int]], first_key: int, end_key: int) -> PlannedExamples:
     """All examples whose keys are in a range, in the order of their keys.
 
     Args:
-        slabs: (file, examples) of every slab.
+        plan: (file, examples) of every batch.
         first_key: where the range begins.
         end_key: where it ends (exclusive); may be 2 ** 64.
     """
-    parts = [_read_rows(path, examples, first_key, end_key) for path, examples in slabs if examples]
+    parts = [_read_rows(path, examples, first_key, end_key) for path, examples in plan if examples]
     merged = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
-    return PlanRows(**merged).ordered()
+    return PlannedExamples(**merged).ordered()

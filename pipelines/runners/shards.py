@@ -7,14 +7,14 @@ from pathlib import Path
 
 from keras_bert_impl.files import open_whole
 from pipelines.pretraining_data.draws import key_ranges
-from pipelines.pretraining_data.recipe import Pieces, Recipe
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.records import shard_writer as writer
 from pipelines.records.description import ShardEntry, file_crc32c
 from pipelines.records.names import index_path
 from pipelines.records.record_maker import RecordMaker
 from pipelines.records.serialise import Frames
 from pipelines.runners.corpus import Corpus
-from pipelines.runners.plans import rows_between
+from pipelines.runners.plans import planned_between
 
 _ROWS_AT_ONCE = 1 << 18  # plan rows sorted at once: bounds the memory
 
@@ -24,8 +24,8 @@ class ShardTask:
     """One shard to write.
 
     Attributes:
-        corpus, recipe, pieces: what it is made from.
-        slabs: (file, examples) of the whole plan.
+        corpus, recipe, facts: what it is made from.
+        plan: (file, examples) of the whole plan.
         number, of: which shard of how many.
         target: its file.
         note: file that remembers that it is finished.
@@ -33,8 +33,8 @@ class ShardTask:
 
     corpus: Corpus
     recipe: Recipe
-    pieces: Pieces
-    slabs: list[tuple[str, int]]
+    facts: VocabularyFacts
+    plan: list[tuple[str, int]]
     number: int
     of: int
     target: str
@@ -43,14 +43,14 @@ class ShardTask:
 
 def write_shard(task: ShardTask) -> ShardEntry:
     """Writes a shard, its index and a note that it is complete."""
-    maker = RecordMaker(task.recipe, task.pieces)
+    maker = RecordMaker(task.recipe, task.facts)
     ids = task.corpus.ids()
     first_key, end_key = key_ranges(0, 1 << 64, task.of)[task.number]
-    expected = sum(examples for _, examples in task.slabs) // task.of
+    expected = sum(examples for _, examples in task.plan) // task.of
 
     def blocks() -> Iterator[Frames]:
         for first, end in key_ranges(first_key, end_key, 1 + expected // _ROWS_AT_ONCE):
-            yield from maker.blocks(ids.array, rows_between(task.slabs, first, end))
+            yield from maker.blocks(ids.array, planned_between(task.plan, first, end))
             ids.forget()
 
     entry = writer.write_shard(task.target, blocks(), maker.counts)

@@ -10,12 +10,12 @@ import numpy as np
 from pipelines.pretraining_data import chunks as chunking
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import seed_word
-from pipelines.pretraining_data.examples import gather_rows
-from pipelines.pretraining_data.masking import mask_rows
-from pipelines.pretraining_data.pairs import place_partners, truncate
-from pipelines.pretraining_data.recipe import Pieces, Recipe
+from pipelines.pretraining_data.examples import gather_examples
+from pipelines.pretraining_data.masking import mask_examples
+from pipelines.pretraining_data.pairs import find_partners, truncate
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.pretraining_data.statistics import PairStatistics
-from pipelines.records.record_maker import masked_features, row_features
+from pipelines.records.record_maker import example_features, masked_features
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pairs" / "pairs.json"
 _SPLIT = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(0-9])")
@@ -75,23 +75,23 @@ def _named(run: dict) -> dict[str, float]:
     return figures
 
 
-def our_figures(block: SentenceBlock, pieces: Pieces, recipe: Recipe) -> dict[str, float]:
+def our_figures(block: SentenceBlock, facts: VocabularyFacts, recipe: Recipe) -> dict[str, float]:
     """The same figures of the pairs that our rules make from a corpus in one block."""
     offsets = np.concatenate([[0], np.cumsum(block.sentence_lengths)])
     bounds = np.concatenate([[0], np.cumsum(block.document_sizes)])
     chunks = chunking.plan_chunks(
-        chunking.Slab(offsets, bounds),
+        chunking.DocumentBatch(offsets, bounds),
         recipe.chunk_rules(),
         seed_word(recipe.random_seed),
         range(recipe.dupe_factor),
         len(block.sentence_lengths),
     )
-    start_b, len_b = place_partners(chunks, offsets, bounds, recipe.same_document_tries)
-    plan = truncate(chunks, start_b, len_b, recipe.room)
-    rows = gather_rows(block.ids, plan.spans(slice(None)), recipe.max_seq_length, pieces.special)
-    masked = mask_rows(rows, plan.keys, recipe.masking_rules(pieces))
-    features = row_features(rows, plan.is_random) | masked_features(masked)
-    statistics = PairStatistics(recipe.max_seq_length, recipe.max_predictions_per_seq, pieces)
+    start_b, len_b = find_partners(chunks, offsets, bounds, recipe.same_document_tries)
+    plan = truncate(chunks, start_b, len_b, recipe.token_budget)
+    rows = gather_examples(block.ids, plan.spans(slice(None)), recipe.max_seq_length, facts.special)
+    masked = mask_examples(rows, plan.keys, recipe.masking_rules(facts))
+    features = example_features(rows, plan.is_random) | masked_features(masked)
+    statistics = PairStatistics(recipe.max_seq_length, recipe.max_predictions_per_seq, facts)
     statistics.add(features)
     figures = statistics.figures()
     tenths = statistics.deciles / statistics.deciles.sum()

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.pretraining_data.chunks import ChunkRules, Slab, plan_chunks
+from pipelines.pretraining_data.chunks import ChunkRules, DocumentBatch, plan_chunks
 from pipelines.pretraining_data.draws import (
     Purpose,
     below,
@@ -17,10 +17,10 @@ SEED = seed_word(7)
 DOCUMENTS = st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=12), min_size=1, max_size=6)
 
 
-def _slab(documents: list[list[int]]) -> Slab:
+def _batch(documents: list[list[int]]) -> DocumentBatch:
     lengths = np.array([length for document in documents for length in document])
     bounds = np.cumsum([0, *(len(document) for document in documents)])
-    return Slab(np.concatenate([[0], np.cumsum(lengths)]), bounds)
+    return DocumentBatch(np.concatenate([[0], np.cumsum(lengths)]), bounds)
 
 
 def _plain_loop(documents: list[list[int]], rules: ChunkRules, copies: int) -> set[tuple]:
@@ -34,9 +34,9 @@ def _plain_loop(documents: list[list[int]], rules: ChunkRules, copies: int) -> s
                 key = example_keys(np.array([base + sentence], np.uint64), SEED)
                 return key, draw(key, purpose)
 
-            target = rules.room
+            target = rules.token_budget
             if happens(bits(Purpose.SHORT, 0)[1], rules.short_seq_prob)[0]:
-                target = 2 + below(bits(Purpose.SHORT_LENGTH, 0)[1], rules.room - 1)[0]
+                target = 2 + below(bits(Purpose.SHORT_LENGTH, 0)[1], rules.token_budget - 1)[0]
             start = i = 0
             length = 0
             while i < len(document):
@@ -61,9 +61,9 @@ def _plain_loop(documents: list[list[int]], rules: ChunkRules, copies: int) -> s
 
 @settings(max_examples=60, deadline=None)
 @given(DOCUMENTS, st.integers(5, 60), st.sampled_from([0.0, 0.1, 1.0]))
-def test_lockstep_is_the_plain_loop(documents, room, short):
-    rules = ChunkRules(room, short)
-    chunks = plan_chunks(_slab(documents), rules, SEED, range(2), sum(map(len, documents)))
+def test_lockstep_is_the_plain_loop(documents, token_budget, short):
+    rules = ChunkRules(token_budget, short)
+    chunks = plan_chunks(_batch(documents), rules, SEED, range(2), sum(map(len, documents)))
     columns = (chunks.keys, chunks.document, chunks.len_a, chunks.len_b, chunks.is_random)
     ours = set(zip(*(column.tolist() for column in columns), strict=True))
     assert ours == _plain_loop(documents, rules, 2)
@@ -74,39 +74,39 @@ def test_lockstep_is_the_plain_loop(documents, room, short):
 def test_the_plan_does_not_depend_on_the_slab(documents, cut):
     """Documents planned apart, with their place in the corpus, give the same chunks."""
     rules, sentences = ChunkRules(30), sum(map(len, documents))
-    whole = plan_chunks(_slab(documents), rules, SEED, range(3), sentences)
+    whole = plan_chunks(_batch(documents), rules, SEED, range(3), sentences)
     apart = []
     for part, before in ((documents[:cut], []), (documents[cut:], documents[:cut])):
         if part:
-            slab = _slab(part)
-            slab = Slab(
-                slab.sentence_offsets,
-                slab.document_bounds,
+            batch = _batch(part)
+            batch = DocumentBatch(
+                batch.sentence_offsets,
+                batch.document_bounds,
                 first_sentence=sum(map(len, before)),
                 first_document=len(before),
                 first_token=sum(map(sum, before)),
             )
-            apart.append(plan_chunks(slab, rules, SEED, range(3), sentences))
+            apart.append(plan_chunks(batch, rules, SEED, range(3), sentences))
     for name in ("keys", "document", "start_a", "len_a", "len_b", "target_b"):
         joined = np.concatenate([getattr(chunks, name) for chunks in apart])
         assert sorted(joined.tolist()) == sorted(getattr(whole, name).tolist())
 
 
 def test_a_document_of_one_sentence_always_gets_a_random_b():
-    chunks = plan_chunks(_slab([[10]] * 50), ChunkRules(61, 0.0), SEED, range(4), 50)
+    chunks = plan_chunks(_batch([[10]] * 50), ChunkRules(61, 0.0), SEED, range(4), 50)
     assert chunks.is_random.all()
     assert (chunks.target_b == 51).all()
 
 
 def test_a_sentence_longer_than_the_target_asks_for_one_token_at_least():
-    chunks = plan_chunks(_slab([[500]]), ChunkRules(61, 0.0), SEED, range(1), 1)
+    chunks = plan_chunks(_batch([[500]]), ChunkRules(61, 0.0), SEED, range(1), 1)
     assert chunks.target_b.tolist() == [1]
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_short_targets_are_drawn_per_document(share):
     documents = [[1] * 200] * 300
-    chunks = plan_chunks(_slab(documents), ChunkRules(100, share), SEED, range(1), 60_000)
+    chunks = plan_chunks(_batch(documents), ChunkRules(100, share), SEED, range(1), 60_000)
     following = ~chunks.is_random
     ends_early = chunks.len_a + chunks.len_b < 100
     inside = chunks.start_a % 200 < 50  # chunks that the end of the document did not cut
@@ -117,7 +117,7 @@ def test_short_targets_are_drawn_per_document(share):
 
 def test_without_pairs_full_sentences_are_packed():
     chunks = plan_chunks(
-        _slab([[4, 4, 4, 50, 3]]), ChunkRules(10, 0.0, pairs=False), SEED, range(1), 5
+        _batch([[4, 4, 4, 50, 3]]), ChunkRules(10, 0.0, pairs=False), SEED, range(1), 5
     )
     by_place = sorted(zip(chunks.start_a.tolist(), chunks.len_a.tolist(), strict=True))
     assert by_place == [(0, 8), (8, 4), (12, 50), (62, 3)]
@@ -129,7 +129,7 @@ def test_no_documents_no_chunks():
     assert (
         len(
             plan_chunks(
-                Slab(np.zeros(1, np.int64), np.zeros(1, np.int64)),
+                DocumentBatch(np.zeros(1, np.int64), np.zeros(1, np.int64)),
                 ChunkRules(10),
                 SEED,
                 range(2),

@@ -3,10 +3,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.pretraining_data import exchange
-from pipelines.pretraining_data.chunks import Slab, plan_chunks
+from pipelines.pretraining_data.chunks import DocumentBatch, plan_chunks
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import seed_word
-from pipelines.pretraining_data.pairs import place_partners, truncate
+from pipelines.pretraining_data.pairs import find_partners, truncate
 from pipelines.pretraining_data.recipe import Recipe
 
 RECIPE = Recipe(max_seq_length=20, max_predictions_per_seq=3, dupe_factor=3)
@@ -43,15 +43,15 @@ def _by_blocks(blocks: list[SentenceBlock]) -> dict[int, tuple]:
 
 
 def _at_once(blocks: list[SentenceBlock]) -> dict[int, tuple]:
-    """Plans the corpus as one slab, as the local runner does."""
+    """Plans the corpus as one batch, as the local runner does."""
     ids = np.concatenate([block.ids for block in blocks])
     offsets = np.cumsum([0, *np.concatenate([block.sentence_lengths for block in blocks])])
     bounds = np.cumsum([0, *np.concatenate([block.document_sizes for block in blocks])])
     chunks = plan_chunks(
-        Slab(offsets, bounds), RECIPE.chunk_rules(), seed_word(RECIPE.random_seed),
+        DocumentBatch(offsets, bounds), RECIPE.chunk_rules(), seed_word(RECIPE.random_seed),
         range(RECIPE.dupe_factor), len(offsets) - 1,
     )  # fmt: skip
-    rows = truncate(chunks, *place_partners(chunks, offsets, bounds, 0), RECIPE.room)
+    rows = truncate(chunks, *find_partners(chunks, offsets, bounds, 0), RECIPE.token_budget)
     return _pairs(rows.ordered(), ids)
 
 

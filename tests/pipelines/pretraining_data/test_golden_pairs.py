@@ -16,7 +16,7 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data import chunks, masking, pairs
 from pipelines.pretraining_data.documents import encode_block
-from pipelines.pretraining_data.recipe import Pieces, Recipe
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from tests.support import pair_figures
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
@@ -33,7 +33,7 @@ def corpus(data_folder: Path):
     assert len(text.encode()) == 3_001_744
     lines = [line.strip() for line in text.split("\n")]
     block = encode_block(lines, Tokenizer(TextSettings(vocabulary)).encode_lines, np.uint16)
-    return block, Pieces.of(vocabulary)
+    return block, VocabularyFacts.of(vocabulary)
 
 
 def _deviations(corpus, recipe: Recipe, seeds=_SEEDS) -> dict[str, float]:
@@ -72,8 +72,8 @@ def _zero_for(purpose):
 def _nothing_put_back(patch):
     true_cut = chunks._cut
 
-    def cut(offsets, lanes, keys, rules):
-        end_a, end, is_random = true_cut(offsets, lanes, keys, rules)
+    def cut(offsets, active, keys, rules):
+        end_a, end, is_random = true_cut(offsets, active, keys, rules)
         cut.end = end
         return end_a, end, is_random
 
@@ -113,9 +113,9 @@ def _partner_from_its_first_sentence(patch):
 
 
 def _truncation_of_b_first(patch):
-    def lengths(len_a, len_b, room):
-        kept_b = np.maximum(np.minimum(len_b, room - len_a), 1)
-        return np.minimum(len_a, room - kept_b), kept_b
+    def lengths(len_a, len_b, token_budget):
+        kept_b = np.maximum(np.minimum(len_b, token_budget - len_a), 1)
+        return np.minimum(len_a, token_budget - kept_b), kept_b
 
     patch.setattr(pairs, "truncated_lengths", lengths)
 

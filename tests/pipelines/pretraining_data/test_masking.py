@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.pretraining_data.draws import example_keys, seed_word
-from pipelines.pretraining_data.examples import Rows
+from pipelines.pretraining_data.examples import PaddedExamples
 from pipelines.pretraining_data.masking import (
     MaskingRules,
     choose_positions,
-    mask_rows,
+    mask_examples,
     predictions_wanted,
 )
 
@@ -24,11 +24,11 @@ def _keys(number: int) -> np.ndarray:
     return example_keys(np.arange(number, dtype=np.uint64), seed_word(3))
 
 
-def _rows(a: list[int], b: list[int], length: int = 32, copies: int = 1) -> Rows:
+def _rows(a: list[int], b: list[int], length: int = 32, copies: int = 1) -> PaddedExamples:
     ids = [CLS, *a, SEP, *b, SEP]
     row = np.array(ids + [0] * (length - len(ids)), np.uint16)
     many = np.ones(copies, np.int64)
-    return Rows(np.tile(row, (copies, 1)), many * len(a), many * len(b))
+    return PaddedExamples(np.tile(row, (copies, 1)), many * len(a), many * len(b))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_masking_keeps_its_promises(a, b, most, share, kind):
     )
     rows = _rows(a, b)
     before = rows.ids.copy()
-    masked = mask_rows(rows, _keys(1), rules)
+    masked = mask_examples(rows, _keys(1), rules)
     count, positions = int(masked.counts[0]), masked.positions[0]
     chosen = positions[:count]
     assert count <= min(most, max(1, round((len(a) + len(b) + 3) * share)))
@@ -105,7 +105,7 @@ def test_a_word_that_would_overflow_is_skipped_for_a_shorter_one():
 
 def test_a_text_of_one_long_word_may_stay_unmasked():
     rules = dataclasses.replace(WHOLE, max_predictions=2)
-    masked = mask_rows(_rows([WORD, MORE, MORE], [MORE, MORE, MORE]), _keys(1), rules)
+    masked = mask_examples(_rows([WORD, MORE, MORE], [MORE, MORE, MORE]), _keys(1), rules)
     assert masked.counts.tolist() == [0]
 
 
@@ -143,7 +143,7 @@ def test_shares_of_mask_same_and_random(shares):
         RULES, mask_share=shares[0], same_share=shares[1], replacements=np.array([42], np.uint16)
     )
     rows = _rows([WORD] * 12, [WORD] * 12, copies=5000)
-    mask_rows(rows, _keys(5000), rules)
+    mask_examples(rows, _keys(5000), rules)
     total = 5000 * 4
     assert abs((rows.ids == MASK).sum() / total - shares[0]) < 0.015
     assert abs((rows.ids == 42).sum() / total - (1 - sum(shares))) < 0.015
@@ -154,7 +154,7 @@ def test_random_pieces_are_drawn_from_the_given_ones():
         RULES, mask_share=0.0, same_share=0.0, replacements=np.array([20, 21, 22], np.uint16)
     )
     rows = _rows([WORD] * 12, [WORD] * 12, copies=2000)
-    mask_rows(rows, _keys(2000), rules)
+    mask_examples(rows, _keys(2000), rules)
     counts = np.bincount(rows.ids.ravel(), minlength=30)[20:23]
     assert counts.sum() == 8000
     assert abs(counts - 8000 / 3).max() < 200
@@ -162,7 +162,9 @@ def test_random_pieces_are_drawn_from_the_given_ones():
 
 def test_without_pairs_only_the_frame_is_spared():
     row = np.array([[CLS, WORD, WORD, SEP, 0]], np.uint16)
-    rows = Rows(np.repeat(row, 100, axis=0), np.full(100, 2), np.zeros(100, np.int64), pairs=False)
+    rows = PaddedExamples(
+        np.repeat(row, 100, axis=0), np.full(100, 2), np.zeros(100, np.int64), pairs=False
+    )
     chosen = choose_positions(rows, _keys(100), RULES)
     assert (chosen.sum(axis=1) == 1).all()
     assert set(np.nonzero(chosen)[1].tolist()) == {1, 2}

@@ -5,7 +5,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.pretraining_data.recipe import Pieces, Recipe, fingerprint, parse_shares
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts, fingerprint, parse_shares
 
 PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s", "[unused1]"]
 
@@ -54,26 +54,26 @@ def test_every_rule_changes_the_fingerprint():
 
 
 def test_random_pieces_are_ordinary_ones_unless_asked_otherwise():
-    pieces = Pieces.of(Vocabulary(PIECES))
-    assert pieces.replacements("ordinary").tolist() == [6, 7]
-    assert pieces.replacements("any").tolist() == list(range(9))
-    assert pieces.continuation.tolist() == [False] * 7 + [True, False]
+    facts = VocabularyFacts.of(Vocabulary(PIECES))
+    assert facts.replacements("ordinary").tolist() == [6, 7]
+    assert facts.replacements("any").tolist() == list(range(9))
+    assert facts.continuation.tolist() == [False] * 7 + [True, False]
 
 
 def test_pieces_survive_json():
-    pieces = Pieces.of(Vocabulary(PIECES))
-    again = Pieces.from_json(pieces.to_json())
-    assert (again.size, again.special, again.sha256) == (9, pieces.special, pieces.sha256)
-    assert (again.continuation == pieces.continuation).all()
-    assert (again.ordinary == pieces.ordinary).all()
+    facts = VocabularyFacts.of(Vocabulary(PIECES))
+    again = VocabularyFacts.from_json(facts.to_json())
+    assert (again.size, again.special, again.sha256) == (9, facts.special, facts.sha256)
+    assert (again.continuation == facts.continuation).all()
+    assert (again.ordinary == facts.ordinary).all()
 
 
 @pytest.mark.parametrize(
     ("size", "dtype"), [(100, np.uint16), (65_536, np.uint16), (65_537, np.uint32)]
 )
 def test_ids_are_stored_as_small_as_possible(size, dtype):
-    pieces = dataclasses.replace(Pieces.of(Vocabulary(PIECES)), size=size)
-    assert pieces.dtype is dtype
+    facts = dataclasses.replace(VocabularyFacts.of(Vocabulary(PIECES)), size=size)
+    assert facts.dtype is dtype
 
 
 @pytest.mark.parametrize("words", [["0.8", "0.1"], ["a", "b", "c"], []])

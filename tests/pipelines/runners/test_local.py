@@ -27,7 +27,7 @@ from tests.support.pretraining_corpus import (
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Many blocks and slabs, so that there is something to share and to interrupt."""
+    """Many blocks and batches, so that there is something to share and to interrupt."""
     monkeypatch.setattr(
         local, "cut_into_blocks", lambda path, file: _cut(path, file, block_bytes=300)
     )
@@ -113,7 +113,7 @@ import time
 cut = local.cut_into_blocks
 local.cut_into_blocks = lambda path, file: cut(path, file, block_bytes=300)
 plans._SENTENCES_AT_ONCE = 90
-for module, name in ((corpus, "tokenize_block"), (plans, "plan_slab"), (shards, "write_shard")):
+for module, name in ((corpus, "tokenize_block"), (plans, "plan_batch"), (shards, "write_shard")):
     def slow(task, true=getattr(module, name)):
         time.sleep(float(sys.argv[2]))
         return true(task)
@@ -413,4 +413,4 @@ def test_the_disk_estimate_is_close(tmp_path):
     described = Description.read(Path(f"{config.output_file}.recipe.json"))
     record = shards / described.totals()["examples"]
     assert 0.7 < disk.record_bytes(config.recipe) / record < 1.4
-    assert described.pieces.sha256 == Vocabulary.load(config.vocab_file).sha256
+    assert described.vocabulary.sha256 == Vocabulary.load(config.vocab_file).sha256
