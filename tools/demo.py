@@ -151,7 +151,7 @@ def _show(step: Step, number: int, count: int) -> None:
 def _run_step(step: Step) -> float:
     """Runs a tool in a process of its own; gives its wall-clock seconds."""
     start = time.monotonic()
-    command = [sys.executable, "-m", "tools", step.tool, *step.flags]
+    command = [sys.executable, "-m", "keras_bert_impl", step.tool, *step.flags]
     if subprocess.run(command, check=False).returncode != 0:
         raise UserError(
             f"The step {step.tool} failed (its message stands above); mend it and repeat."

@@ -16,7 +16,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.metrics import Metrics
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 
 from keras_bert_impl.errors import UserError
@@ -44,12 +44,13 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     """Makes the shards that a configuration asks for on the Beam runner that it names.
 
     Raises:
-        UserError: bad input, found here or by a worker.
+        UserError: bad input, found here or by a worker; options that cannot work.
     """
+    options = PipelineOptions([f"--runner={config.runner}", *config.beam_arguments])
+    _check_shipping(options)
     vocabulary = Vocabulary.load(config.vocab_file)
     facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
-    options = PipelineOptions([f"--runner={config.runner}", *config.beam_arguments])
     try:
         with beam.Pipeline(options=options) as pipeline:
             _ = (
@@ -214,6 +215,21 @@ class WriteShard(beam.DoFn):
         target = shard_names(self._config.output_file, shards)[number]
         yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
         _count("examples_written", len(rows))
+
+
+def _check_shipping(options: PipelineOptions) -> None:
+    """Refuses to ship a package to the workers in which they would not find this module.
+
+    Functions travel by name, and an installed package has other names than a checkout (setup.py).
+    """
+    setup = options.view_as(SetupOptions)
+    installed = __name__.startswith("keras_bert_impl.")
+    if (setup.setup_file or setup.extra_packages) and not installed:
+        raise UserError(
+            "The workers would install this package, but the job was started from a checkout, whose"
+            " modules have other names; install the package here as well (pip install '.[beam]')"
+            " and start the job with the command keras-bert."
+        )
 
 
 def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:

@@ -77,3 +77,10 @@ def test_hidden_files_match_no_glob(tmp_path):
     config = make_config(tmp_path, runner="DirectRunner", input_file=f"{tmp_path}/*.incomplete")
     with pytest.raises(UserError, match="matches no file"):
         create_pretraining_data(config)
+
+
+@pytest.mark.parametrize("option", ["--setup_file=./setup.py", "--extra_package=ours.whl"])
+def test_a_checkout_does_not_ship_a_package_with_other_names(tmp_path, option):
+    config = make_config(tmp_path, runner="DirectRunner", beam_arguments=(option,))
+    with pytest.raises(UserError, match=r"started from a checkout, .*pip install '\.\[beam\]'"):
+        create_pretraining_data(config)

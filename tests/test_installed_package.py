@@ -1,0 +1,207 @@
+"""The installed package beside foreign packages called `tools` and `pipelines` (setup.py).
+
+A wheel is built and installed without the network. Foreign packages of both names stand beside it
+in site-packages, and in the working folder, which Python searches first.
+"""
+
+import ast
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.pretraining_corpus import contents, make_config, make_shards
+
+pytest.importorskip("setuptools", reason="builds a wheel; needs the extra `dev`")
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parent.parent
+MOVED = ("pipelines", "tools")
+PACKAGES = ("keras_bert_impl", *MOVED)
+FOREIGN = "MINE = __name__\n"
+
+
+def run(*command, **options):
+    result = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+def without_network(*words):
+    run(sys.executable, "-m", "pip", *words, "--quiet", "--no-deps", "--no-index")
+
+
+def write_foreign_packages(folder):
+    for name in MOVED:
+        (folder / name / "runners").mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(FOREIGN)
+        (folder / name / "runners" / "__init__.py").write_text(FOREIGN)
+
+
+def names_in(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.suffix != ".pyc"}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A copy of the checkout, so that nothing is built in it."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in PACKAGES:
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".*")
+        )
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source, tmp_path_factory):
+    """The wheel, built where an older version's module was left behind."""
+    left = source / "build" / "lib" / "keras_bert_impl" / "older.py"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    folder = tmp_path_factory.mktemp("wheel")
+    without_network("wheel", "--no-build-isolation", f"--wheel-dir={folder}", str(source))
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def site(wheel, tmp_path_factory):
+    """A site-packages folder where the foreign packages were first."""
+    folder = tmp_path_factory.mktemp("site")
+    write_foreign_packages(folder)
+    without_network("install", f"--target={folder}", str(wheel))
+    return folder
+
+
+@pytest.fixture
+def environment(site, tmp_path, monkeypatch):
+    """Makes a working folder with foreign packages the current one; gives the variables to set."""
+    write_foreign_packages(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return {**os.environ, "PYTHONPATH": str(site), "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+@pytest.fixture
+def keras_bert(site, environment):
+    """Runs the installed command."""
+
+    def call(*words):
+        return run(sys.executable, str(site / "bin" / "keras-bert"), *words, env=environment)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """Shards that the checkout makes."""
+    folder = tmp_path_factory.mktemp("expected")
+    make_shards(folder)
+    return contents(folder / "out")
+
+
+def pretraining_flags(config):
+    recipe = config.recipe
+    return [
+        f"--input_file={config.input_file}",
+        f"--output_file={config.output_file}",
+        f"--vocab_file={config.vocab_file}",
+        f"--num_shards={config.num_shards}",
+        f"--max_seq_length={recipe.max_seq_length}",
+        f"--max_predictions_per_seq={recipe.max_predictions_per_seq}",
+        f"--dupe_factor={recipe.dupe_factor}",
+        f"--random_seed={recipe.random_seed}",
+    ]
+
+
+def test_a_wheel_has_one_top_level_package_and_all_of_its_files(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        (top_level,) = (name for name in names if name.endswith("top_level.txt"))
+        assert archive.read(top_level).split() == [b"keras_bert_impl"]
+    metadata = {name for name in names if ".dist-info/" in name}
+    files = {
+        file.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for file in (ROOT / package).rglob("*")
+        if file.suffix in (".py", ".npz", ".cfg") or file.name == "py.typed"
+    }
+    prefix = "keras_bert_impl/"
+    assert names - metadata == {prefix + name.removeprefix(prefix) for name in files}
+
+
+def test_what_beam_ships_to_its_workers_is_the_same_package(source, wheel, tmp_path):
+    run(sys.executable, "setup.py", "-q", "sdist", f"--dist-dir={tmp_path}", cwd=source)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    without_network("wheel", "--no-build-isolation", f"--wheel-dir={tmp_path}", str(archive))
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as shipped, zipfile.ZipFile(wheel) as ours:
+        assert set(shipped.namelist()) == set(ours.namelist())
+
+
+def test_no_installed_file_names_a_module_as_the_checkout_does(site):
+    for file in (site / "keras_bert_impl").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            found = []
+            if isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                found = [node.module]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found = node.value.split("\n")
+            for name in found:
+                assert not name.startswith(("pipelines.", "tools.")), f"{file}: {name}"
+
+
+def test_installing_leaves_foreign_packages_alone(site, tmp_path):
+    write_foreign_packages(tmp_path)
+    for name in MOVED:
+        assert names_in(site / name) == names_in(tmp_path / name)
+
+
+def test_ours_and_foreign_packages_are_imported_side_by_side(environment):
+    program = (
+        "import sys, keras_bert_impl\n"
+        "assert not {'pipelines', 'tools'} & set(sys.modules)\n"
+        "from keras_bert_impl.pipelines.records.reader import RecordReader\n"
+        "from keras_bert_impl.tools import split_sentences\n"
+        "import pipelines.runners, tools\n"
+        "assert (tools.MINE, pipelines.runners.MINE) == ('tools', 'pipelines.runners')\n"
+    )
+    run(sys.executable, "-c", program, env=environment)
+
+
+def test_the_command_works_with_worker_processes(tmp_path, expected, keras_bert):
+    (tmp_path / "articles.txt").write_text("The fox ran. A hen saw the fox.\n\nHome. They ran.\n")
+    keras_bert(
+        "split_sentences", "--input_file=articles.txt", "--output_file=s.txt", "--num_workers=2"
+    )
+    assert (tmp_path / "s.txt").read_text() == (
+        "The fox ran.\nA hen saw the fox.\n\nHome.\nThey ran.\n\n"
+    )
+    config = make_config(tmp_path)
+    keras_bert("create_pretraining_data", *pretraining_flags(config), "--num_workers=2")
+    assert contents(tmp_path / "out") == expected
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("apache_beam"), reason="needs the extra `beam`")
+def test_beams_worker_processes_find_our_functions_by_name(tmp_path, expected, keras_bert):
+    config = make_config(tmp_path)
+    keras_bert(
+        "create_pretraining_data",
+        *pretraining_flags(config),
+        "--runner=DirectRunner",
+        "--direct_running_mode=multi_processing",
+        "--direct_num_workers=2",
+    )
+    assert contents(tmp_path / "out") == expected
+
+
+def test_a_module_of_ours_started_by_name_is_ours(environment):
+    command = [sys.executable, "-m", "keras_bert_impl", "split_sentences", "--help"]
+    assert "\nFlags:\n  --" in run(*command, env=environment).stdout

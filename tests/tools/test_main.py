@@ -1,0 +1,41 @@
+"""`python -m tools` and `python -m keras_bert_impl`."""
+
+import sys
+
+import pytest
+
+from tools import __main__ as launcher
+
+
+def launch(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["keras-bert", *words])
+    return launcher.main()
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "help"])
+def test_help_lists_the_tools_and_no_other_file(monkeypatch, capsys, word):
+    assert launch(monkeypatch, word) == 0
+    shown = capsys.readouterr().out.split()
+    assert {"run_pretraining", "split_sentences"} <= set(shown)
+    assert not {"command_line", "__main__", "benchmarks"} & set(shown)
+
+
+def test_without_a_word_the_tools_are_listed_and_it_is_an_error(monkeypatch, capsys):
+    assert launch(monkeypatch) == 1
+    assert "split_sentences" in capsys.readouterr().out
+
+
+def test_a_tool_that_is_not_there_is_one_sentence(monkeypatch, capsys):
+    assert launch(monkeypatch, "os", "--path=x") == 1
+    assert capsys.readouterr().err.startswith("Error: there is no tool 'os'; ")
+
+
+def test_a_tool_gets_the_words_behind_its_name(monkeypatch, capsys):
+    assert launch(monkeypatch, "split_sentences", "--help") == 0
+    assert "--input_file" in capsys.readouterr().out
+
+
+def test_every_tool_that_is_listed_is_a_program():
+    for name in launcher.tool_names():
+        __import__(f"tools.{name}")
+        assert callable(sys.modules[f"tools.{name}"].main)
