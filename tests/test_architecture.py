@@ -4,62 +4,169 @@ import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
+from tests.support import architecture_debts as debts
 from tools.__main__ import tool_names
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("keras_bert_impl", "pipelines", "tools")
+LIBRARIES = ("keras_bert_impl", "pipelines")
 MAY_IMPORT = {
     "keras_bert_impl": {"keras_bert_impl"},
     "pipelines": {"keras_bert_impl", "pipelines"},
     "tools": {"keras_bert_impl", "pipelines", "tools"},
 }
+LAUNCHER = "keras_bert_impl/__main__.py"  # `python -m keras_bert_impl`: nothing imports it
 TOOLS = tool_names()
+
+# Members that foreign objects have or have not: of the system's modules and of its errors.
+FOREIGN_OPTIONAL_MEMBERS = {"lineno", "message", "sched_getaffinity", "strerror"}
+
+# Beam's own options have no other name.
+NAME_FLAGS = {"pipelines/runners/beam.py"}
+
+# The one place of TensorFlow's and Keras' private names.
+PRIVATE_NAMES = {"keras_bert_impl/compat.py"}
 
 
 def files_of(*folders):
     return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
-def imported_packages(path):
-    """The top-level packages that a file imports, anywhere in it."""
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def nodes_of(kind, *folders):
+    """(file's name, node) for every node of a kind."""
+    for path in files_of(*folders):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, kind):
+                yield name_of(path), node
+
+
+def imported_modules(nodes):
+    """The modules that import statements name; `from a import b` may mean `a` or `a.b`."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes:
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module.split(".")[0])
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names
 
 
-def places(paths, package):
-    return [str(p.relative_to(ROOT)) for p in paths if package in imported_packages(p)]
+def imported_packages(path):
+    """The top-level packages that a file imports, anywhere in it."""
+    return {name.split(".")[0] for name in imported_modules(ast.walk(tree_of(path)))}
+
+
+def importers(paths, package):
+    return [name_of(path) for path in paths if package in imported_packages(path)]
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_imports_point_one_way(room):
     for path in files_of(room):
         others = (imported_packages(path) & set(ROOMS)) - MAY_IMPORT[room]
-        assert not others, f"{path.relative_to(ROOT)} imports {others}"
+        assert not others or name_of(path) == LAUNCHER, f"{name_of(path)} imports {others}"
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    modules = {
+        name_of(path).removesuffix(".py").replace("/", ".").removesuffix(".__init__"): path
+        for path in files_of(*ROOMS)
+    }
+    graph = {
+        module: imported_modules(tree_of(path).body) & modules.keys() - {module}
+        for module, path in modules.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
 
 
 def test_flags_are_read_in_tools_only():
-    assert places(files_of("keras_bert_impl", "pipelines"), "absl") == []
+    assert importers(files_of(*LIBRARIES), "absl") == []
 
 
-def test_the_library_knows_no_beam_and_layers_know_no_tensorflow():
-    assert places(files_of("keras_bert_impl"), "apache_beam") == []
-    assert places(files_of("keras_bert_impl/models"), "tensorflow") == []
-    plain_layers = [p for p in files_of("keras_bert_impl/layers") if "tensorflow" not in p.stem]
-    assert places(plain_layers, "tensorflow") == []
+def test_the_library_knows_no_beam_and_layers_and_models_know_no_tensorflow():
+    assert importers(files_of("keras_bert_impl"), "apache_beam") == []
+    assert (
+        importers(files_of("keras_bert_impl/layers", "keras_bert_impl/models"), "tensorflow") == []
+    )
 
 
 def test_beam_is_imported_by_the_beam_runner_only():
-    importers = places(files_of(*ROOMS), "apache_beam")
-    assert all(name.startswith("pipelines/runners/beam") for name in importers), importers
+    assert importers(files_of(*ROOMS), "apache_beam") == ["pipelines/runners/beam.py"]
+
+
+def test_libraries_do_not_print():
+    found = [
+        f"{name}:{node.lineno}"
+        for name, node in nodes_of(ast.Call, *LIBRARIES)
+        if isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert found == []
+
+
+def test_messages_of_libraries_name_parameters_and_not_flags():
+    docstrings = {id(node.value) for _, node in nodes_of(ast.Expr, *LIBRARIES)}
+    found = {
+        name
+        for name, node in nodes_of(ast.Constant, *LIBRARIES)
+        if isinstance(node.value, str) and id(node) not in docstrings
+        if re.search(r"(?<![\w-])--[a-z]", node.value)
+    }
+    assert sorted(found - NAME_FLAGS - debts.NAME_FLAGS) == []
+
+
+def test_a_contract_declares_its_members():
+    """`getattr(x, "member", default)` asks for what a contract should promise."""
+    found = [
+        f"{name}:{node.lineno} {node.args[1].value}"
+        for name, node in nodes_of(ast.Call, *ROOMS)
+        if isinstance(node.func, ast.Name)
+        and node.func.id == "getattr"
+        and len(node.args) == 3
+        and isinstance(node.args[1], ast.Constant)
+        and node.args[1].value not in FOREIGN_OPTIONAL_MEMBERS | debts.OPTIONAL_MEMBERS
+    ]
+    assert found == []
+
+
+def test_private_names_of_tensorflow_and_keras_stand_in_one_place():
+    ours = {node.name for _, node in nodes_of((ast.FunctionDef, ast.ClassDef), *ROOMS)}
+    ours |= {node.attr for _, node in nodes_of(ast.Attribute, *ROOMS) if is_own(node)}
+    ours |= {node.id for _, node in nodes_of(ast.Name, *ROOMS) if isinstance(node.ctx, ast.Store)}
+    ours |= {"_asdict", "_fields", "_make", "_replace", "_exit"}  # public in spite of their names
+    found = defaultdict(set)
+    for name, node in nodes_of(ast.Attribute, *LIBRARIES):
+        private = node.attr.startswith("_") and not node.attr.endswith("__")
+        if node.attr == "__internal__" or (private and node.attr not in ours):
+            found[name].add(node.attr)
+    for path in files_of(*LIBRARIES):
+        for module in imported_modules(ast.walk(tree_of(path))):
+            if module.startswith(("keras.src", "tensorflow.python")):
+                found[name_of(path)].add(module)
+    allowed = PRIVATE_NAMES | debts.PRIVATE_NAMES
+    assert {name: names for name, names in found.items() if name not in allowed} == {}
+
+
+def is_own(attribute):
+    return isinstance(attribute.value, ast.Name) and attribute.value.id in ("self", "cls")
 
 
 def test_each_flag_of_a_tool_is_read_once():
@@ -70,20 +177,40 @@ def test_each_flag_of_a_tool_is_read_once():
             assert reads == 1, f"{path.name}: {holder} is read {reads} times"
 
 
-def test_no_tool_hides_a_module_of_the_standard_library():
-    assert not set(TOOLS) & set(sys.stdlib_module_names)
+def test_no_file_of_tools_hides_a_module_of_the_standard_library():
+    assert not {path.stem for path in files_of("tools")} & set(sys.stdlib_module_names)
 
 
 def test_files_stay_small():
     for path in files_of(*ROOMS):
         lines = path.read_text(encoding="utf-8").count("\n")
-        assert lines <= 400, f"{path.relative_to(ROOT)} has {lines} lines"
+        assert lines <= 400, f"{name_of(path)} has {lines} lines"
 
 
 def test_nothing_is_unpickled():
     for path in files_of(*ROOMS):
         assert not {"pickle", "dill", "joblib", "marshal"} & imported_packages(path), path
         assert "allow_pickle=True" not in path.read_text(encoding="utf-8"), path
+
+
+def test_every_module_has_its_test_at_its_place():
+    missing = [
+        name_of(path)
+        for path in files_of(*ROOMS)
+        if path.stem != "__init__"
+        and not (ROOT / "tests" / path.relative_to(ROOT).with_name(mirror_of(path))).exists()
+    ]
+    assert sorted(set(missing) - debts.WITHOUT_A_TEST) == []
+
+
+def mirror_of(path):
+    return f"test_{path.stem.strip('_')}.py"
+
+
+def test_every_test_file_has_its_module():
+    for path in files_of(*(f"tests/{room}" for room in ROOMS)):
+        folder = ROOT / path.parent.relative_to(ROOT / "tests")
+        assert folder.is_dir(), f"{name_of(path)} tests a room that is gone"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
