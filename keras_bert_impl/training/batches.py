@@ -21,15 +21,18 @@ class BatchSource(Protocol):
 
     So a checkpoint needs to remember the step only, and a run that was killed continues with the
     very batch that would have come next.
+
+    Attributes:
+        batch_size: rows of the whole batch of a step, over all workers.
+        num_workers: into how many workers' shares each batch is cut: 1 gives whole batches, more
+            give the share of one worker only.
     """
 
     batch_size: int
+    num_workers: int
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ...; each array is [batch_size, ...].
-
-        A source that has `num_workers` > 1 gives one worker's share of each batch only.
-        """
+        """Gives the batches of steps `step`, `step + 1`, ...; each array is [rows, ...]."""
         ...
 
     def where(self, step: int) -> str:
@@ -42,8 +45,6 @@ class EvaluationSource(Protocol):
 
     The last batch is padded; `example_weights` [batch] tells real rows (1) from padding (0).
     """
-
-    num_batches: int
 
     def batches(self) -> Iterator[Batch]:
         """Gives the batches of one pass, in the same order every time."""
@@ -103,7 +104,7 @@ class ArrayBatches:
         self._features = dict(features)
         self._seed, self._shuffle, self._finish = seed, shuffle, finish
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
-        self.batch_size = batch_size
+        self.batch_size, self.num_workers = batch_size, 1
 
     @property
     def num_examples(self) -> int:

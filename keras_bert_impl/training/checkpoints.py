@@ -7,6 +7,7 @@ import re
 import shutil
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,8 @@ class Checkpoints:
         state: the run's variables, lists by name; distributed variables are kept once.
         keep: how many of the newest stay.
         writes: False for workers that only read.
-        tell: is told of each save when it is written; called in the writing thread.
-        warn: is told in a line of a save that failed, where a later one did not.
+        log: called with one line about a save that failed where a later one did not, and about a
+            checkpoint that cannot be read.
     """
 
     def __init__(
@@ -130,11 +131,11 @@ class Checkpoints:
         state: State,
         keep: int,
         writes: bool = True,
-        tell: Callable[[Save], None] = lambda _save: None,
-        warn: Callable[[str], None] = lambda _line: None,
+        log: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._folder, self._state, self._keep, self._writes = folder, state, keep, writes
-        self._tell, self._warn = tell, warn
+        self._log = log
+        self._completed: deque[Save] = deque()  # the writing thread appends
         self._newest: int | None = None  # the step that was restored, or saved last
         self._copy: dict[str, list[Any]] = {}
         self._thread: threading.Thread | None = None
@@ -200,7 +201,11 @@ class Checkpoints:
         self._thread.start()
         if failure:
             self.wait()
-            self._warn(f"{failure} In its place the one of step {step} is written.")
+            self._log(f"{failure} In its place the one of step {step} is written.")
+
+    def completed_saves(self) -> list[Save]:
+        """What the saves took that were completed since the last call."""
+        return [self._completed.popleft() for _ in range(len(self._completed))]
 
     def settle(self) -> None:
         """Returns when no checkpoint is being written; what failed is said by the next call."""
@@ -237,14 +242,11 @@ class Checkpoints:
         return sentence
 
     def restore_newest(
-        self,
-        report: Callable[[str], None],
-        accept: Callable[[dict[str, Any]], None] = lambda _description: None,
+        self, accept: Callable[[dict[str, Any]], None] = lambda _description: None
     ) -> dict[str, Any] | None:
         """Restores the newest checkpoint that can be read.
 
         Args:
-            report: is told of each checkpoint that cannot be read.
             accept: sees a checkpoint's description before it is restored; raises to refuse it.
 
         Returns:
@@ -263,7 +265,7 @@ class Checkpoints:
                 break
             except _UNREADABLE as error:
                 reason = str(error).strip().splitlines() or [type(error).__name__]
-                report(
+                self._log(
                     f"{self.path(step)}: this checkpoint cannot be read ({reason[0]}); "
                     "the one before is used."
                 )
@@ -325,7 +327,7 @@ class Checkpoints:
             self._rotate()
             written = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
             seconds = time.monotonic() - start
-            self._tell(Save(description["step"], stopped, seconds, written))
+            self._completed.append(Save(description["step"], stopped, seconds, written))
         except BaseException as error:  # whatever it is: training must not go on without saves
             self._failure = error
 

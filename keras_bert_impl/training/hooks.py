@@ -1,333 +1,78 @@
-"""What happens now and then while a run goes on: figures, rates, warnings, profiles."""
+"""What every run does now and then: checks, logs, saves and evaluates; one small class each."""
 
-import contextlib
-import dataclasses
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.training.checkpoints import Save
-from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.metric_writers import JsonLines, TensorBoard, read_json_lines
-from keras_bert_impl.training.run_directory import RunDirectory
-from keras_bert_impl.training.step import Chunk
+from keras_bert_impl.training.checkpoints import read_description
+from keras_bert_impl.training.metric_writers import read_json_lines
+from keras_bert_impl.training.rates import Rates, log_line
+from keras_bert_impl.training.run import Hook, Run
+from keras_bert_impl.training.stop_signal import StopRequestedError
 
-_LINES, _MARGIN = 20, 0.05
-
-
-class Plateau:
-    """Points out, once, that the masked-LM loss is stuck where guessing by frequency is.
-
-    Every run passes this plateau; one that is still there long after the warm-up does not learn
-    from context, usually because the learning rate is too high or the masks are wrong.
-
-    Args:
-        frequency_loss: what guessing by frequency reaches, in nats; None watches nothing.
-        num_warmup_steps: the run's warm-up.
-        report: is told.
-
-    Example:
-        >>> plateau = Plateau(6.0, num_warmup_steps=10, report=print)
-        >>> for step in range(1000, 5000, 200):
-        ...     plateau.see(step, 5.99)
-        Step 4800: the masked-LM loss (5.99) is still what guessing by word frequency reaches
-        (6.00); try a smaller --learning_rate or a longer --num_warmup_steps, and see that the
-        shards' masking is right.
-    """
-
-    def __init__(
-        self,
-        frequency_loss: float | None,
-        num_warmup_steps: int,
-        report: Callable[[str], None],
-    ) -> None:
-        self._frequency_loss, self._report = frequency_loss, report
-        self._from_step = max(1000, 2 * num_warmup_steps)
-        self._recent: deque[float] = deque(maxlen=_LINES)
-
-    def see(self, step: int, masked_lm_loss: float | None) -> None:
-        """Looks at one logged loss."""
-        if self._frequency_loss is None or masked_lm_loss is None or step < self._from_step:
-            return
-        self._recent.append(masked_lm_loss)
-        mean = sum(self._recent) / len(self._recent)
-        if len(self._recent) == _LINES and mean > self._frequency_loss - _MARGIN:
-            self._report(
-                f"Step {step}: the masked-LM loss ({mean:.2f}) is still what guessing by word "
-                f"frequency reaches ({self._frequency_loss:.2f}); try a smaller --learning_rate "
-                "or a longer --num_warmup_steps, and see that the shards' masking is right."
-            )
-            self._frequency_loss = None  # said once
+Work = Callable[[float], float]
+"""Floating-point operations of all steps up to a number of steps."""
 
 
-class Profiler:
-    """Profiles the steps from the first to the last given.
+def standard_hooks(
+    evaluate: Callable[[], Mapping[str, float]] | None = None,
+    held_out: str | None = None,
+    frequency_loss: float | None = None,
+    work: Work | None = None,
+    peak_flops: float | None = None,
+) -> list[Hook]:
+    """What a run does now and then, in this order.
 
     Args:
-        steps: first and last step, counted from 1; None profiles nothing.
-        folder: TensorBoard's folder.
-    """
-
-    def __init__(self, steps: tuple[int, int] | None, folder: Path) -> None:
-        self._steps, self._folder, self._running = steps, folder, False
-
-    def before(self, done: int) -> None:
-        """Called with the steps done, before the next call."""
-        if self._steps and not self._running and self._steps[0] - 1 <= done < self._steps[1]:
-            tf.profiler.experimental.start(str(self._folder))
-            self._running = True
-
-    def after(self, done: int) -> None:
-        """Called with the steps done, after a call whose figures are there."""
-        if self._running and self._steps and done >= self._steps[1]:
-            self.close()
-
-    def close(self) -> None:
-        """Writes the profile, if one is being taken."""
-        if self._running:
-            tf.profiler.experimental.stop()
-            self._running = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Expectations:
-    """What is known of the job beside the data; each may be missing.
-
-    Attributes:
-        frequency_loss: masked-LM loss that guessing by word frequency reaches.
-        work: floating-point operations of all steps up to a number of steps.
+        evaluate: measures the model on held-out data; gives `loss` and other figures.
+        held_out: says which data these are; figures of other data are not compared.
+        frequency_loss: the masked-LM loss that guessing by word frequency reaches, in nats.
+        work: what the steps cost.
         peak_flops: what the machine can do in a second.
-        held_out: says which set is evaluated; figures of another one are not compared.
     """
+    return [
+        CheckFinite(),
+        LogSteps(work, peak_flops),
+        *([WarnOfPlateau(frequency_loss)] if frequency_loss is not None else []),
+        ShowProgress(work),
+        Profile(),
+        SaveCheckpoints(),  # before the evaluation, which may take minutes
+        *([EvaluateHeldOut(evaluate, held_out)] if evaluate else []),
+    ]
 
-    frequency_loss: float | None = None
-    work: Callable[[float], float] | None = None
-    peak_flops: float | None = None
-    held_out: str | None = None
 
+class CheckFinite(Hook):
+    """Stops a run whose loss or gradient is NaN or infinite, and counts what float16 skipped."""
 
-class Watch:
-    """Logs a run's steps and evaluations.
-
-    Args:
-        run: where the files go.
-        config: how often.
-        first_step: the step the run resumes from.
-        writes: False for workers that only compute.
-        expectations: to compare with.
-        report: is told in a line what looks wrong but is no error.
-        where: names the examples of a step (counted from 0).
-    """
-
-    def __init__(
-        self,
-        run: RunDirectory,
-        config: TrainingConfig,
-        first_step: int,
-        writes: bool = True,
-        expectations: Expectations | None = None,
-        report: Callable[[str], None] = lambda _line: None,
-        where: Callable[[int], str] | None = None,
-    ) -> None:
-        self._config, self._first_step, self._where = config, first_step, where
-        self._run, self._report = run, report
-        self._expected = expectations or Expectations()
-        self._plateau = Plateau(self._expected.frequency_loss, config.num_warmup_steps, report)
-        self._files = contextlib.ExitStack()
-        self._metrics = self._evaluations = self._saves = self._board = None
-        if writes:
-            self._metrics = self._files.enter_context(JsonLines(run.metrics, first_step))
-            self._evaluations = self._files.enter_context(JsonLines(run.evaluations, first_step))
-            self._saves = self._files.enter_context(JsonLines(run.saves, first_step))
-            self._board = self._files.enter_context(TensorBoard(run.events, first_step))
-        self.evaluated = self._read_evaluated()
-        self._progress: Progress | None = None
-        self._since, self._seconds_a_step, self._measured = time.monotonic(), 0.0, _Measured()
-
-    def __enter__(self) -> "Watch":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress:
-            self._progress.close()
-        self._files.close()
-
-    def step(self, step: int, metrics: Mapping[str, float], chunk: Chunk) -> None:
-        """Looks at one step, and writes its figures where they are due.
+    def after_step(self, run: Run) -> None:
+        """Looks at one step.
 
         Raises:
-            UserError: the loss or the gradient is no number.
+            UserError: it is NaN or infinite.
         """
-        scaled = self._config.precision == "float16"
-        check_finite(step, metrics, scaled, self._where)
-        self._measure(step, chunk)
-        if step % self._config.log_steps == 0 or step == self._config.num_train_steps:
-            self._write(step, metrics, chunk)
-            self._plateau.see(step, metrics.get("masked_lm_loss"))
+        scaled = run.config.precision == "float16"
+        check_finite(run.step, run.metrics, scaled, run.batches.where)
 
-    def advance(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Moves the progress line to the steps done."""
-        if self._progress is None:
-            # Begins when the first call is over: it was spent on compiling, not on steps.
-            self._progress = Progress(
-                "train", self._config.num_train_steps, "steps", work=self._expected.work
+    def end(self, run: Run) -> None:
+        """Says how many steps float16 skipped."""
+        if skipped := run.metrics.get("skipped_steps"):
+            run.log(
+                f"{skipped:.0f} of {run.step} steps were skipped because float16 overflowed (the "
+                "loss scale fell and they changed nothing); where they are many, "
+                "--precision=bfloat16 needs no scale."
             )
-            self._progress.resume_from(step)
-            self._done = step
-        skipped = metrics["skipped_steps"]
-        note = f"loss {metrics['loss']:.4f}" + (f", {skipped:.0f} skipped" if skipped else "")
-        self._progress.advance(step - self._done, note=note)
-        self._done = step
-
-    def evaluation(self, step: int, results: Mapping[str, float]) -> None:
-        """Writes one evaluation's figures."""
-        self.evaluated[step] = results["loss"]
-        if self._evaluations and self._board:
-            with _room_to_write(self._run):
-                self._evaluations.write({"step": step, **results, **self._held_out()})
-                self._board.write(step, results, prefix="eval")
-
-    def end(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Says at the end what went otherwise than planned."""
-        if skipped := metrics.get("skipped_steps"):
-            self._report(
-                f"{skipped:.0f} of {step} steps were skipped because float16 overflowed (the loss "
-                "scale fell and they changed nothing); where they are many, --precision=bfloat16 "
-                "needs no scale."
-            )
-
-    def saves(self, written: list[Save]) -> None:
-        """Writes down the saves that are complete, and forgets them."""
-        while written:
-            save = written.pop(0)
-            line = {
-                "stopped_seconds": round(save.stopped_seconds, 3),
-                "written_seconds": round(save.written_seconds, 3),
-                "bytes": save.bytes,
-            }
-            if self._saves and self._board:
-                with _room_to_write(self._run):
-                    self._saves.write({"step": save.step, **line})
-                    self._board.write(save.step, line, prefix="save")
-
-    @contextlib.contextmanager
-    def pause(self) -> Iterator[None]:
-        """Time spent inside the block does not enter the rates."""
-        start = time.monotonic()
-        yield
-        self._since += time.monotonic() - start
-
-    def _held_out(self) -> dict[str, str]:
-        return {"held_out": self._expected.held_out} if self._expected.held_out else {}
-
-    def _read_evaluated(self) -> dict[int, float]:
-        """The losses on this held-out set up to the step that the run resumes from, by step."""
-        lines = read_json_lines(self._run.evaluations)
-        lines = [line for line in lines if line["step"] <= self._first_step]
-        same = [
-            line
-            for line in lines
-            if {**self._held_out(), **line}.get("held_out") == self._expected.held_out
-        ]
-        if len(same) < len(lines):
-            self._report(
-                f"{self._run.evaluations}: {len(lines) - len(same)} of {len(lines)} evaluations so "
-                "far were of another held-out set; the best checkpoint is chosen without them."
-            )
-        return {line["step"]: line["loss"] for line in same}
-
-    def _measure(self, step: int, chunk: Chunk) -> None:
-        """Counts a step and its share of the time that its compiled call took."""
-        if step == chunk.first_step + 1:
-            now = time.monotonic()
-            self._seconds_a_step = (now - self._since) / len(chunk.learning_rates)
-            self._since = now
-            if self._progress is None:  # the very first call was spent on compiling
-                self._measured = _Measured(compiling=True)
-            elif self._measured.compiling:
-                self._measured = _Measured()
-        measured = self._measured
-        measured.steps += 1
-        measured.examples += chunk.examples
-        measured.tokens += chunk.tokens
-        measured.seconds += self._seconds_a_step
-
-    def _rates(self, step: int) -> dict[str, float]:
-        """What was done in a second since the last line; the first call's line has compiling in."""
-        measured, self._measured = self._measured, _Measured()
-        seconds = max(measured.seconds, 1e-9)
-        rates = {"examples_per_second": round(measured.examples / seconds, 2)}
-        if measured.tokens:
-            rates["tokens_per_second"] = round(measured.tokens / seconds, 1)
-        if self._expected.work and self._expected.peak_flops:
-            work = self._expected.work(step) - self._expected.work(step - measured.steps)
-            rates["share_of_peak"] = round(work / seconds / self._expected.peak_flops, 4)
-        return rates
-
-    def _write(self, step: int, metrics: Mapping[str, float], chunk: Chunk) -> None:
-        rates = self._rates(step)
-        learning_rate = chunk.learning_rates[step - 1 - chunk.first_step]
-        line = _ordered(metrics, learning_rate, rates)
-        if chunk.tokens:
-            line["padding_share"] = round(chunk.padding_share, 4)
-        if self._metrics and self._board:
-            with _room_to_write(self._run):
-                self._metrics.write({"step": step, **line})
-                self._board.write(step, line)
-
-
-@dataclasses.dataclass
-class _Measured:
-    """What was done since the last line."""
-
-    steps: int = 0
-    examples: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    compiling: bool = False
-
-
-@contextlib.contextmanager
-def _room_to_write(run: RunDirectory) -> Iterator[None]:
-    """A full disk is the user's to mend, not a bug."""
-    try:
-        yield
-    except (OSError, tf.errors.OpError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise UserError(
-            f"{run.path}: the run's figures cannot be written ({reason}); free some space and "
-            "start the same command again: it resumes from the newest checkpoint."
-        ) from error
-
-
-def _ordered(
-    metrics: Mapping[str, float], learning_rate: float, rates: Mapping[str, float]
-) -> dict[str, float]:
-    """The line of `metrics.jsonl`: losses first, then rates, then what else was measured."""
-    losses = {name: value for name, value in metrics.items() if name.endswith("loss")}
-    line = {
-        **losses,
-        "learning_rate": learning_rate,
-        "gradient_norm": metrics["gradient_norm"],
-        **rates,
-    }
-    others = {n: v for n, v in metrics.items() if n not in line and n != "stop_votes"}
-    return {**line, **others}
 
 
 def check_finite(
-    step: int,
-    metrics: Mapping[str, float],
-    scaled: bool,
-    where: Callable[[int], str] | None = None,
+    step: int, metrics: Mapping[str, float], scaled: bool, where: Callable[[int], str]
 ) -> None:
-    """Stops a run whose loss or gradient is no number.
+    """Refuses figures that are NaN or infinite.
 
     Args:
         step: the step, counted from 1.
@@ -340,16 +85,239 @@ def check_finite(
         UserError: the loss, or the gradient's norm where that is no step to skip, is not finite.
 
     Example:
-        >>> check_finite(3, {"loss": 1.0, "gradient_norm": 2.0}, scaled=False)
+        >>> check_finite(3, {"loss": 1.0, "gradient_norm": 2.0}, scaled=False, where=str)
     """
     may_skip = scaled and metrics["loss_scale"] > 1.0
     for name in ("loss",) if may_skip else ("loss", "gradient_norm"):
         if not math.isfinite(metrics[name]):
-            examples = f"its batch holds {where(step - 1)}" if where else "its batch is unknown"
             raise UserError(
-                f"Step {step}: the {name.replace('_', ' ')} is {metrics[name]}; {examples}; try a "
-                "smaller --learning_rate or a longer --num_warmup_steps"
+                f"Step {step}: the {name.replace('_', ' ')} is {metrics[name]}; its batch holds "
+                f"{where(step - 1)}; try a smaller --learning_rate or a longer --num_warmup_steps"
                 f"{' or --precision=bfloat16' if scaled else ''}, see that ids, labels and weights "
                 "of these examples are right, and resume with --allow_changed_flags: the newest "
                 "checkpoint is from before this step."
             )
+
+
+class LogSteps(Hook):
+    """Writes the figures and the rates of the logged steps.
+
+    Args:
+        work: what the steps cost; with `peak_flops` it gives `share_of_peak`.
+        peak_flops: what the machine can do in a second.
+    """
+
+    def __init__(self, work: Work | None = None, peak_flops: float | None = None) -> None:
+        self._rates = Rates(work, peak_flops)
+
+    def begin(self, run: Run) -> None:
+        """Starts the clock."""
+        self._rates.start(time.monotonic() - run.paused_seconds)
+
+    def after_step(self, run: Run) -> None:
+        """Counts a step; writes a line where it is due."""
+        assert run.chunk is not None
+        self._rates.count(run.step, run.chunk, time.monotonic() - run.paused_seconds)
+        if run.is_logged:
+            line = log_line(run.metrics, run.chunk, run.step, self._rates.read(run.step))
+            run.writers.write("train", run.step, line)
+
+
+class WarnOfPlateau(Hook):
+    """Points out, once, that the masked-LM loss is stuck where guessing by frequency is.
+
+    Every run passes this plateau; one that is still there long after the warm-up does not learn
+    from context, usually because the learning rate is too high or the masks are wrong.
+
+    Args:
+        frequency_loss: what guessing by frequency reaches, in nats.
+    """
+
+    LINES, MARGIN, FROM_STEP = 20, 0.05, 1000
+
+    def __init__(self, frequency_loss: float) -> None:
+        self._frequency_loss = frequency_loss
+        self._recent: deque[float] = deque(maxlen=self.LINES)
+        self._warned = False
+
+    def after_step(self, run: Run) -> None:
+        """Looks at the loss of a logged step."""
+        from_step = max(self.FROM_STEP, 2 * run.config.num_warmup_steps)
+        if self._warned or not run.is_logged or run.step < from_step:
+            return
+        self._recent.append(run.metrics["masked_lm_loss"])
+        mean = sum(self._recent) / len(self._recent)
+        if len(self._recent) == self.LINES and mean > self._frequency_loss - self.MARGIN:
+            self._warned = True
+            run.log(
+                f"Step {run.step}: the masked-LM loss ({mean:.2f}) is still what guessing by word "
+                f"frequency reaches ({self._frequency_loss:.2f}); try a smaller --learning_rate "
+                "or a longer --num_warmup_steps, and see that the shards' masking is right."
+            )
+
+
+class ShowProgress(Hook):
+    """Shows how far the run is, with the loss.
+
+    Args:
+        work: what the steps cost; the time left follows it.
+    """
+
+    def __init__(self, work: Work | None = None) -> None:
+        self._work = work
+        self._progress: Progress | None = None
+        self._shown = 0
+
+    def after_call(self, run: Run) -> None:
+        """Moves on to the steps done."""
+        if self._progress is None:
+            # Begins when the first call is over: it was spent on compiling, not on steps.
+            self._progress = Progress("train", run.config.num_train_steps, "steps", work=self._work)
+            self._progress.resume_from(run.step)
+            self._shown = run.step
+        skipped = run.metrics["skipped_steps"]
+        note = f"loss {run.metrics['loss']:.4f}" + (f", {skipped:.0f} skipped" if skipped else "")
+        self._progress.advance(run.step - self._shown, note=note)
+        self._shown = run.step
+
+    def close(self, run: Run) -> None:  # noqa: ARG002
+        """Writes the closing line."""
+        if self._progress:
+            self._progress.close()
+
+
+class Profile(Hook):
+    """Profiles the steps from the first to the last of `profile_steps`, for TensorBoard."""
+
+    def __init__(self) -> None:
+        self._running = False
+
+    def before_call(self, run: Run) -> None:
+        """Starts before the call that holds the first step."""
+        steps = run.config.profile_steps if run.is_chief else None
+        if steps and not self._running and steps[0] - 1 <= run.step < steps[1]:
+            tf.profiler.experimental.start(str(run.directory.events))
+            self._running = True
+
+    def after_call(self, run: Run) -> None:
+        """Ends after the call that holds the last step."""
+        if run.config.profile_steps and run.step >= run.config.profile_steps[1]:
+            self.close(run)
+
+    def close(self, run: Run) -> None:  # noqa: ARG002
+        """Writes the profile, if one is being taken."""
+        if self._running:
+            tf.profiler.experimental.stop()
+            self._running = False
+
+
+class SaveCheckpoints(Hook):
+    """Saves every `save_checkpoints_steps`, at the end and before a stop; logs what saves cost."""
+
+    def after_call(self, run: Run) -> None:
+        """Saves where it is due."""
+        self._log(run)
+        if run.stopping or run.step == run.last_step or run.is_due(run.config.save_checkpoints_steps):
+            run.save()
+
+    def end(self, run: Run) -> None:
+        """Waits until the last checkpoint is written.
+
+        Raises:
+            UserError: it could not be.
+        """
+        run.checkpoints.wait()
+
+    def close(self, run: Run) -> None:
+        """Logs the last saves, also of a run that an error ended."""
+        self._log(run)
+
+    def _log(self, run: Run) -> None:
+        for save in run.checkpoints.completed_saves():
+            figures = {
+                "stopped_seconds": round(save.stopped_seconds, 3),
+                "written_seconds": round(save.written_seconds, 3),
+                "bytes": save.bytes,
+            }
+            run.writers.write("save", save.step, figures)
+
+
+class EvaluateHeldOut(Hook):
+    """Evaluates every `eval_steps` and at the end, and keeps the best variables.
+
+    An evaluation that a stop interrupts, or that a kill cut short, is made up for when the run is
+    resumed.
+
+    Args:
+        evaluate: measures the model; gives `loss` and other figures.
+        held_out: says on which data; losses on other data are not compared.
+    """
+
+    def __init__(
+        self, evaluate: Callable[[], Mapping[str, float]], held_out: str | None = None
+    ) -> None:
+        self._evaluate, self._held_out = evaluate, held_out
+        self._losses: dict[int, float] = {}  # on this held-out set, by step
+
+    def begin(self, run: Run) -> None:
+        """Does for the step that the run resumes from what a stop or a kill left undone."""
+        self._losses = self._read_losses(run)
+        if run.stopping or run.step == 0 or not self._is_due(run):
+            return
+        if run.step not in self._losses:
+            self._measure(run)
+        elif self._losses[run.step] < self._best_loss(run):
+            run.save_best()
+
+    def after_call(self, run: Run) -> None:
+        """Evaluates where it is due."""
+        if not run.stopping and self._is_due(run):
+            self._measure(run)
+
+    def _is_due(self, run: Run) -> bool:
+        at_the_end = run.config.eval_steps > 0 and run.step == run.config.num_train_steps
+        return run.is_due(run.config.eval_steps) or at_the_end
+
+    def _measure(self, run: Run) -> None:
+        start = time.monotonic()
+        try:
+            with run.stop.interrupting(run.is_alone):
+                results = self._evaluate()
+        except StopRequestedError:
+            run.stopping = True
+            run.save()
+            return
+        run.paused_seconds += time.monotonic() - start
+        if results["loss"] < self._best_loss(run):
+            run.save_best()
+        self._losses[run.step] = results["loss"]
+        run.writers.write("eval", run.step, {**results, **self._name()})
+
+    def _name(self) -> dict[str, str]:
+        return {"held_out": self._held_out} if self._held_out else {}
+
+    def _best_loss(self, run: Run) -> float:
+        """The loss of the checkpoint that is there as the best: writing a better one may fail."""
+        run.checkpoints.settle()
+        try:
+            step = int(read_description(run.directory.best_checkpoint)["step"])
+        except (OSError, ValueError, LookupError):
+            return math.inf
+        return self._losses.get(step, math.inf)
+
+    def _read_losses(self, run: Run) -> dict[int, float]:
+        """The losses on this held-out set up to the step that the run resumes from."""
+        lines = read_json_lines(run.directory.evaluations)
+        lines = [line for line in lines if line["step"] <= run.first_step]
+        same = [line for line in lines if self._is_same_set(line)]
+        if len(same) < len(lines):
+            run.log(
+                f"{run.directory.evaluations}: {len(lines) - len(same)} of {len(lines)} "
+                "evaluations so far were of another held-out set; the best checkpoint is chosen "
+                "without them."
+            )
+        return {line["step"]: line["loss"] for line in same}
+
+    def _is_same_set(self, line: Mapping[str, Any]) -> bool:
+        """Whether a line is of this held-out set; one from before sets were named is."""
+        return {**self._name(), **line}.get("held_out") == self._held_out

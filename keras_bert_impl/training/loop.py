@@ -1,24 +1,27 @@
 """The training loop."""
 
-import contextlib
 import dataclasses
 import itertools
-import math
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from keras_bert_impl.optimizers.schedules import learning_rate_schedule
-from keras_bert_impl.training.batches import BatchSource, prefetched
-from keras_bert_impl.training.checkpoints import Checkpoints, Save, check_settings, read_description
+from keras_bert_impl.training.batches import prefetched
+from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.hooks import Expectations, Profiler, Watch, check_finite
+from keras_bert_impl.training.hooks import check_finite, standard_hooks
+from keras_bert_impl.training.metric_writers import MetricWriter, MetricWriters, standard_writers
 from keras_bert_impl.training.objectives import Objective
-from keras_bert_impl.training.phases import Phase
+from keras_bert_impl.training.phases import Phase, PhasedBatches, phased_rate
+from keras_bert_impl.training.run import Hook, Hooks, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep, chunks
-from keras_bert_impl.training.stop_signal import StopRequestedError, StopSignal, on_sigterm
-from keras_bert_impl.training.strategy import Devices, check_same_step, present_devices
+from keras_bert_impl.training.stop_signal import on_sigterm
+from keras_bert_impl.training.strategy import check_same_step
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,170 +40,103 @@ class TrainingResult:
     step: int
     finished: bool
     resumed_from: int
-    metrics: dict[str, float]
+    metrics: Mapping[str, float]
     state: TrainingState = dataclasses.field(repr=False)
 
 
 def train(
-    model: Any,
+    state: TrainingState,
     objective: Objective,
-    batches: BatchSource,
+    phases: Sequence[Phase],
     config: TrainingConfig,
-    run_directory: RunDirectory,
-    evaluate: Callable[[], Mapping[str, float]] | None = None,
-    devices: Devices | None = None,
+    directory: RunDirectory,
     settings: Mapping[str, Any] | None = None,
-    take_over: Callable[[TrainingState], int] | None = None,
-    rate: Callable[[int], float] | None = None,
-    expectations: Expectations | None = None,
-    report: Callable[[str], None] = lambda _line: None,
-    accepted: Callable[[], None] = lambda: None,
+    hooks: Sequence[Hook] | None = None,
+    writers: Sequence[MetricWriter] | None = None,
+    log: Callable[[str], None] = _LOGGER.warning,
 ) -> TrainingResult:
     """Trains a model from the newest checkpoint of the run, or from its present weights.
 
     Args:
-        model: a Keras model, built in the scope of the strategy of `devices`.
+        state: the model and what else a step changes, at the step it starts from.
         objective: what to minimise.
-        batches: the data, a function of the step.
+        phases: the data; the last phase goes on to the end of the run.
         config: how.
-        run_directory: where checkpoints and figures go.
-        evaluate: measures the model on held-out data, every `eval_steps` steps.
-        devices: where to compute, from `make_devices`; by default the present strategy's.
+        directory: where checkpoints and figures go.
         settings: further settings that a resumed run must have the same (the model, the data).
-        take_over: fills the state of a run that has no checkpoint yet from elsewhere, and gives
-            the steps done there.
-        rate: the learning rate by the steps done; by default `config`'s schedule.
-        expectations: what the run's figures are compared with.
-        report: is told in a line what is not an error (a checkpoint that cannot be read).
-        accepted: is called before the first step, when the run's checkpoint fits the settings.
+        hooks: what happens now and then; by default `standard_hooks()`.
+        writers: where figures go; by default `standard_writers(directory)`.
+        log: called with one line that is not an error (a checkpoint that cannot be read).
 
     Returns:
         How it ended: finished, or stopped by SIGTERM or at `stop_after_step`.
 
     Raises:
-        UserError: the loss is no number, the checkpoint was made with other settings, a
+        UserError: the loss is NaN or infinite, the checkpoint was made with other settings, a
             checkpoint cannot be written, or workers do not see the same checkpoints.
     """
-    devices = devices or present_devices(config)
-    state = TrainingState(model, config, devices)
-    settings = {**config.mathematics(), **(settings or {})}
-    saves: list[Save] = []
-    checkpoints = Checkpoints(
-        run_directory.checkpoints,
-        state.variables(),
-        config.keep_checkpoint_max,
-        devices.is_chief,
-        saves.append,
-        report,
+    writers = standard_writers(directory) if writers is None else writers
+    run = _start(state, phases, config, directory, settings or {}, writers, log)
+    step = TrainingStep(
+        state.model, objective, state.optimizer, state.loss_scale, state.devices, config
     )
-    start = _restore(checkpoints, state, settings, config, run_directory, report)
-    if start is None:
-        start = take_over(state) if take_over else 0
-    check_same_step(devices, start)
-    accepted()
-    end = min(config.num_train_steps, config.stop_after_step or config.num_train_steps)
-    step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
-    profiler = Profiler(config.profile_steps if devices.is_chief else None, run_directory.events)
-    done, metrics, alone, stopping = start, {}, devices.workers == 1, False
+    hook = Hooks(standard_hooks() if hooks is None else hooks)
+    inputs = chunks(step, run.batches, config, _rate(phases, config), run.step, run.last_step)
     with (
-        prefetched(chunks(step, batches, config, rate or _rate(config), start, end)) as inputs,
-        Watch(
-            run_directory,
-            config,
-            start,
-            devices.is_chief,
-            expectations,
-            report,
-            getattr(batches, "where", None),
-        ) as watch,
-        on_sigterm() as stop,
-        contextlib.closing(profiler),
-        contextlib.ExitStack() as at_the_end,
-        checkpoints,
+        on_sigterm() as run.stop,
+        prefetched(inputs) as ready,
+        run.writers.open(run.first_step),
+        hook.open(run),
+        run.checkpoints,
     ):
-        at_the_end.callback(watch.saves, saves)  # also of a run that an error ends
-        evaluations = _Evaluations(
-            evaluate, config, settings, run_directory, checkpoints, watch, stop, alone
-        )
-        stopping = (alone and stop.requested) or not evaluations.catch_up(done)
-        for chunk in inputs if not stopping else ():
-            profiler.before(done)
-            for row in step.run(chunk.features, chunk.numbers, stop.requested):
-                done += 1
-                metrics = step.metrics(row)
-                watch.step(done, metrics, chunk)
-            watch.advance(done, metrics)
-            profiler.after(done)
-            # All workers see the same votes; who is alone need not wait for the next step's.
-            stopping = metrics["stop_votes"] > 0 or (alone and stop.requested)
-            if stopping or done == end or _is_due(done, config.save_checkpoints_steps):
-                checkpoints.save(done, settings)  # first: an evaluation may take minutes
-            if not stopping and not evaluations.after(done):
-                stopping = True
-                checkpoints.save(done, settings)
-            watch.saves(saves)
-            if stopping:
-                break
-        checkpoints.wait()
-        watch.end(done, metrics)
-    finished = done >= config.num_train_steps and not stopping
-    return TrainingResult(done, finished, start, metrics, state)
+        run.stopping = run.stop_is_asked_for()
+        hook.begin(run)
+        while not run.stopping and (chunk := next(ready, None)):
+            run.chunk = chunk
+            hook.before_call(run)
+            for row in step.run(chunk.features, chunk.numbers, run.stop.requested):
+                state.step, run.metrics = state.step + 1, step.metrics(row)
+                hook.after_step(run)
+            run.stopping = run.stop_is_asked_for()
+            hook.after_call(run)
+        hook.end(run)
+    finished = run.step >= config.num_train_steps and not run.stopping
+    return TrainingResult(run.step, finished, run.first_step, run.metrics, state)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Evaluations:
-    """The held-out evaluations of a run: when they are due, and what becomes of their figures."""
+def _start(
+    state: TrainingState,
+    phases: Sequence[Phase],
+    config: TrainingConfig,
+    directory: RunDirectory,
+    settings: Mapping[str, Any],
+    writers: Sequence[MetricWriter],
+    log: Callable[[str], None],
+) -> Run:
+    """Restores the newest checkpoint, if there is one.
 
-    evaluate: Callable[[], Mapping[str, float]] | None
-    config: TrainingConfig
-    settings: Mapping[str, Any]
-    run_directory: RunDirectory
-    checkpoints: Checkpoints
-    watch: Watch
-    stop: StopSignal
-    alone: bool  # one worker may break off by itself
-
-    def after(self, step: int) -> bool:
-        """Evaluates where it is due; False if a stop interrupted it."""
-        if not self.evaluate or not self._is_due(step):
-            return True
-        try:
-            with self.watch.pause(), self.stop.interrupting(self.alone):
-                results = self.evaluate()
-        except StopRequestedError:
-            return False
-        if results["loss"] < self._best_loss():
-            self._keep_best(step)
-        self.watch.evaluation(step, results)
-        return True
-
-    def catch_up(self, step: int) -> bool:
-        """Does for the step that a run resumes from what a kill came before; False if stopped."""
-        if not self.evaluate or not step or not self._is_due(step):
-            return True
-        losses = self.watch.evaluated
-        if step not in losses:
-            return self.after(step)
-        if losses[step] < self._best_loss():
-            self._keep_best(step)
-        return True
-
-    def _is_due(self, step: int) -> bool:
-        every = self.config.eval_steps
-        return _is_due(step, every) or (every > 0 and step == self.config.num_train_steps)
-
-    def _keep_best(self, step: int) -> None:
-        best = self.run_directory.best_checkpoint
-        self.checkpoints.save(step, self.settings, regular=False, best=best)
-
-    def _best_loss(self) -> float:
-        """The loss of the checkpoint that is there as the best: writing a better one may fail."""
-        self.checkpoints.settle()
-        try:
-            step = int(read_description(self.run_directory.best_checkpoint)["step"])
-        except (OSError, ValueError, LookupError):
-            return math.inf
-        return self.watch.evaluated.get(step, math.inf)
+    Raises:
+        UserError: it was made with other settings, or workers see different ones.
+    """
+    devices = state.devices
+    checkpoints = Checkpoints(
+        directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
+    )
+    settings = {**config.mathematics(), **settings}
+    _restore(checkpoints, state, settings, config, directory)
+    check_same_step(devices, state.step)
+    return Run(
+        config=config,
+        directory=directory,
+        state=state,
+        batches=PhasedBatches(phases),
+        checkpoints=checkpoints,
+        settings=settings,
+        writers=MetricWriters(writers if devices.is_chief else (), directory),
+        log=log,
+        first_step=state.step,
+        last_step=min(config.num_train_steps, config.stop_after_step or config.num_train_steps),
+    )
 
 
 def _restore(
@@ -208,67 +144,53 @@ def _restore(
     state: TrainingState,
     settings: Mapping[str, Any],
     config: TrainingConfig,
-    run: RunDirectory,
-    report: Callable[[str], None],
-) -> int | None:
-    """Restores the newest checkpoint; gives its step, or None where there is none.
-
-    Raises:
-        UserError: it was made with other settings.
-    """
-
+    directory: RunDirectory,
+) -> None:
     def accept(description: Mapping[str, Any]) -> None:
         if not config.allow_changed_flags:
-            check_settings(description["settings"], settings, str(run.path))
+            check_settings(description["settings"], settings, str(directory.path))
 
-    description = checkpoints.restore_newest(report, accept)
+    description = checkpoints.restore_newest(accept)
     if description is None:
-        return None
+        return
+    state.step = description["step"]
     if description["settings"].get("precision") != config.precision:
         state.loss_scale.reset()
-    return description["step"]
 
 
-def _rate(config: TrainingConfig) -> Callable[[int], float]:
-    return learning_rate_schedule(
-        config.schedule, config.learning_rate, config.num_train_steps, config.num_warmup_steps
+def _rate(phases: Sequence[Phase], config: TrainingConfig) -> Callable[[int], float]:
+    """The learning rate by the steps done: one schedule over all phases, scaled by their peaks."""
+    schedule = learning_rate_schedule(
+        config.schedule, 1.0, config.num_train_steps, config.num_warmup_steps
     )
-
-
-def _is_due(step: int, every: int) -> bool:
-    return every > 0 and step % every == 0
+    return phased_rate(phases, schedule)
 
 
 def rehearse(
-    model: Any,
-    objective: Objective,
-    phases: Sequence[Phase],
-    config: TrainingConfig,
-    devices: Devices,
+    state: TrainingState, objective: Objective, phases: Sequence[Phase], config: TrainingConfig
 ) -> list[dict[str, float]]:
     """Takes one step of each phase, at the very beginning of its data, with learning rate 0.
 
     Args:
-        model: a Keras model, built in `devices.strategy.scope()`; its weights stay as they are.
+        state: the model and what else a step changes; the weights stay as they are.
         objective: what to minimise.
         phases: the run's data.
         config: how.
-        devices: where.
 
     Returns:
         Each phase's figures of that step.
 
     Raises:
-        UserError: the loss or the gradient is no number.
+        UserError: the loss or the gradient is NaN or infinite.
     """
-    state = TrainingState(model, config, devices)
-    step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
+    step = TrainingStep(
+        state.model, objective, state.optimizer, state.loss_scale, state.devices, config
+    )
     figures = []
     for phase in phases:
         batches = list(itertools.islice(phase.batches.batches_from(0), config.iterations_per_loop))
         inputs = step.prepare(batches, 0, [0.0] * len(batches))
         metrics = step.metrics(step.run(*inputs)[-1])
-        scaled = config.precision == "float16"
-        check_finite(1, metrics, scaled, getattr(phase.batches, "where", None))
+        check_finite(1, metrics, config.precision == "float16", phase.batches.where)
         figures.append(metrics)
     return figures

@@ -1,17 +1,89 @@
-"""Where a run's figures go: `metrics.jsonl`, TensorBoard and the learning curve."""
+"""Where a run's figures go: JSON lines, TensorBoard, the learning curve; others are easy to add."""
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.training.run_directory import RunDirectory
+
+
+class MetricWriter(Protocol):
+    """One place that figures go to: a file, a server, a screen."""
+
+    def open(self, first_step: int) -> None:
+        """Called first, with the steps done so far.
+
+        A run that resumes does the later steps again: figures of them are to be forgotten.
+        """
+        ...
+
+    def write(self, kind: str, step: int, figures: Mapping[str, Any]) -> None:
+        """Takes the figures of one step.
+
+        Args:
+            kind: "train" (a logged step), "eval" (a held-out evaluation) or "save" (a checkpoint).
+            step: the steps done.
+            figures: numbers by name; of an evaluation also texts.
+        """
+        ...
+
+    def close(self) -> None:
+        """Called last, whatever ended the run."""
+        ...
+
+
+def standard_writers(directory: RunDirectory) -> list[MetricWriter]:
+    """The files that every run writes: JSON lines and TensorBoard's events."""
+    return [JsonLinesFiles(directory), TensorBoard(directory.events)]
+
+
+class MetricWriters:
+    """Several writers as one; a full disk is a sentence to the user.
+
+    Args:
+        writers: them; none in a worker that only computes.
+        directory: the run's folder, for the sentence.
+    """
+
+    def __init__(self, writers: Sequence[MetricWriter], directory: RunDirectory) -> None:
+        self._writers, self._directory = list(writers), directory
+
+    @contextlib.contextmanager
+    def open(self, first_step: int) -> Iterator[None]:
+        """Inside the block figures can be written.
+
+        Args:
+            first_step: see `MetricWriter.open`.
+        """
+        with contextlib.ExitStack() as stack:
+            for writer in self._writers:
+                writer.open(first_step)
+                stack.callback(writer.close)
+            yield
+
+    def write(self, kind: str, step: int, figures: Mapping[str, Any]) -> None:
+        """Hands the figures to every writer; see `MetricWriter.write`.
+
+        Raises:
+            UserError: one of them cannot write.
+        """
+        try:
+            for writer in self._writers:
+                writer.write(kind, step, figures)
+        except (OSError, tf.errors.OpError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error.message.splitlines()[0]
+            raise UserError(
+                f"{self._directory.path}: the run's figures cannot be written ({reason}); free "
+                "some space and start the same command again: it resumes from the newest "
+                "checkpoint."
+            ) from error
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
@@ -57,6 +129,10 @@ class JsonLines:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file."""
         with contextlib.suppress(OSError):  # a full disk: what could be written is written
             self._file.close()
 
@@ -66,44 +142,82 @@ class JsonLines:
         self._file.flush()
 
 
-class TensorBoard:
-    """Writes scalars for TensorBoard, without needing it to be installed.
+class JsonLinesFiles:
+    """Writes `metrics.jsonl`, `evaluations.jsonl` and `saves.jsonl`.
 
-    A run that resumes opens another event file, whose first event tells TensorBoard to forget
-    what a killed process had written for later steps.
+    Args:
+        directory: the run's folder.
+    """
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._paths = {
+            "train": directory.metrics,
+            "eval": directory.evaluations,
+            "save": directory.saves,
+        }
+        self._files: dict[str, JsonLines] = {}
+
+    def open(self, first_step: int) -> None:
+        """Opens the files; see `MetricWriter.open`."""
+        self._files = {kind: JsonLines(path, first_step) for kind, path in self._paths.items()}
+
+    def write(self, kind: str, step: int, figures: Mapping[str, Any]) -> None:
+        """Appends one line to the file of its kind."""
+        self._files[kind].write({"step": step, **figures})
+
+    def close(self) -> None:
+        """Closes the files."""
+        for file in self._files.values():
+            file.close()
+
+
+class TensorBoard:
+    """Writes scalars as `train/loss`, `eval/loss`, ... for TensorBoard, which need not be installed.
 
     Args:
         folder: where the event files go.
-        first_step: the step the run resumes from.
     """
 
-    def __init__(self, folder: Path, first_step: int) -> None:
-        make_folder(folder)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{os.getpid()}.{first_step}"
-        self._file = tf.io.TFRecordWriter(str(folder / name))
-        self._write(file_version="brain.Event:2")
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._writer = tf.summary.create_noop_writer()
+        plugin = tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars")
+        self._metadata = tf.compat.v1.SummaryMetadata(plugin_data=plugin)
+
+    def open(self, first_step: int) -> None:
+        """Opens a new event file; see `MetricWriter.open`."""
+        make_folder(self._folder)
+        if any(self._folder.glob("events.out.tfevents.*")):
+            self._forget_from(first_step + 1)
+        self._writer = tf.summary.create_file_writer(str(self._folder))
+
+    def write(self, kind: str, step: int, figures: Mapping[str, Any]) -> None:
+        """Writes the numbers among the figures."""
+        with self._writer.as_default(step=step):
+            for name, value in figures.items():
+                if not isinstance(value, str):
+                    # `tf.summary.scalar` does the same, but only where TensorBoard is installed.
+                    number = tf.constant(value, tf.float32)
+                    tf.summary.write(f"{kind}/{name}", number, metadata=self._metadata)
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Closes the file."""
+        with contextlib.suppress(tf.errors.OpError):  # a full disk: what could be written is
+            self._writer.close()
+
+    def _forget_from(self, step: int) -> None:
+        """Tells TensorBoard that older files' figures of `step` and later ones do not count.
+
+        It reads the files in the order of their names; `tf.summary` cannot write such a mark.
+        """
         restart = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
-        self._write(step=first_step + 1, session_log=restart)
-
-    def __enter__(self) -> "TensorBoard":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(tf.errors.OpError):
-            self._file.close()
-
-    def write(self, step: int, scalars: Mapping[str, float], prefix: str = "train") -> None:
-        """Writes the scalars of one step under `prefix/`."""
-        value = tf.compat.v1.Summary.Value
-        summary = tf.compat.v1.Summary(
-            value=[value(tag=f"{prefix}/{name}", simple_value=scalars[name]) for name in scalars]
-        )
-        self._write(step=step, summary=summary)
-        self._file.flush()
-
-    def _write(self, **event: Any) -> None:
-        event_message = tf.compat.v1.Event(wall_time=time.time(), **event)
-        self._file.write(event_message.SerializeToString())
+        mark = tf.compat.v1.Event(wall_time=time.time(), step=step, session_log=restart)
+        version = tf.compat.v1.Event(wall_time=time.time(), file_version="brain.Event:2")
+        name = f"events.out.tfevents.{int(time.time()):010d}.-restart"  # "-": before the new file
+        with tf.io.TFRecordWriter(str(self._folder / name)) as file:
+            file.write(version.SerializeToString())
+            file.write(mark.SerializeToString())
 
 
 _LOSSES = ("loss", "masked_lm_loss", "next_sentence_loss")

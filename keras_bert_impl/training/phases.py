@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from keras_bert_impl.training.batches import Batch, BatchSource
+from keras_bert_impl.training.config import TrainingConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,11 @@ class Phase:
     batches: BatchSource
     num_steps: int
     learning_rate: float
+
+
+def one_phase(batches: BatchSource, config: TrainingConfig) -> list[Phase]:
+    """A run of one phase, with the steps and the learning rate of its configuration."""
+    return [Phase(batches, config.num_train_steps, config.learning_rate)]
 
 
 class PhasedBatches:
@@ -42,7 +48,7 @@ class PhasedBatches:
     def __init__(self, phases: Sequence[Phase]) -> None:
         self._phases = list(phases)
         self.batch_size = phases[0].batches.batch_size
-        self.num_workers = getattr(phases[0].batches, "num_workers", 1)
+        self.num_workers = phases[0].batches.num_workers
 
     @property
     def boundaries(self) -> tuple[int, ...]:

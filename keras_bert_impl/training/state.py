@@ -1,4 +1,4 @@
-"""The variables of a run: everything that a checkpoint must keep besides the step."""
+"""What a run changes, step by step: everything that a checkpoint must keep."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 from keras_bert_impl.optimizers.lamb import Lamb
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.loss_scale import LossScale
-from keras_bert_impl.training.strategy import Devices
+from keras_bert_impl.training.strategy import Devices, present_devices
 
 
 def make_optimizer(config: TrainingConfig) -> Any:
@@ -29,18 +29,24 @@ def make_optimizer(config: TrainingConfig) -> Any:
 
 
 class TrainingState:
-    """A model's weights, its optimizer's moments and the loss scale.
+    """A model's weights, its optimizer's moments, the loss scale and the number of steps done.
 
     There is no random state: dropout and the order of the data are functions of (seed, step).
 
     Args:
         model: a Keras model, built in the strategy's scope.
         config: names the optimizer and the precision.
-        devices: the strategy.
+        devices: where to compute; by default the present strategy's.
+
+    Attributes:
+        step: optimizer steps done.
     """
 
-    def __init__(self, model: Any, config: TrainingConfig, devices: Devices) -> None:
-        self.model = model
+    def __init__(
+        self, model: Any, config: TrainingConfig, devices: Devices | None = None
+    ) -> None:
+        self.model, self.step = model, 0
+        self.devices = devices = devices or present_devices(config)
         with devices.strategy.scope():
             self.optimizer = make_optimizer(config)
             self.optimizer.build(model.trainable_variables)

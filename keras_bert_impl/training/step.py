@@ -9,10 +9,11 @@ import tensorflow as tf
 
 from keras_bert_impl.fast_path.compiled_update import update_step_of
 from keras_bert_impl.layers.dropout import random_address
-from keras_bert_impl.training.batches import Batch, BatchSource
+from keras_bert_impl.training.batches import Batch
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.loss_scale import LossScale
 from keras_bert_impl.training.objectives import Objective
+from keras_bert_impl.training.phases import PhasedBatches
 from keras_bert_impl.training.split import (
     chunk_lengths,
     distribute,
@@ -264,7 +265,7 @@ class Chunk:
 
 def chunks(
     step: TrainingStep,
-    batches: BatchSource,
+    batches: PhasedBatches,
     config: TrainingConfig,
     rate: Callable[[int], float],
     start: int,
@@ -274,7 +275,7 @@ def chunks(
 
     Args:
         step: cuts and places the batches.
-        batches: the data.
+        batches: the data of all phases.
         config: how long a chunk may be, and where it must end.
         rate: the learning rate by the number of steps done.
         start: steps already done.
@@ -282,18 +283,16 @@ def chunks(
     """
     stream = batches.batches_from(start)
     devices = step.devices
-    whole = getattr(batches, "num_workers", 1) == 1 and devices.workers > 1
-    size_at = getattr(batches, "batch_size_at", lambda _step: batches.batch_size)
+    whole = batches.num_workers == 1 and devices.workers > 1
     stops = (config.save_checkpoints_steps, config.eval_steps)
-    boundaries = getattr(batches, "boundaries", ())
-    for count in chunk_lengths(start, end, config.iterations_per_loop, stops, boundaries):
+    for count in chunk_lengths(start, end, config.iterations_per_loop, stops, batches.boundaries):
         chunk: list[Batch] = [next(stream) for _ in range(count)]
         if whole:
             chunk = [share_of(batch, devices.worker, devices.workers) for batch in chunk]
         rates = tuple(rate(done) for done in range(start, start + count))
         features, numbers = step.prepare(chunk, start, rates)
         length, padding = _sizes(chunk[0])
-        examples = size_at(start)
+        examples = batches.batch_size_at(start)
         yield Chunk(start, features, numbers, rates, examples, examples * length, padding)
         start += count
 

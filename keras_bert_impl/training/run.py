@@ -1,0 +1,171 @@
+"""A run while it goes on, and the interface of everything that happens in it now and then."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from keras_bert_impl.training.checkpoints import Checkpoints
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.metric_writers import MetricWriters
+from keras_bert_impl.training.phases import PhasedBatches
+from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.step import Chunk
+from keras_bert_impl.training.stop_signal import StopSignal
+
+
+@dataclasses.dataclass
+class Run:
+    """A run while it goes on: what the loop tells its hooks, and what they may ask of it.
+
+    Attributes:
+        config: how the model is trained.
+        directory: the run's folder.
+        state: the variables; `state.step` is how many steps are done.
+        batches: the data of all phases.
+        checkpoints: saves the variables.
+        settings: what a resumed run must have the same; saved with every checkpoint.
+        writers: where figures go (nowhere, in all workers but the first).
+        log: called with one line that a person should read.
+        first_step: the steps done when this process began; 0 for a new run.
+        last_step: the steps done when this process shall end.
+        chunk: the inputs of the present compiled call; None before the first one.
+        metrics: the last step's figures; empty before the first step.
+        stop: whether SIGTERM asked for a stop.
+        stopping: whether the run ends after the present call; a hook may set it.
+        paused_seconds: time that was spent on something else than steps; not part of any rate.
+    """
+
+    config: TrainingConfig
+    directory: RunDirectory
+    state: TrainingState
+    batches: PhasedBatches
+    checkpoints: Checkpoints
+    settings: Mapping[str, Any]
+    writers: MetricWriters
+    log: Callable[[str], None]
+    first_step: int
+    last_step: int
+    chunk: Chunk | None = None
+    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    stop: StopSignal = dataclasses.field(default_factory=StopSignal)
+    stopping: bool = False
+    paused_seconds: float = 0.0
+
+    @property
+    def step(self) -> int:
+        """The steps done; inside of `after_step`, the number of that step."""
+        return self.state.step
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process writes files."""
+        return self.state.devices.is_chief
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other worker must agree before this one does something else."""
+        return self.state.devices.workers == 1
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether the figures of the present step are logged."""
+        return self.is_due(self.config.log_steps) or self.step == self.config.num_train_steps
+
+    def is_due(self, every: int) -> bool:
+        """Whether the present step is a multiple of `every`; 0 is never."""
+        return every > 0 and self.step % every == 0
+
+    def stop_is_asked_for(self) -> bool:
+        """Whether to stop now.
+
+        All workers see the same votes; one that is alone need not wait for those of the next step.
+        """
+        voted = self.metrics.get("stop_votes", 0.0) > 0
+        return voted or (self.is_alone and self.stop.requested)
+
+    def save(self) -> None:
+        """Saves a checkpoint of the present step, unless there is one."""
+        self.checkpoints.save(self.step, self.settings)
+
+    def save_best(self) -> None:
+        """Saves the present variables as the best ones so far."""
+        best = self.directory.best_checkpoint
+        self.checkpoints.save(self.step, self.settings, regular=False, best=best)
+
+
+class Hook:
+    """Something that happens now and then while a run goes on. Each method may be left out.
+
+    A call is `iterations_per_loop` steps or fewer in one compiled function; it ends at every step
+    where a checkpoint or an evaluation is due. An error in a hook ends the run.
+
+    Example:
+        >>> class Shout(Hook):
+        ...     def after_call(self, run):
+        ...         if run.is_due(1000):
+        ...             run.log(f"{run.step} steps!")
+    """
+
+    def begin(self, run: Run) -> None:
+        """Called once, before the first step, when the variables are restored."""
+
+    def before_call(self, run: Run) -> None:
+        """Called before each compiled call."""
+
+    def after_step(self, run: Run) -> None:
+        """Called after each step, with its figures in `run.metrics`."""
+
+    def after_call(self, run: Run) -> None:
+        """Called after each compiled call; the variables are those of `run.step`."""
+
+    def end(self, run: Run) -> None:
+        """Called once, when all steps are done or the run was stopped in good order."""
+
+    def close(self, run: Run) -> None:
+        """Called once, whatever ended the run, also an error; no checkpoint is being written."""
+
+
+class Hooks(Hook):
+    """Several hooks as one: each event reaches them in their order, and all are closed.
+
+    Args:
+        hooks: them.
+    """
+
+    def __init__(self, hooks: Sequence[Hook]) -> None:
+        self._hooks = list(hooks)
+
+    @contextlib.contextmanager
+    def open(self, run: Run) -> Iterator[None]:
+        """Inside the block the run goes on; then every hook is closed, though another one fails."""
+        with contextlib.ExitStack() as stack:
+            for hook in self._hooks:
+                stack.callback(hook.close, run)
+            yield
+
+    def begin(self, run: Run) -> None:
+        """Before the first step."""
+        for hook in self._hooks:
+            hook.begin(run)
+
+    def before_call(self, run: Run) -> None:
+        """Before each compiled call."""
+        for hook in self._hooks:
+            hook.before_call(run)
+
+    def after_step(self, run: Run) -> None:
+        """After each step."""
+        for hook in self._hooks:
+            hook.after_step(run)
+
+    def after_call(self, run: Run) -> None:
+        """After each compiled call."""
+        for hook in self._hooks:
+            hook.after_call(run)
+
+    def end(self, run: Run) -> None:
+        """After the last step."""
+        for hook in self._hooks:
+            hook.end(run)
