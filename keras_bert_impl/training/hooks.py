@@ -217,7 +217,11 @@ class SaveCheckpoints(Hook):
     def after_call(self, run: Run) -> None:
         """Saves where it is due."""
         self._log(run)
-        if run.stopping or run.step == run.last_step or run.is_due(run.config.save_checkpoints_steps):
+        if (
+            run.stopping
+            or run.step == run.last_step
+            or run.is_due(run.config.save_checkpoints_steps)
+        ):
             run.save()
 
     def end(self, run: Run) -> None:

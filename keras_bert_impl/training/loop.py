@@ -77,9 +77,7 @@ def train(
     """
     writers = standard_writers(directory) if writers is None else writers
     run = _start(state, phases, config, directory, settings or {}, writers, log)
-    step = TrainingStep(
-        state.model, objective, state.optimizer, state.loss_scale, state.devices, config
-    )
+    step = TrainingStep(state, objective, config)
     hook = Hooks(standard_hooks() if hooks is None else hooks)
     inputs = chunks(step, run.batches, config, _rate(phases, config), run.step, run.last_step)
     with (
@@ -183,9 +181,7 @@ def rehearse(
     Raises:
         UserError: the loss or the gradient is NaN or infinite.
     """
-    step = TrainingStep(
-        state.model, objective, state.optimizer, state.loss_scale, state.devices, config
-    )
+    step = TrainingStep(state, objective, config)
     figures = []
     for phase in phases:
         batches = list(itertools.islice(phase.batches.batches_from(0), config.iterations_per_loop))

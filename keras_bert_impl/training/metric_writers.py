@@ -172,7 +172,7 @@ class JsonLinesFiles:
 
 
 class TensorBoard:
-    """Writes scalars as `train/loss`, `eval/loss`, ... for TensorBoard, which need not be installed.
+    """Writes `train/loss`, `eval/loss`, ... for TensorBoard, which need not be installed.
 
     Args:
         folder: where the event files go.

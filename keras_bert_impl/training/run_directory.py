@@ -2,13 +2,12 @@
 
 import contextlib
 import dataclasses
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole, remove
+from keras_bert_impl.locks import owned
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,30 +110,21 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
-        """Inside the block nobody else can train here; a process that is killed lets go.
+        """Inside the block no other process can train here; a process that is killed lets go.
 
-        What a killed one left half-written is removed.
-
-        A folder on a file system without locks is taken unseen.
+        What killed processes left half-written, on whatever machine, is removed.
 
         Raises:
             UserError: another process trains here.
         """
-        with (self.path / ".lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise UserError(
-                    f"{self.path}: another process is training in this folder; wait for its end, "
-                    "stop it, or name another --output_dir."
-                ) from error
-            except OSError:
-                pass  # no locks here
-            else:
-                # What a kill left half-written, on whatever machine: nobody else trains here now.
-                for name in (self.model.name, self.best_checkpoint.name):
-                    for left in self.path.glob(f".{name}.*.[0-9]*.incomplete"):
-                        remove(left)
+        busy = (
+            f"{self.path}: another process is training in this folder; wait for its end, stop it, "
+            "or name another --output_dir."
+        )
+        with owned(self.path / ".lock", busy) as held:
+            for name in (self.model.name, self.best_checkpoint.name) if held else ():
+                for left in self.path.glob(f".{name}.*.[0-9]*.incomplete"):
+                    remove(left)
             yield
 
     def write_flags(self, flags: str) -> None:

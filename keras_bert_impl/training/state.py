@@ -42,9 +42,7 @@ class TrainingState:
         step: optimizer steps done.
     """
 
-    def __init__(
-        self, model: Any, config: TrainingConfig, devices: Devices | None = None
-    ) -> None:
+    def __init__(self, model: Any, config: TrainingConfig, devices: Devices | None = None) -> None:
         self.model, self.step = model, 0
         self.devices = devices = devices or present_devices(config)
         with devices.strategy.scope():

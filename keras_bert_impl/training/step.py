@@ -21,7 +21,7 @@ from keras_bert_impl.training.split import (
     split_batch,
     stack_batches,
 )
-from keras_bert_impl.training.strategy import Devices
+from keras_bert_impl.training.state import TrainingState
 
 _SHARED = ("step", "learning_rate", "stop")  # numbers that are the same for every replica
 
@@ -33,31 +33,20 @@ class TrainingStep:
     They are clipped by the global norm *after* the sum, and each replica applies the same update.
 
     Args:
-        model: a Keras model, built under the strategy's scope.
+        state: the model, its optimizer, the loss scale, and the devices they are on.
         objective: what to minimise.
-        optimizer: has `update_step(gradient, variable, learning_rate)`; built under the scope.
-        loss_scale: multiplies the loss in float16; see `LossScale`.
-        devices: where to compute.
         config: micro-batches, clip norm, seed.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        objective: Objective,
-        optimizer: Any,
-        loss_scale: LossScale,
-        devices: Devices,
-        config: TrainingConfig,
-    ) -> None:
-        self._model, self._objective = model, objective
-        self._optimizer, self._loss_scale = optimizer, loss_scale
-        self.devices, self._config = devices, config
-        self._variables = [variable.value for variable in model.trainable_variables]
+    def __init__(self, state: TrainingState, objective: Objective, config: TrainingConfig) -> None:
+        self._model, self._objective = state.model, objective
+        self._optimizer, self._loss_scale = state.optimizer, state.loss_scale
+        self.devices, self._config = state.devices, config
+        self._variables = [variable.value for variable in state.model.trainable_variables]
         self._metric_names: list[str] = []
         # Nothing here needs autograph: branches and loops are TensorFlow's own.
         self._part = tf.function(
-            self._part_gradients, jit_compile=devices.use_xla or None, autograph=False
+            self._part_gradients, jit_compile=self.devices.use_xla or None, autograph=False
         )
         self._one = tf.function(self._one_step, autograph=False)
         self._many = tf.function(self._many_steps, autograph=False)

@@ -1,6 +1,5 @@
 """Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
 
-import contextlib
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
@@ -11,19 +10,20 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_directory import label_names, write_model_directory
-from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation, Batch
-from keras_bert_impl.training.config import TrainingConfig, dtype_policy
+from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import predict
-from keras_bert_impl.training.loop import TrainingResult, train
+from keras_bert_impl.training.hooks import standard_hooks
+from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.padding import trim_padding
+from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
-from keras_bert_impl.training.stop_signal import on_sigterm
-from keras_bert_impl.training.strategy import Devices, make_devices
+from keras_bert_impl.training.strategy import make_devices
+from pipelines.runs.training_run import TrainingRun, check_destination
 from pipelines.tasks.glue import find_task
 from pipelines.tasks.starting_point import StartingPoint, find_starting_point
 from pipelines.tasks.task import Example, Task
@@ -107,18 +107,12 @@ def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
     run = RunDirectory.open(config.output_dir)
     start = _starting_point(config, run)
     start.check_length(config.max_seq_length)
-    job = _Job(config, task, run, start, devices)
+    job = _Job(config, task, TrainingRun(run, config.training, devices, config.flags), start)
     splits = _read_splits(config, task)
     model = job.build_model()
     results = ClassifierResults()
     if config.do_train:
-        # Of several workers the first one keeps other processes out of the folder.
-        with (
-            run.taken() if devices.is_chief else contextlib.nullcontext(),
-            on_sigterm() as stop,  # also behind the last step, while the model is written
-        ):
-            trained = job.train(model, splits)
-        trained = replace(trained, finished=trained.finished and not stop.requested)
+        trained = job.train(model, splits)
         results = replace(results, training=trained)
         if not trained.finished:
             return results
@@ -154,34 +148,31 @@ class _Job:
         self,
         config: RunClassifierConfig,
         task: Task,
-        run: RunDirectory,
+        run: TrainingRun,
         start: StartingPoint,
-        devices: Devices,
     ) -> None:
         self._config, self._task, self._run, self._start = config, task, run, start
-        self._devices = devices
+        self._directory, self._devices = run.directory, run.devices
         self._tokenizer = start.tokenizer()
         self._finish: Callable[[Batch], Batch] = trim_padding if self._trims() else dict
 
     def build_model(self) -> keras.Model:
         """Builds the task's model with the checkpoint's weights."""
-        keras.utils.set_random_seed(self._config.training.seed)
-        with self._devices.strategy.scope():
-            config = self._task.configure(self._start.config)
-            model = self._task.build_model(config, dtype_policy(self._config.training.precision))
-            model.encoder.recompute = self._config.training.recompute
+        config = self._task.configure(self._start.config)
         if not self._config.do_train:
             self._check_labels(config)
         if self._start.checkpoint is None and not self._config.do_train:
             raise UserError(
-                f"{self._run.path}: holds no trained model to score (no {self._run.model.name}/); "
-                "add --do_train, or name a fine-tuned model with --init_checkpoint."
+                f"{self._directory.path}: holds no trained model to score (no "
+                f"{self._directory.model.name}/); add --do_train, or name a fine-tuned model with "
+                "--init_checkpoint."
             )
-        if self._start.checkpoint is None:
+        model, report = self._run.build_model(
+            lambda dtype: self._task.build_model(config, dtype), self._start.checkpoint
+        )
+        if report is None:
             _LOGGER.warning("No --init_checkpoint: the model starts from random weights.")
         else:
-            report = restore(model, self._start.checkpoint)
-            _LOGGER.info("%s", report.table())
             self._check_restored(report)
         return model
 
@@ -189,36 +180,23 @@ class _Job:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
         examples = splits[self._task.train_split]
         training = self._training_config(len(examples))
-        if not self._is_written(training.num_train_steps):
-            self._check_model_folder()
+        run = replace(self._run, config=training)
+        if not run.is_written(training.num_train_steps):
+            check_destination(self._directory, self._start.checkpoint)
         features = self._features(examples)
-        result = train(
+        batches = ArrayBatches(
+            features, training.train_batch_size, training.seed, finish=self._finish
+        )
+        return run.train(
             model,
             self._task.objective(),
-            ArrayBatches(features, training.train_batch_size, training.seed, finish=self._finish),
-            training,
-            self._run,
-            evaluate=self._evaluation_while_training(model, splits),
-            devices=self._devices,
-            settings=self._settings(features),
-            report=_LOGGER.warning,
-            accepted=self._keep_flags,
+            one_phase(batches, training),
+            self._settings(features),
+            lambda result: run.write_model(
+                result, lambda folder: write_model_directory(folder, model, self._start.text)
+            ),
+            standard_hooks(self._evaluation_while_training(model, splits)),
         )
-        nothing_new = result.resumed_from == result.step and self._is_written(result.step)
-        if result.finished and self._devices.is_chief and not nothing_new:
-            write_model_directory(self._run.model, model, self._start.text)
-            self._run.write_finished_step(result.step)
-        return result
-
-    def _check_model_folder(self) -> None:
-        """Sees, before hours of training, that its model may be written and replaces no other."""
-        check_folder(self._run.model)
-        if self._start.checkpoint:
-            check_apart(self._start.checkpoint, self._run.model)
-
-    def _is_written(self, step: int) -> bool:
-        """Whether the model is there, perhaps with labels that its user named."""
-        return self._run.finished_step() == step and self._run.model.is_dir()
 
     def evaluate(
         self,
@@ -235,8 +213,7 @@ class _Job:
             figures |= {f"eval_{middle}{name}": value for name, value in scores.items()}
         if training is not None:
             figures["global_step"] = training.step
-        if self._devices.is_chief:
-            self._run.write_eval_results(figures)
+        self._run.write_eval_results(figures)
         return figures
 
     def predict(self, model: keras.Model, splits: Mapping[str, list[Example]]) -> list[Path]:
@@ -247,7 +224,9 @@ class _Job:
             source = ArrayEvaluation(features, self._config.predict_batch_size, self._finish)
             outputs = predict(model, source, strategy=self._devices.strategy)
             if self._devices.is_chief:
-                files += self._task.write_predictions(self._run.path, split, splits[split], outputs)
+                files += self._task.write_predictions(
+                    self._directory.path, split, splits[split], outputs
+                )
         return files
 
     def _features(self, examples: list[Example]) -> dict[str, np.ndarray]:
@@ -275,10 +254,6 @@ class _Job:
             return None
         features = self._features(splits[split])
         return lambda: self._score(model, splits[split], features)
-
-    def _keep_flags(self) -> None:
-        if self._devices.is_chief:
-            self._run.write_flags(self._config.flags)
 
     def _trims(self) -> bool:
         """Whether batches may differ in length: not where each length is compiled for long."""
@@ -317,7 +292,7 @@ class _Job:
         found, wanted = _label_names(self._start.config), _label_names(config)
         unnamed = all(name.startswith("label_") for name in found)
         # In the run's own model the user may have named the classes otherwise.
-        own = Path(str(self._start.checkpoint)) == self._run.model
+        own = Path(str(self._start.checkpoint)) == self._directory.model
         renamed = own and set(found) != set(wanted)
         if found != wanted and not unnamed and not renamed:
             raise UserError(

@@ -96,9 +96,7 @@ def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:
         model = BertPretrainer(model_config, dtype=dtype_policy(training.precision))
     model.encoder.recompute = training.recompute
     state = TrainingState(model, training, devices)
-    step = TrainingStep(
-        model, PretrainingObjective(), state.optimizer, state.loss_scale, devices, training
-    )
+    step = TrainingStep(state, PretrainingObjective(), training)
     batch = made_up_examples(
         training.train_batch_size,
         config.max_seq_length,

@@ -14,12 +14,13 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.planning.size import training_flops
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.evaluation import Evaluation
-from keras_bert_impl.training.hooks import Expectations
+from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult, rehearse
 from keras_bert_impl.training.lost_worker import restart_when_a_worker_is_lost
 from keras_bert_impl.training.metric_writers import draw_learning_curve
 from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.phases import phased_work
+from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices
@@ -165,8 +166,8 @@ class _Job:
 
     def rehearse(self) -> list[dict[str, float]]:
         """Takes one step of each phase and leaves nothing behind."""
-        run = self._run
-        return rehearse(self._model, self._objective, self._phases, run.config, run.devices)
+        state = TrainingState(self._model, self._run.config, self._run.devices)
+        return rehearse(state, self._objective, self._phases, self._run.config)
 
     def train(self) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
@@ -176,9 +177,8 @@ class _Job:
             self._phases,
             pretraining_settings(self._config, self._model_config, self._text.vocabulary.sha256),
             self._write_results,
-            evaluate=self._measure,
+            self._hooks(),
             take_over=self._take_over if self._config.continue_tf1_run else None,
-            expectations=self._expectations(),
         )
 
     def _open_held_out(self) -> PretrainingEvaluation:
@@ -195,11 +195,13 @@ class _Job:
             model_config=self._model_config,
         )
 
-    def _expectations(self) -> Expectations:
-        """What guessing by frequency reaches, what the steps cost, and what is held out."""
+    def _hooks(self) -> list[Hook]:
+        """The usual ones, told what to measure and what to compare with."""
         peak, phases = self._config.training.peak_tflops, self._config.phases()
         first = self._phases[0].batches.batches_from(0)
-        return Expectations(
+        return standard_hooks(
+            evaluate=self._measure,
+            held_out=self._describe_held_out(),
             frequency_loss=frequency_loss(first, self._model_config.vocab_size),
             work=phased_work(
                 [phase.num_steps for phase in phases],
@@ -212,7 +214,6 @@ class _Job:
                 ],
             ),
             peak_flops=peak * 1e12 if peak else None,
-            held_out=self._describe_held_out(),
         )
 
     def _describe_held_out(self) -> str:
@@ -245,8 +246,10 @@ class _Job:
         """
         run = self._run.directory
         weights = {"weights": [weight.value for weight in self._model.weights]}
-        checkpoints = Checkpoints(run.checkpoints, weights, keep=1, writes=False)
-        description = checkpoints.restore_newest(_LOGGER.warning, self._check_same_model)
+        checkpoints = Checkpoints(
+            run.checkpoints, weights, keep=1, writes=False, log=_LOGGER.warning
+        )
+        description = checkpoints.restore_newest(self._check_same_model)
         if description:
             return description["step"]
         finished = run.finished_step()

@@ -11,13 +11,13 @@ import keras
 
 from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
-from keras_bert_impl.optimizers.schedules import learning_rate_schedule
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy
-from keras_bert_impl.training.hooks import Expectations
+from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.objectives import Objective
-from keras_bert_impl.training.phases import Phase, PhasedBatches, phased_rate
+from keras_bert_impl.training.phases import Phase
+from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.stop_signal import on_sigterm
@@ -75,9 +75,8 @@ class TrainingRun:
         phases: Sequence[Phase],
         settings: Mapping[str, Any],
         write_results: Callable[[TrainingResult], None],
-        evaluate: Callable[[], Mapping[str, float]] | None = None,
+        hooks: Sequence[Hook] | None = None,
         take_over: Callable[[TrainingState], int] | None = None,
-        expectations: Expectations | None = None,
     ) -> TrainingResult:
         """Trains to the end of the phases, or as far as it is let, and writes the results.
 
@@ -90,35 +89,30 @@ class TrainingRun:
             phases: the data.
             settings: what a resumed run must have the same, beside `config`.
             write_results: called by the first worker when training ended, finished or not.
-            evaluate: measures the model on held-out data while it trains.
-            take_over: see `loop.train`.
-            expectations: see `loop.train`.
+            hooks: what happens now and then; by default `standard_hooks()`.
+            take_over: fills the variables of a new run from elsewhere, and gives the steps done.
 
         Raises:
             UserError: see `loop.train`; or another process trains in this folder.
         """
-        chief, config = self.devices.is_chief, self.config
-        schedule = learning_rate_schedule(
-            config.schedule, 1.0, config.num_train_steps, config.num_warmup_steps
-        )
+        chief = self.devices.is_chief
+        hooks = standard_hooks() if hooks is None else hooks
+        state = TrainingState(model, self.config, self.devices)
         with (
             self.directory.taken() if chief else contextlib.nullcontext(),
             on_sigterm() as stop,
         ):
+            if take_over:
+                state.step = take_over(state)
             result = train(
-                model,
+                state,
                 objective,
-                PhasedBatches(phases),
-                config,
+                phases,
+                self.config,
                 self.directory,
-                evaluate=evaluate,
-                devices=self.devices,
-                settings=settings,
-                take_over=take_over,
-                rate=phased_rate(phases, schedule),
-                expectations=expectations,
-                report=_LOGGER.warning,
-                accepted=self._keep_flags,
+                settings,
+                [KeepFlags(self.flags), *hooks],
+                log=_LOGGER.warning,
             )
             if chief:
                 write_results(result)
@@ -147,9 +141,21 @@ class TrainingRun:
         if self.devices.is_chief:
             self.directory.write_eval_results(figures)
 
-    def _keep_flags(self) -> None:
-        if self.devices.is_chief:
-            self.directory.write_flags(self.flags)
+
+class KeepFlags(Hook):
+    """Keeps the command, once the run's checkpoint fits it: a refused command leaves the old one.
+
+    Args:
+        flags: the command as a flag file.
+    """
+
+    def __init__(self, flags: str) -> None:
+        self._flags = flags
+
+    def begin(self, run: Run) -> None:
+        """Writes `flags.cfg`."""
+        if run.is_chief:
+            run.directory.write_flags(self._flags)
 
 
 def check_destination(directory: RunDirectory, checkpoint: str | None = None) -> None:

@@ -66,7 +66,7 @@ def train(devices, rows, accumulation_steps, use_xla, dropout, precision, twice,
         model = BertPretrainer(model_config, dtype=dtype_policy(precision))
     state = TrainingState(model, config, devices)
     objective = PretrainingObjective()
-    step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
+    step = TrainingStep(state, objective, config)
     losses = []
     for number in range(STEPS):
         (row,) = step.run(*step.prepare([batch(rows, number, twice)], number, [1e-3]))

@@ -3,8 +3,16 @@
 import keras
 import numpy as np
 
+from keras_bert_impl.training.batches import ArrayBatches
+from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.metric_writers import MetricWriters
 from keras_bert_impl.training.objectives import ClassificationObjective
+from keras_bert_impl.training.phases import PhasedBatches, one_phase
+from keras_bert_impl.training.run import Run
+from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.step import Chunk
 
 
 class ToyObjective(ClassificationObjective):
@@ -37,3 +45,49 @@ def toy_config(**changes):
         "save_checkpoints_steps": 7,
     }
     return TrainingConfig(**{**settings, **changes})
+
+
+class Recorder:
+    """A metric writer that keeps what it is given."""
+
+    def __init__(self):
+        self.opened_at, self.lines, self.closed = None, [], False
+
+    def open(self, first_step):
+        self.opened_at = first_step
+
+    def write(self, kind, step, figures):
+        self.lines.append((kind, step, dict(figures)))
+
+    def close(self):
+        self.closed = True
+
+
+def toy_run(folder, step=0, metrics=(), recorder=None, logged=None, **changes):
+    """A run as its hooks see it, at some step, without the loop around it."""
+    config, directory = toy_config(**changes), RunDirectory.open(folder)
+    state = TrainingState(toy_model(), config)
+    state.step = step
+    batches = ArrayBatches(toy_features(), config.train_batch_size, seed=1)
+    log = (logged if logged is not None else []).append
+    return Run(
+        config=config,
+        directory=directory,
+        state=state,
+        batches=PhasedBatches(one_phase(batches, config)),
+        checkpoints=Checkpoints(
+            directory.checkpoints, state.variables(), config.keep_checkpoint_max, log=log
+        ),
+        settings=config.mathematics(),
+        writers=MetricWriters([recorder] if recorder else [], directory),
+        log=log,
+        first_step=step,
+        last_step=config.num_train_steps,
+        metrics=dict(metrics),
+    )
+
+
+def toy_chunk(first_step=0, steps=1, examples=30, tokens=0):
+    """The inputs of a compiled call, without the inputs."""
+    rates = tuple(1e-3 * (first_step + number) for number in range(steps))
+    return Chunk(first_step, None, None, rates, examples, tokens, 0.25)

@@ -42,7 +42,7 @@ def training_step(workload: Workload, kernels: str, recompute: bool = False) -> 
     model.encoder.recompute = recompute
     state = TrainingState(model, config, devices)
     objective = PretrainingObjective()
-    step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
+    step = TrainingStep(state, objective, config)
     features, number = workload.features(), 0
 
     def run() -> float:

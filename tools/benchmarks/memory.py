@@ -43,7 +43,9 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
     from keras_bert_impl.training.config import TrainingConfig, dtype_policy
     from keras_bert_impl.training.loop import train
     from keras_bert_impl.training.objectives import PretrainingObjective
+    from keras_bert_impl.training.phases import one_phase
     from keras_bert_impl.training.run_directory import RunDirectory
+    from keras_bert_impl.training.state import TrainingState
     from keras_bert_impl.training.strategy import make_devices
 
     size, batch, length, precision, *rest = case.split(",")
@@ -70,12 +72,11 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
     examples = made_up_examples(int(batch), int(length), _PREDICTIONS, vocab_size)
     with tempfile.TemporaryDirectory() as folder:
         train(
-            model,
+            TrainingState(model, training, devices),
             PretrainingObjective(),
-            ArrayBatches(examples, int(batch), seed=1),
+            one_phase(ArrayBatches(examples, int(batch), seed=1), training),
             training,
             RunDirectory.open(folder),
-            devices=devices,
         )
     replicas = devices.replicas
     parts = training_memory(config, training, int(length), _PREDICTIONS, True, replicas)

@@ -91,7 +91,7 @@ def _bare_steps(
     from keras_bert_impl.training.step import TrainingStep
 
     state = TrainingState(model, training, devices)
-    step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, training)
+    step = TrainingStep(state, objective, training)
     inputs = step.prepare([batches.batch_at(0)], 0, [1e-4])
     times = []
     for _ in range(training.num_train_steps):
@@ -106,11 +106,14 @@ def _whole_loop(
     """The training loop, by its own log."""
     from keras_bert_impl.training.loop import train
     from keras_bert_impl.training.metric_writers import read_json_lines
+    from keras_bert_impl.training.phases import one_phase
     from keras_bert_impl.training.run_directory import RunDirectory
+    from keras_bert_impl.training.state import TrainingState
 
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory.open(folder)
-        train(model, objective, batches, training, run, devices=devices)
+        state = TrainingState(model, training, devices)
+        train(state, objective, one_phase(batches, training), training, run)
         lines = read_json_lines(run.metrics)
         stopped = read_json_lines(run.saves)[0]["stopped_seconds"]
     lines = lines[_WARM_UP // _LOG_STEPS :]  # the first line's interval holds the compilation

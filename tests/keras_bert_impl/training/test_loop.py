@@ -16,10 +16,12 @@ from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
 from keras_bert_impl.training.checkpoints import Checkpoints, write_checkpoint
 from keras_bert_impl.training.config import dtype_policy
 from keras_bert_impl.training.evaluation import evaluate, predict
-from keras_bert_impl.training.hooks import Expectations
+from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import train
 from keras_bert_impl.training.metric_writers import read_json_lines
+from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.stop_signal import on_sigterm
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
@@ -32,14 +34,13 @@ def run(
     if evaluated:
         measure = lambda: evaluate(model, ToyObjective(), ArrayEvaluation(features, 32))  # noqa: E731
     result = train(
-        model,
+        TrainingState(model, config),
         ToyObjective(),
-        ArrayBatches(features, config.train_batch_size, seed=1),
+        one_phase(ArrayBatches(features, config.train_batch_size, seed=1), config),
         config,
         RunDirectory.open(folder),
-        evaluate=measure,
-        expectations=Expectations(held_out=held_out),
-        report=(reports if reports is not None else []).append,
+        hooks=standard_hooks(measure, held_out),
+        log=(reports if reports is not None else []).append,
     )
     return result, [*model.get_weights(), *moments(result)]
 
@@ -166,11 +167,11 @@ def test_whatever_a_save_fails_with_the_run_does_not_go_on_without_saves(tmp_pat
 
 
 def test_a_save_is_noted_though_an_error_ends_the_run_right_after_it(tmp_path, monkeypatch):
-    def broken(_watch, step, _metrics, _chunk):
-        if step == 8:
+    def broken(_hook, run):
+        if run.step == 8:
             raise UserError("enough")
 
-    monkeypatch.setattr("keras_bert_impl.training.hooks.Watch.step", broken)
+    monkeypatch.setattr("keras_bert_impl.training.hooks.CheckFinite.after_step", broken)
     with pytest.raises(UserError, match="enough"):
         run(tmp_path)
     assert [line["step"] for line in read_json_lines(tmp_path / "saves.jsonl")] == [7]
@@ -180,9 +181,10 @@ def test_a_checkpoint_of_another_shape_is_refused_and_not_called_broken(tmp_path
     model = keras.Sequential([keras.Input([8]), keras.layers.Dense(4)])
     weights = {"weights": [weight.value for weight in model.weights]}
     run(tmp_path, stop_after_step=7)
-    found, reports = Checkpoints(tmp_path / "checkpoints", weights, keep=1), []
+    reports = []
+    found = Checkpoints(tmp_path / "checkpoints", weights, keep=1, log=reports.append)
     with pytest.raises(UserError, match=r"step-00000007: was made with a model of another shape"):
-        found.restore_newest(reports.append)
+        found.restore_newest()
     assert reports == []
     assert found.steps() == [7]
 
@@ -244,8 +246,8 @@ def test_training_goes_on_while_a_checkpoint_is_being_written(tmp_path, monkeypa
 
     monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", slow_write)
     monkeypatch.setattr(
-        "keras_bert_impl.training.loop.Watch.advance",
-        lambda _watch, step, _metrics: enough.set() if step == 15 else None,
+        "keras_bert_impl.training.hooks.ShowProgress.after_call",
+        lambda _hook, run: enough.set() if run.step == 15 else None,
     )
     run(tmp_path, save_checkpoints_steps=10)
     assert in_time == [True]
@@ -258,7 +260,7 @@ def test_a_full_disk_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
     def no_room(_file, _line):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("keras_bert_impl.training.hooks.JsonLines.write", no_room)
+    monkeypatch.setattr("keras_bert_impl.training.metric_writers.JsonLines.write", no_room)
     with pytest.raises(
         UserError, match=r"cannot be written \(No space left on device\); free some"
     ):

@@ -4,15 +4,13 @@ import numpy as np
 
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
-from keras_bert_impl.training.strategy import present_devices
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
 
 def test_a_step_with_an_infinite_gradient_changes_neither_weights_nor_moments():
     model, config = toy_model(), toy_config(precision="float16")
-    devices = present_devices(config)
-    state = TrainingState(model, config, devices)
-    step = TrainingStep(model, ToyObjective(), state.optimizer, state.loss_scale, devices, config)
+    state = TrainingState(model, config)
+    step = TrainingStep(state, ToyObjective(), config)
 
     def take(features, number):
         before = [np.array(v) for v in (*model.weights, *state.optimizer.first_moments)]

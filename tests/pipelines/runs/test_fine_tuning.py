@@ -188,11 +188,11 @@ def test_a_model_with_the_same_labels_in_another_order_is_not_scored(tmp_path):
 def test_precision_and_recomputation_reach_the_model(encoder, cola, tmp_path, monkeypatch):
     models = []
 
-    def keep(model, *_, **__):
-        models.append(model)
+    def keep(state, *_, **__):
+        models.append(state.model)
         raise UserError("enough seen")
 
-    monkeypatch.setattr("pipelines.runs.fine_tuning.train", keep)
+    monkeypatch.setattr("pipelines.runs.training_run.train", keep)
     training = {"precision": "bfloat16", "recompute": True}
     config = configuration(
         cola, tmp_path / "run", training=training, init_checkpoint=str(encoder), do_train=True

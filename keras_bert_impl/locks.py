@@ -1,0 +1,82 @@
+"""Keeping other processes away from what one process works on."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from keras_bert_impl.errors import UserError
+
+
+@contextlib.contextmanager
+def owned(lock_file: Path, busy: str) -> Iterator[bool]:
+    """Inside the block no other process is inside a block with this lock file.
+
+    A process that is killed lets go. The file is removed at the end.
+
+    Args:
+        lock_file: made here; its folder must exist.
+        busy: the sentence for the user if another process has it.
+
+    Yields:
+        Whether the lock is held: on a file system without locks nobody is kept out.
+
+    Raises:
+        UserError: another process has it.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / ".lock"
+        >>> with owned(file, "Somebody is at work here.") as held:
+        ...     file.exists()
+        True
+        >>> file.exists()
+        False
+    """
+    with contextlib.ExitStack() as stack:
+        held = None
+        while held is None:
+            file = stack.enter_context(lock_file.open("a"))
+            held = _try_lock(file.fileno(), busy)
+            if held and not _is_still_there(lock_file, file.fileno()):
+                held = None  # the process before removed the file after it was opened here
+        try:
+            yield held
+        finally:
+            if held:
+                lock_file.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def in_turn(lock_file: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Waits until no other process is inside a block with this lock file; the file stays.
+
+    Args:
+        lock_file: made here; its folder must exist.
+        waiting: called once if there is something to wait for.
+    """
+    with lock_file.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _try_lock(descriptor: int, busy: str) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UserError(busy) from error
+    except OSError:
+        return False  # no locks here
+    return True
+
+
+def _is_still_there(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,156 @@
+import dataclasses
+import os
+import signal
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.batches import ArrayBatches
+from keras_bert_impl.training.hooks import standard_hooks
+from keras_bert_impl.training.phases import one_phase
+from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.strategy import present_devices
+from pipelines.runs.training_run import TrainingRun, check_destination, is_finished, newest_step
+from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
+
+
+class Encoder:
+    recompute = False
+
+
+def make(policy):
+    model = toy_model(policy)
+    model.encoder = Encoder()
+    return model
+
+
+def run_of(folder, flags="--a=1\n", chief=True, **changes):
+    config = toy_config(**changes)
+    devices = dataclasses.replace(present_devices(config), is_chief=chief)
+    return TrainingRun(RunDirectory.open(folder), config, devices, flags)
+
+
+def trained(run, write_results=lambda _result: None, **options):
+    model, _ = run.build_model(make)
+    batches = ArrayBatches(toy_features(), run.config.train_batch_size, seed=1)
+    phases = one_phase(batches, run.config)
+    return run.train(model, ToyObjective(), phases, {}, write_results, **options)
+
+
+def write_model(folder):
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text("{}")
+
+
+def test_the_same_seed_builds_the_same_model_in_the_runs_precision(tmp_path):
+    run = run_of(tmp_path, precision="bfloat16", recompute=True)
+
+    def make_anew(policy):
+        layer = keras.layers.Dense(3, dtype=policy)
+        model = keras.Sequential([keras.Input([8]), layer])
+        model.encoder = Encoder()
+        return model
+
+    (one, report), (other, _) = run.build_model(make_anew), run.build_model(make_anew)
+    assert report is None
+    assert one.layers[-1].compute_dtype == "bfloat16"
+    assert one.encoder.recompute
+    np.testing.assert_array_equal(one.get_weights()[0], other.get_weights()[0])
+
+
+def test_a_finished_run_has_its_model_marked_and_an_unfinished_one_has_none(tmp_path):
+    run = run_of(tmp_path, stop_after_step=5)
+    result = trained(run, lambda result: run.write_model(result, write_model))
+    assert (result.step, result.finished) == (5, False)
+    assert not is_finished(run.directory, run.config)
+    assert not run.directory.model.exists()
+    assert newest_step(run.directory) == 5
+    run = run_of(tmp_path)
+    result = trained(run, lambda result: run.write_model(result, write_model))
+    assert (result.resumed_from, result.step, result.finished) == (5, 20, True)
+    assert run.directory.finished_step() == 20
+    assert is_finished(run.directory, run.config)
+
+
+def test_a_model_that_was_written_before_stays_as_its_user_left_it(tmp_path):
+    run = run_of(tmp_path)
+    trained(run, lambda result: run.write_model(result, write_model))
+    (run.directory.model / "config.json").write_text("mine")
+    result = trained(run, lambda result: run.write_model(result, write_model))
+    assert result.resumed_from == result.step == 20
+    assert (run.directory.model / "config.json").read_text() == "mine"
+
+
+def test_a_run_to_which_steps_are_added_is_no_longer_finished(tmp_path):
+    run = run_of(tmp_path)
+    trained(run, lambda result: run.write_model(result, write_model))
+    longer = toy_config(num_train_steps=30)
+    assert is_finished(run.directory, longer)  # the settings are compared, and this is refused
+    longer = dataclasses.replace(longer, allow_changed_flags=True)
+    assert not is_finished(run.directory, longer)
+
+
+def test_sigterm_while_results_are_written_leaves_them_whole_and_the_run_unfinished(tmp_path):
+    run = run_of(tmp_path)
+
+    def stopped(result):
+        os.kill(os.getpid(), signal.SIGTERM)
+        run.write_model(result, write_model)
+
+    result = trained(run, stopped)
+    assert (result.step, result.finished) == (20, False)
+    assert run.is_written(20)
+
+
+def test_nobody_else_trains_in_the_folder_until_the_results_are_written(tmp_path):
+    run = run_of(tmp_path)
+
+    def intrude(_result):
+        with (
+            pytest.raises(UserError, match="another process is training"),
+            run.directory.taken(),
+        ):
+            pass
+
+    trained(run, intrude)
+    with run.directory.taken():
+        pass
+
+
+def test_flags_are_kept_when_the_checkpoint_fits_them(tmp_path):
+    trained(run_of(tmp_path, flags="--a=1\n", stop_after_step=5))
+    with pytest.raises(UserError, match="made with other settings"):
+        trained(run_of(tmp_path, flags="--a=2\n", seed=7))
+    assert (tmp_path / "flags.cfg").read_text() == "--a=1\n"
+    trained(run_of(tmp_path, flags="--a=3\n", stop_after_step=6))
+    assert (tmp_path / "flags.cfg").read_text() == "--a=3\n"
+
+
+def test_only_the_first_of_several_workers_writes(tmp_path):
+    run = run_of(tmp_path, chief=False)
+    result = trained(run, pytest.fail)
+    run.write_eval_results({"loss": 1.0})
+    assert result.finished
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_run_may_start_from_the_steps_of_another_one(tmp_path):
+    result = trained(run_of(tmp_path), take_over=lambda _state: 12)
+    assert (result.resumed_from, result.step) == (12, 20)
+
+
+def test_the_hooks_of_the_job_are_the_runs(tmp_path):
+    hooks = standard_hooks(evaluate=lambda: {"loss": 1.0})
+    trained(run_of(tmp_path, eval_steps=10), hooks=hooks)
+    assert len((tmp_path / "evaluations.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_folder_of_the_users_in_the_models_place_is_noticed_before_training(tmp_path):
+    directory = RunDirectory.open(tmp_path)
+    check_destination(directory)
+    directory.model.mkdir()
+    (directory.model / "thesis.txt").write_text("precious")
+    with pytest.raises(UserError, match="model"):
+        check_destination(directory)
