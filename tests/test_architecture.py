@@ -76,6 +76,13 @@ def importers(paths, package):
     return [name_of(path) for path in paths if package in imported_packages(path)]
 
 
+def test_the_map_shows_every_room():
+    text = (ROOT / "BUILD.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"`(?:[├└] )?(\w+)/`", text[: text.index("## Formats")]))
+    folders = {path.parent.name for path in files_of(*ROOMS)}
+    assert shown == folders | {"recipes", "tests", "support", "golden", "programs"}
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_imports_point_one_way(room):
     for path in files_of(room):
