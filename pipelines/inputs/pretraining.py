@@ -1,8 +1,7 @@
 """Batches for pre-training: from indexed shards, in an order that is arithmetic."""
 
-import threading
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from queue import Queue
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from pipelines.inputs.pretraining_records import PretrainingRecords
 from pipelines.records.check import Expected
 
 Batch = Mapping[str, np.ndarray]
-_BATCHES_AHEAD = 4
 
 
 class PretrainingBatches:
@@ -101,29 +99,8 @@ class PretrainingBatches:
         return self._records.check(self._model_config, most)
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ...; made ahead by a thread."""
-        queue: Queue[Batch | BaseException] = Queue(_BATCHES_AHEAD)
-        stopped = threading.Event()
-
-        def fill(step: int) -> None:
-            try:
-                while not stopped.is_set():
-                    queue.put(self.batch_at(step))
-                    step += 1
-            except BaseException as error:
-                queue.put(error)
-
-        threading.Thread(target=fill, args=(step,), daemon=True).start()
-        try:
-            while True:
-                batch = queue.get()
-                if isinstance(batch, BaseException):
-                    raise batch
-                yield batch
-        finally:
-            stopped.set()
-            while not queue.empty():
-                queue.get_nowait()
+        """Gives the batches of steps `step`, `step + 1`, ...; the training loop reads ahead."""
+        return map(self.batch_at, itertools.count(step))
 
 
 class PretrainingEvaluation:

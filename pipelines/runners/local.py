@@ -4,20 +4,17 @@ Every stage leaves finished files; the same command continues where a run was in
 number of workers changes nothing but the time.
 """
 
-import contextlib
 import dataclasses
-import fcntl
 import glob
 import logging
-import os
 import shutil
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_input, open_whole, remove
+from keras_bert_impl.locks import in_turn, owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.sources import refuse_output_among_input
@@ -69,7 +66,8 @@ def run_local(config: PretrainingDataConfig) -> Description:
             f"{output / 'train.tfrecord'}."
         )
     work = Path(config.work_folder or output.with_name(f".{output.name}.work"))
-    with _alone(output.with_name(f".{output.name}.lock"), output):
+    busy = f"{output}: another run is at work here; wait for it, or name another output."
+    with owned(output.with_name(f".{output.name}.lock"), busy):
         make_folder(work)
         _remove_leftovers(config)
         facts = VocabularyFacts.of(vocabulary)
@@ -188,44 +186,6 @@ def find_inputs(patterns: str) -> list[str]:
     return found
 
 
-@contextlib.contextmanager
-def _alone(lock_file: Path, what: Path) -> Iterator[None]:
-    """Keeps a second run from making the same thing at the same time.
-
-    Raises:
-        UserError: another run is making it.
-    """
-    while True:
-        with lock_file.open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise UserError(
-                    f"{what}: another run is at work here; wait for it, or name another output."
-                ) from error
-            if not lock_file.exists() or not os.path.samestat(
-                os.fstat(lock.fileno()), lock_file.stat()
-            ):
-                continue  # the run before removed this file after we had opened it
-            try:
-                yield
-            finally:
-                remove(lock_file)
-            return
-
-
-@contextlib.contextmanager
-def _in_turn(lock_file: Path) -> Iterator[None]:
-    """Waits while another run makes the same thing."""
-    with lock_file.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _LOGGER.info("%s: waiting for another run's tokens of the same text", lock_file.parent)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _corpus(
     config: PretrainingDataConfig, text: _Text, vocabulary: Vocabulary, work: Path
 ) -> corpora.Corpus:
@@ -239,7 +199,10 @@ def _corpus(
     )
     key = {**dataclasses.asdict(settings), "vocab_file": "", "format": _FORMAT}
     folder = make_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
-    with _in_turn(folder / "tokens.lock"):
+    with in_turn(
+        folder / "tokens.lock",
+        lambda: _LOGGER.info("%s: waiting for another run's tokens of the same text", folder),
+    ):
         if (finished := corpora.find_corpus(folder)) is not None:
             return finished
         for path in folder.glob("*.incomplete"):

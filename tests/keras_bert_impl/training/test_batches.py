@@ -1,4 +1,5 @@
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
+from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation, prefetched
 
 
 def numbers(source, step, count):
@@ -58,3 +59,38 @@ def test_arrays_of_different_lengths_are_refused_by_name():
 def test_an_empty_set_is_refused():
     with pytest.raises(UserError, match="0 examples"):
         ArrayEvaluation({"x": np.arange(0)}, 2)
+
+
+def test_items_are_made_ahead_of_their_reader_but_not_without_end():
+    made, third = [], threading.Event()
+
+    def items():
+        for number in range(100):
+            made.append(number)
+            if number == 2:
+                third.set()
+            yield number
+
+    with prefetched(items(), ahead=2) as ready:
+        assert next(ready) == 0
+        assert third.wait(timeout=60)
+        assert made == [0, 1, 2]
+
+
+def test_an_error_while_making_an_item_is_raised_where_it_would_be_read():
+    def items():
+        yield 1
+        raise OSError("gone")
+
+    with prefetched(items()) as ready:
+        assert next(ready) == 1
+        with pytest.raises(OSError, match="gone"):
+            next(ready)
+
+
+def test_leaving_the_block_ends_the_thread():
+    before = threading.active_count()
+    with prefetched(itertools.count()) as ready:
+        next(ready)
+        assert threading.active_count() == before + 1
+    assert threading.active_count() == before

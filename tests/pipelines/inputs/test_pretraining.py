@@ -220,7 +220,7 @@ def test_evaluation_may_stop_early(made):
     assert (evaluation.num_batches, evaluation.num_examples) == (1, 50)
 
 
-def test_an_error_in_the_reading_thread_reaches_the_caller(tmp_path):
+def test_a_record_that_was_altered_stops_the_reading(tmp_path):
     config = make_shards(tmp_path)
     batches = PretrainingBatches([config.output_file], 64, *SHAPE, seed=1)
     path = Path(f"{config.output_file}-00001-of-00003")
