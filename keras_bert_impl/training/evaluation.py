@@ -1,6 +1,6 @@
 """Measuring a model on a finite set."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -67,38 +67,53 @@ def evaluate(
     return Evaluation(model, objective, strategy)(source)
 
 
+class Prediction:
+    """Runs a model over whole sets, batch by batch; compiled once for each shape of a batch.
+
+    Args:
+        model: a Keras model that gives a dict of tensors [batch, ...].
+        input_names: the features the model reads.
+        strategy: shares each batch over its replicas; the present one by default.
+    """
+
+    def __init__(
+        self, model: Any, input_names: tuple[str, ...] = ENCODER_INPUTS, strategy: Any = None
+    ) -> None:
+        self._model, self._input_names = model, input_names
+        self._strategy = strategy or tf.distribute.get_strategy()
+        self._outputs = tf.function(self._outputs_of_batch, autograph=False)
+
+    def __call__(self, source: EvaluationSource) -> Iterator[dict[str, np.ndarray]]:
+        """Gives the outputs for the real rows of each batch, [rows, ...] by name."""
+        for batch in source.batches():
+            real = _real_rows(batch)
+            outputs = self._outputs(_shared(self._strategy, batch))
+            yield {name: value.numpy()[: len(real)][real] for name, value in outputs.items()}
+
+    def _outputs_of_batch(self, rows: Any) -> dict[str, Any]:
+        values = self._strategy.run(self._outputs_of_part, args=(rows,))
+        return {name: self._strategy.gather(value, axis=0) for name, value in values.items()}
+
+    def _outputs_of_part(self, rows: Mapping[str, Any]) -> Any:
+        inputs = {name: rows[name] for name in self._input_names}
+        return self._model(inputs, training=False)
+
+
 def predict(
     model: Any,
     source: EvaluationSource,
     input_names: tuple[str, ...] = ENCODER_INPUTS,
     strategy: Any = None,
 ) -> dict[str, np.ndarray]:
-    """Runs the model over the whole set.
-
-    Args:
-        model: a Keras model that gives a dict of tensors [batch, ...].
-        source: the set.
-        input_names: the features the model reads.
-        strategy: shares each batch over its replicas; one device by default.
+    """Runs a model over one set that fits into memory; see `Prediction`.
 
     Returns:
         The model's outputs for the real rows only, [examples, ...] by name.
     """
-    strategy = strategy or tf.distribute.get_strategy()
-
-    def part(rows: Mapping[str, Any]) -> Any:
-        return model({name: rows[name] for name in input_names}, training=False)
-
-    @tf.function(autograph=False)
-    def outputs(rows: Any) -> dict[str, Any]:
-        values = strategy.run(part, args=(rows,))
-        return {name: strategy.gather(value, axis=0) for name, value in values.items()}
-
     collected: dict[str, list[np.ndarray]] = {}
-    for batch in source.batches():
-        real = _real_rows(batch)
-        for name, value in outputs(_shared(strategy, batch)).items():
-            collected.setdefault(name, []).append(value.numpy()[: len(real)][real])
+    for outputs in Prediction(model, input_names, strategy)(source):
+        for name, value in outputs.items():
+            collected.setdefault(name, []).append(value)
     return {name: np.concatenate(parts) for name, parts in collected.items()}
 
 

@@ -23,13 +23,15 @@ Lengths = NDArray[np.int64]
 _WORDS_AT_ONCE = 16
 
 
-def truncated_lengths(len_a: Lengths, len_b: Lengths, token_budget: int) -> tuple[Lengths, Lengths]:
+def truncated_lengths(
+    len_a: Lengths, len_b: Lengths, token_budget: int | Lengths
+) -> tuple[Lengths, Lengths]:
     """The lengths of both sides after longest-first truncation.
 
     Args:
         len_a: int64 [pairs], tokens of A.
         len_b: int64 [pairs], tokens of B.
-        token_budget: tokens that A and B may have together.
+        token_budget: tokens that A and B may have together; a number, or int64 [pairs].
 
     Returns:
         Two int64 [pairs] whose sum is at most `token_budget`.

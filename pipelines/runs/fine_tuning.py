@@ -1,43 +1,43 @@
 """Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
 
-import hashlib
 import logging
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import keras
-import numpy as np
 
 from keras_bert_impl.checkpoints.model_directory import label_names, write_model_directory
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation, Batch
+from keras_bert_impl.files import make_folder
+from keras_bert_impl.serving.task_settings import with_task_settings
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.evaluation import predict
+from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult
-from keras_bert_impl.training.padding import trim_padding
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
-from keras_bert_impl.training.strategy import make_devices
+from keras_bert_impl.training.strategy import Devices, make_devices
+from pipelines.inputs.row_batches import BatchLengths, RowBatches, RowEvaluation
+from pipelines.inputs.row_outputs import RowOutputs
+from pipelines.records.row_set import RowSet
 from pipelines.runs.training_run import TrainingRun, check_destination
 from pipelines.tasks.glue import find_task
 from pipelines.tasks.starting_point import StartingPoint, find_starting_point
-from pipelines.tasks.task import Example, Task
+from pipelines.tasks.task import Head, Task
+from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss
 
 _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunClassifierConfig:
-    """What a fine-tuning run is told; the defaults are the original's.
+class FineTuningConfig:
+    """What a fine-tuning run is told, whatever its task; the defaults are the original's.
 
     Attributes:
-        task_name: a task of the catalogue.
-        data_dir: the folder with the task's files.
         output_dir: the run directory.
         do_train: fine-tune on the training split.
         do_eval: score the evaluation splits.
@@ -46,18 +46,19 @@ class RunClassifierConfig:
         bert_config_file: google's form of the configuration; None takes the model directory's.
         vocab_file: the vocabulary; None takes the model directory's.
         do_lower_case: the casing; None takes the model directory's.
-        max_seq_length: pieces of an example; longer ones are cut.
-        eval_batch_size: examples computed at once when scoring.
-        predict_batch_size: examples computed at once when answering.
-        trim_padding: cut each batch behind its longest example; see `training.padding`.
-        num_train_epochs: passes over the training split.
+        max_seq_length: the most tokens of a row; longer texts are truncated or cut into windows.
+        eval_batch_size: rows computed at once when scoring.
+        predict_batch_size: rows computed at once when answering.
+        trim_padding: pad each batch to its longest row, rounded up to an eighth of
+            `max_seq_length`; see `training.padding`.
+        group_by_length: put rows of like lengths into a batch; see `inputs.row_batches`.
+        num_train_epochs: passes over the training split's rows.
         warmup_proportion: share of the steps over which the learning rate rises.
         training: everything else about training; its steps and warm-up are computed here.
+        work_dir: where rows are kept, to be used again; None is `output_dir/work`.
         flags: the command as a flag file, to be kept in the run directory.
     """
 
-    task_name: str
-    data_dir: Path
     output_dir: Path
     do_train: bool = False
     do_eval: bool = False
@@ -70,14 +71,29 @@ class RunClassifierConfig:
     eval_batch_size: int = 8
     predict_batch_size: int = 8
     trim_padding: bool = True
+    group_by_length: bool = False
     num_train_epochs: float = 3.0
     warmup_proportion: float = 0.1
     training: TrainingConfig
+    work_dir: Path | None = None
     flags: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunClassifierConfig(FineTuningConfig):
+    """What a fine-tuning run for a task of GLUE is told.
+
+    Attributes:
+        task_name: a task of GLUE.
+        data_dir: the folder with the task's files.
+    """
+
+    task_name: str
+    data_dir: Path
+
+
 @dataclass(frozen=True)
-class ClassifierResults:
+class FineTuningResults:
     """What a run gave.
 
     Attributes:
@@ -91,47 +107,42 @@ class ClassifierResults:
     prediction_files: list[Path] = field(default_factory=list)
 
 
-def run_classifier(config: RunClassifierConfig) -> ClassifierResults:
-    """Fine-tunes, scores and predicts, as the configuration says.
+def run_classifier(config: RunClassifierConfig) -> FineTuningResults:
+    """Fine-tunes for a task of GLUE; see `fine_tune`."""
+    return fine_tune(config, find_task(config.task_name).at(config.data_dir))
+
+
+def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResults:
+    """Fine-tunes for a task, scores and predicts, as the configuration says.
 
     The same call again resumes a run that was stopped. Training ends with `output_dir/model`;
     without `do_train` that model is scored, or else the one that `init_checkpoint` names.
 
     Raises:
-        UserError: a flag, a file or a checkpoint is not what it should be.
+        UserError: an option, a file or a checkpoint is not what it should be.
     """
     if not (config.do_train or config.do_eval or config.do_predict):
         raise UserError("nothing to do; give --do_train, --do_eval or --do_predict.")
-    task = find_task(config.task_name)
-    devices = make_devices(config.training)  # first of all: a tokenizer already starts TensorFlow
-    run = RunDirectory.open(config.output_dir)
-    start = _starting_point(config, run)
+    # First of all: a tokenizer already starts TensorFlow.
+    devices = make_devices(config.training)
+    directory = RunDirectory.open(config.output_dir)
+    start = _starting_point(config, directory)
     start.check_length(config.max_seq_length)
-    job = _Job(config, task, TrainingRun(run, config.training, devices, config.flags), start)
-    splits = _read_splits(config, task)
-    model = job.build_model()
-    results = ClassifierResults()
+    job = _Job(config, task, directory, start, devices)
+    results = FineTuningResults()
     if config.do_train:
-        trained = job.train(model, splits)
+        trained = job.train()
         results = replace(results, training=trained)
         if not trained.finished:
             return results
     if config.do_eval:
-        results = replace(results, evaluation=job.evaluate(model, splits, results.training))
+        results = replace(results, evaluation=job.evaluate(results.training))
     if config.do_predict:
-        results = replace(results, prediction_files=job.predict(model, splits))
+        results = replace(results, prediction_files=job.predict())
     return results
 
 
-def _read_splits(config: RunClassifierConfig, task: Task) -> dict[str, list[Example]]:
-    """Reads all files before hours of training: a mistake in a test set shows at once."""
-    wanted = [task.train_split] if config.do_train else []
-    wanted += task.evaluation_splits if config.do_eval else ()
-    wanted += task.test_splits if config.do_predict else ()
-    return {split: task.examples(config.data_dir, split) for split in wanted}
-
-
-def _starting_point(config: RunClassifierConfig, run: RunDirectory) -> StartingPoint:
+def _starting_point(config: FineTuningConfig, run: RunDirectory) -> StartingPoint:
     """The given checkpoint; without training, the run's own model where there is one."""
     checkpoint = config.init_checkpoint
     if not config.do_train and run.model.is_dir():
@@ -142,157 +153,178 @@ def _starting_point(config: RunClassifierConfig, run: RunDirectory) -> StartingP
 
 
 class _Job:
-    """The steps of one run, which all need the same five things."""
+    """One run: its rows, its model and its devices, made before anything is trained."""
 
     def __init__(
         self,
-        config: RunClassifierConfig,
-        task: Task,
-        run: TrainingRun,
+        config: FineTuningConfig,
+        task: Task[Any, Any],
+        directory: RunDirectory,
         start: StartingPoint,
+        devices: Devices,
     ) -> None:
-        self._config, self._task, self._run, self._start = config, task, run, start
-        self._directory, self._devices = run.directory, run.devices
-        self._tokenizer = start.tokenizer()
-        self._finish: Callable[[Batch], Batch] = trim_padding if self._trims() else dict
+        self._config, self._task, self._start = config, task, start
+        self._directory, self._devices = directory, devices
+        self._work = _work_folder(config, directory, devices)
+        self._data = TaskData(task, start.tokenizer(), config.max_seq_length, self._work)
+        # All files are read before hours of training: a mistake in a test set shows at once.
+        self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
+        self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
+        self._head = self._build_head()
+        names = self._head.objective.input_names
+        self._predict = Prediction(self._head.model, names, devices.strategy)
 
-    def build_model(self) -> keras.Model:
+    def _build_head(self) -> Head:
         """Builds the task's model with the checkpoint's weights."""
         config = self._task.configure(self._start.config)
+        settings = {**self._task.settings, "max_seq_length": self._config.max_seq_length}
+        config = with_task_settings(config, {"task": self._task.name, **settings})
         if not self._config.do_train:
-            self._check_labels(config)
-        if self._start.checkpoint is None and not self._config.do_train:
-            raise UserError(
-                f"{self._directory.path}: holds no trained model to score (no "
-                f"{self._directory.model.name}/); add --do_train, or name a fine-tuned model with "
-                "--init_checkpoint."
-            )
-        model, report = self._run.build_model(
-            lambda dtype: self._task.build_model(config, dtype), self._start.checkpoint
-        )
+            self._check_trained(config)
+        heads: list[Head] = []
+
+        def make(dtype: str) -> Any:
+            heads.append(self._task.head(config, dtype))
+            return heads[-1].model
+
+        _, report = self._run.build_model(make, self._start.checkpoint)
         if report is None:
             _LOGGER.warning("No --init_checkpoint: the model starts from random weights.")
         else:
             self._check_restored(report)
-        return model
+        return heads[-1]
 
-    def train(self, model: keras.Model, splits: Mapping[str, list[Example]]) -> TrainingResult:
+    def train(self) -> TrainingResult:
         """Trains to the end, or as far as it is let, and writes the model when finished."""
-        examples = splits[self._task.train_split]
-        training = self._training_config(len(examples))
-        run = replace(self._run, config=training)
-        if not run.is_written(training.num_train_steps):
+        rows, training = self._rows[self._task.train_split], self._run.config
+        if not self._run.is_written(training.num_train_steps):
             check_destination(self._directory, self._start.checkpoint)
-        features = self._features(examples)
-        batches = ArrayBatches(
-            features, training.train_batch_size, training.seed, finish=self._finish
+        batches = RowBatches(
+            rows,
+            training.train_batch_size,
+            training.seed,
+            self._lengths(training),
+            by_length=self._config.group_by_length,
         )
-        return run.train(
-            model,
-            self._task.objective(),
+        _LOGGER.info("padding: %.1f %% of the positions", 100 * batches.padding_share())
+        return self._run.train(
+            self._head.model,
+            self._head.objective,
             one_phase(batches, training),
-            self._settings(features),
-            lambda result: run.write_model(
-                result, lambda folder: write_model_directory(folder, model, self._start.text)
-            ),
-            standard_hooks(self._evaluation_while_training(model, splits)),
+            self._settings(rows),
+            self._write_model,
+            standard_hooks(self._evaluation_while_training()),
         )
 
-    def evaluate(
-        self,
-        model: keras.Model,
-        splits: Mapping[str, list[Example]],
-        training: TrainingResult | None,
-    ) -> dict[str, float]:
+    def _write_model(self, result: TrainingResult) -> None:
+        self._run.write_model(
+            result,
+            lambda folder: write_model_directory(folder, self._head.model, self._start.text),
+        )
+
+    def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
         figures: dict[str, float] = {}
         for split in self._task.evaluation_splits:
-            scores = self._score(model, splits[split], self._features(splits[split]))
             # The main split's figures are called as in the original: eval_loss, eval_accuracy.
             middle = f"{split.removeprefix('dev_')}_" if figures else ""
+            scores = self._score(split)
             figures |= {f"eval_{middle}{name}": value for name, value in scores.items()}
         if training is not None:
             figures["global_step"] = training.step
         self._run.write_eval_results(figures)
         return figures
 
-    def predict(self, model: keras.Model, splits: Mapping[str, list[Example]]) -> list[Path]:
+    def predict(self) -> list[Path]:
         """Answers the test splits and writes the files."""
         files: list[Path] = []
         for split in self._task.test_splits:
-            features = self._features(splits[split])
-            source = ArrayEvaluation(features, self._config.predict_batch_size, self._finish)
-            outputs = predict(model, source, strategy=self._devices.strategy)
-            if self._devices.is_chief:
-                files += self._task.write_predictions(
-                    self._directory.path, split, splits[split], outputs
-                )
+            with self._outputs(split, self._config.predict_batch_size) as outputs:
+                if self._devices.is_chief:
+                    answered = AnsweredSplit(self._task, split, self._rows[split], outputs)
+                    files += self._task.write(self._directory.path, split, answered)
         return files
 
-    def _features(self, examples: list[Example]) -> dict[str, np.ndarray]:
-        return self._task.features(examples, self._tokenizer, self._config.max_seq_length)
-
-    def _score(
-        self,
-        model: keras.Model,
-        examples: list[Example],
-        features: dict[str, np.ndarray],
-    ) -> dict[str, float]:
+    def _score(self, split: str) -> dict[str, float]:
         """The mean loss over a whole split, and the task's metrics."""
-        source = ArrayEvaluation(features, self._config.eval_batch_size, self._finish)
-        outputs = predict(model, source, strategy=self._devices.strategy)
-        objective = self._task.objective()
-        loss, _ = objective.loss(outputs, features, objective.normalizers(features))
-        return {"loss": float(loss), **self._task.score(examples, outputs)}
+        rows, head = self._rows[split], self._head
+        with self._outputs(split, self._config.eval_batch_size) as outputs:
+            loss = mean_loss(head.objective, rows, outputs, head.labels)
+            scores = self._task.score(AnsweredSplit(self._task, split, rows, outputs))
+        return {**({} if loss is None else {"loss": loss}), **scores}
 
-    def _evaluation_while_training(
-        self, model: keras.Model, splits: Mapping[str, list[Example]]
-    ) -> Callable[[], Mapping[str, float]] | None:
-        """What `--eval_steps` calls: the score of the main evaluation split."""
-        split = self._task.evaluation_splits[0]
+    @contextmanager
+    def _outputs(self, split: str, batch_size: int) -> Iterator[RowOutputs]:
+        """The model's outputs for a split, in files that are gone after the block."""
+        rows = self._rows[split]
+        lengths = BatchLengths(self._config.max_seq_length, fixed=not self._trims())
+        source = RowEvaluation(rows, batch_size, lengths)
+        with tempfile.TemporaryDirectory(prefix=f".outputs-{split}-", dir=self._work) as folder:
+            outputs = RowOutputs(Path(folder), rows, self._head.token_outputs)
+            for numbers, values in zip(source.numbers(), self._predict(source), strict=True):
+                outputs.put(numbers, values)
+            yield outputs
+
+    def _evaluation_while_training(self) -> Callable[[], Mapping[str, float]] | None:
+        """What `eval_steps` calls: the score of the main evaluation split."""
         if not (self._config.do_eval and self._config.training.eval_steps):
             return None
-        features = self._features(splits[split])
-        return lambda: self._score(model, splits[split], features)
+        return lambda: self._score(self._task.evaluation_splits[0])
+
+    def _lengths(self, training: TrainingConfig) -> BatchLengths:
+        """What training batches are padded to; steps of one compiled call are of one length."""
+        one_length = not self._trims() or training.iterations_per_loop > 1
+        return BatchLengths(self._config.max_seq_length, fixed=one_length)
 
     def _trims(self) -> bool:
-        """Whether batches may differ in length: not where each length is compiled for long."""
-        training = self._config.training
-        compiled = self._devices.use_xla or training.distribution_strategy == "tpu"
-        one_shape = compiled or training.iterations_per_loop > 1
-        return self._config.trim_padding and not one_shape
+        """Whether batches may differ in length: not on a TPU, which compiles each for minutes."""
+        tpu = self._config.training.distribution_strategy == "tpu"
+        return self._config.trim_padding and not tpu
 
-    def _training_config(self, examples: int) -> TrainingConfig:
-        config = self._config
-        steps = int(examples / config.training.train_batch_size * config.num_train_epochs)
+    def _training_config(self) -> TrainingConfig:
+        """The steps and the warm-up that the epochs make."""
+        config, training = self._config, self._config.training
+        if not config.do_train:
+            return training
+        rows = self._rows[self._task.train_split]
+        steps = int(len(rows) / training.train_batch_size * config.num_train_epochs)
         if steps < 1:
+            unit = "examples" if len(rows) == rows.num_examples else "rows"
             raise UserError(
-                f"{examples} examples in {config.num_train_epochs} epochs of batches of "
-                f"{config.training.train_batch_size} make no step; lower "
-                "`train_batch_size` or raise `num_train_epochs`."
+                f"{len(rows)} {unit} in {config.num_train_epochs} epochs of batches of "
+                f"{training.train_batch_size} make no step; lower `train_batch_size` or raise "
+                "`num_train_epochs`."
             )
         warmup = int(steps * config.warmup_proportion)
-        return replace(config.training, num_train_steps=steps, num_warmup_steps=warmup)
+        return replace(training, num_train_steps=steps, num_warmup_steps=warmup)
 
-    def _settings(self, features: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    def _settings(self, rows: RowSet) -> dict[str, Any]:
         """What a resumed run must have the same, beside how it is trained."""
         checkpoint = self._start.checkpoint
         return {
             "task_name": self._task.name,
-            "training_data": _fingerprint(features),
+            **self._task.settings,
+            "training_data": rows.identity,
             "init_checkpoint": checkpoint and str(Path(checkpoint).resolve()),
             "max_seq_length": self._config.max_seq_length,
+            "group_by_length": self._config.group_by_length,
             "do_lower_case": self._start.text.do_lower_case,
             "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),
         }
 
-    def _check_labels(self, config: BertConfig) -> None:
-        """Refuses a trained model whose classes mean something else than the task's."""
+    def _check_trained(self, config: BertConfig) -> None:
+        """Refuses to score without a model, or one whose classes mean something else."""
+        if self._start.checkpoint is None:
+            raise UserError(
+                f"{self._directory.path}: holds no trained model to score (no "
+                f"{self._directory.model.name}/); add --do_train, or name a fine-tuned model with "
+                "--init_checkpoint."
+            )
         found, wanted = _label_names(self._start.config), _label_names(config)
         unnamed = all(name.startswith("label_") for name in found)
         # In the run's own model the user may have named the classes otherwise.
-        own = Path(str(self._start.checkpoint)) == self._directory.model
+        own = Path(self._start.checkpoint) == self._directory.model
         renamed = own and set(found) != set(wanted)
         if found != wanted and not unnamed and not renamed:
             raise UserError(
@@ -311,6 +343,20 @@ class _Job:
             )
 
 
+def _wanted(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:
+    """The splits that a run reads."""
+    wanted = [task.train_split] if config.do_train else []
+    wanted += task.evaluation_splits if config.do_eval else ()
+    wanted += task.test_splits if config.do_predict else ()
+    return list(dict.fromkeys(wanted))
+
+
+def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) -> Path:
+    """Where rows and outputs stand; each worker makes its own."""
+    folder = config.work_dir or run.path / "work"
+    return make_folder(folder if devices.is_chief else folder / f"worker-{devices.worker}")
+
+
 def _label_names(config: BertConfig) -> list[str]:
     """The names of a configuration's labels in the order of the classes, in small letters.
 
@@ -321,17 +367,3 @@ def _label_names(config: BertConfig) -> list[str]:
     names = label_names(config)
     by_class = sorted(names, key=lambda number: (len(number), number))
     return [names[number].lower() for number in by_class]
-
-
-def _fingerprint(features: Mapping[str, np.ndarray]) -> str:
-    """Tells one training set from another, for a message.
-
-    Example:
-        >>> _fingerprint({"input_ids": np.zeros([3, 2], np.int32)})
-        '3 examples, sha256 83bbce59'
-    """
-    digest = hashlib.sha256()
-    for name in sorted(features):
-        digest.update(name.encode() + np.ascontiguousarray(features[name]).tobytes())
-    rows = len(next(iter(features.values())))
-    return f"{rows} examples, sha256 {digest.hexdigest()[:8]}"

@@ -1,26 +1,27 @@
 """The nine tasks of GLUE, read from the files of GLUE's own archive."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.classification import accuracy, f1_score, matthews_correlation
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
+from pipelines.records.rows import Rows
 from pipelines.tasks.heads import ClassificationHead, RegressionHead
-from pipelines.tasks.tables import Row, read_table, write_submission, write_values
-from pipelines.tasks.task import Example, Task
-from pipelines.tasks.text_features import text_features
+from pipelines.tasks.tables import Line, read_table, write_submission, write_values
+from pipelines.tasks.task import Answered, Head
+from pipelines.tasks.text_rows import TextExample, text_rows
 
 if TYPE_CHECKING:
-    import keras
-
     from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from keras_bert_impl.training.objectives import Objective
 
 Metric = Callable[[np.ndarray, np.ndarray], float]
 
@@ -45,6 +46,28 @@ class Layout:
     labelled_columns: tuple[str, ...] | None = None
     skip_broken_rows: bool = False
 
+    @property
+    def texts(self) -> list[str]:
+        """The columns of the texts."""
+        return [self.text_a] if self.text_b is None else [self.text_a, self.text_b]
+
+
+class LabelAnswer(NamedTuple):
+    """A model's answer to an example.
+
+    Attributes:
+        label: the label, or the number in decimals, as a submission has it.
+        prediction: the class, or the number as the model has it.
+        values: float64, the probabilities of the classes; of a regression [the number].
+    """
+
+    label: str
+    prediction: float
+    values: np.ndarray
+
+
+Labelled = Answered[TextExample, LabelAnswer]
+
 
 @dataclass(frozen=True)
 class GlueTask:
@@ -53,123 +76,141 @@ class GlueTask:
     Attributes:
         name: GLUE's name, e.g. "CoLA".
         layout: where its files have what.
-        head: classification or regression.
+        head_of: how labels become numbers, and the model over them.
         metrics: the official metrics by name.
         evaluation_splits: the labelled splits that are scored.
         test_splits: the splits that are answered.
         submissions: GLUE's file name of each test split.
         train_split: the split to train on.
+        data_dir: the folder with its files.
 
     Example:
         >>> import tempfile
         >>> from pipelines.metrics.classification import accuracy
-        >>> head = ClassificationHead({"0": "no", "1": "yes"})
-        >>> task = GlueTask("Toy", Layout("text", None, "label"), head, {"accuracy": accuracy})
         >>> folder = Path(tempfile.mkdtemp())
         >>> _ = (folder / "dev.tsv").write_text("text\tlabel\nIt rains.\t1\n")
-        >>> examples = task.examples(folder, "dev")
-        >>> task.score(examples, {"logits": np.array([[0.1, 0.9]])})
+        >>> head = ClassificationHead({"0": "no", "1": "yes"})
+        >>> task = GlueTask("Toy", Layout("text", None, "label"), head, {"accuracy": accuracy},
+        ...                 data_dir=folder)
+        >>> (example,) = task.examples("dev")
+        >>> task.score([(example, LabelAnswer("1", 1, np.array([0.1, 0.9])))])
         {'accuracy': 1.0}
     """
 
     name: str
     layout: Layout
-    head: ClassificationHead | RegressionHead
+    head_of: ClassificationHead | RegressionHead
     metrics: Mapping[str, Metric]
     evaluation_splits: tuple[str, ...] = ("dev",)
     test_splits: tuple[str, ...] = ("test",)
     submissions: tuple[str, ...] = ()
     train_split: str = "train"
+    data_dir: Path = Path()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def examples(self, data_dir: Path, split: str) -> list[Example]:
+    def at(self, data_dir: Path) -> "GlueTask":
+        """The same task with its files in a folder."""
+        return replace(self, data_dir=Path(data_dir))
+
+    def files(self, split: str) -> list[Path]:
+        """`data_dir/split.tsv`; see `Task.files`."""
+        return [self.data_dir / f"{split}.tsv"]
+
+    def examples(self, split: str) -> Iterator[TextExample]:
         """Reads `data_dir/split.tsv`; see `Task.examples`."""
-        path = Path(data_dir) / f"{split}.tsv"
-        if split in self.test_splits:
-            return self._read_test(path)
-        layout = self.layout
-        texts = [layout.text_a] if layout.text_b is None else [layout.text_a, layout.text_b]
-        rows = read_table(
-            path,
-            [*texts, layout.label],
-            columns=layout.labelled_columns,
-            skip_broken_rows=layout.skip_broken_rows,
-        )
-        return [self._labelled(path, number, row) for number, row in enumerate(rows)]
+        (path,) = self.files(split)
+        return self._read_test(path) if split in self.test_splits else self._read_labelled(path)
 
-    def features(
-        self, examples: Sequence[Example], tokenizer: "Tokenizer", max_seq_length: int
-    ) -> dict[str, np.ndarray]:
-        """Gives the model's inputs; see `Task.features`."""
-        features = text_features(examples, tokenizer, max_seq_length)
+    def rows(
+        self,
+        examples: Sequence[TextExample],
+        tokenizer: "Tokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """One row an example, with `label_ids` where it has a label; see `Task.rows`."""
+        del training
+        rows = text_rows(examples, tokenizer, max_seq_length)
         labels = [example.label for example in examples if example.label is not None]
-        if labels:
-            features["label_ids"] = self.head.encode_all(labels)
-        return features
+        values = {"label_ids": self.head_of.encode_all(labels)} if labels else {}
+        return replace(rows, values=values)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes the labels' names into the configuration."""
-        return self.head.configure(config)
+        return self.head_of.configure(config)
 
-    def build_model(self, config: "BertConfig", dtype: Any = None) -> "keras.Model":
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """Builds the encoder with the task's head."""
-        return self.head.build_model(config, dtype)
+        return self.head_of.build(config, dtype)
 
-    def objective(self) -> "Objective":
-        """The loss to train with."""
-        return self.head.objective()
+    def answers(
+        self,
+        examples: Sequence[TextExample],
+        rows: Rows,
+        outputs: Mapping[str, NDArray],
+    ) -> list[LabelAnswer]:
+        """The label or number of each row, which is an example; see `Task.answers`."""
+        del examples, rows
+        head, logits = self.head_of, outputs["logits"]
+        answers = zip(
+            head.decode(logits), head.predictions(logits), head.values(logits), strict=True
+        )
+        return [LabelAnswer(*answer) for answer in answers]
 
-    def score(
-        self, examples: Sequence[Example], outputs: Mapping[str, np.ndarray]
-    ) -> dict[str, float]:
-        """Gives GLUE's metrics of `outputs["logits"]`; see `Task.score`."""
-        labels = self.head.encode_all([str(example.label) for example in examples])
-        predictions = self.head.predictions(outputs["logits"])
+    def score(self, answered: Labelled) -> dict[str, float]:
+        """Gives GLUE's metrics; see `Task.score`."""
+        pairs = [(answer.prediction, str(example.label)) for example, answer in answered]
+        predictions = np.array([prediction for prediction, _ in pairs])
+        labels = self.head_of.encode_all([label for _, label in pairs])
         return {name: metric(predictions, labels) for name, metric in self.metrics.items()}
 
-    def write_predictions(
-        self,
-        folder: Path,
-        split: str,
-        examples: Sequence[Example],
-        outputs: Mapping[str, np.ndarray],
-    ) -> list[Path]:
+    def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
         """Writes `test_results.tsv`, as the original does, and GLUE's submission file."""
-        place = self.test_splits.index(split)
+        number = self.test_splits.index(split)
         # MNLI has two test sets: the first keeps the original's file name.
-        results = "test_results.tsv" if place == 0 else f"{split}_results.tsv"
+        results = "test_results.tsv" if number == 0 else f"{split}_results.tsv"
         names = self.submissions or (f"{self.name}.tsv",)
-        logits = outputs["logits"]
         return [
-            write_values(folder / results, self.head.values(logits)),
+            write_values(folder / results, (answer.values for _, answer in answered)),
             write_submission(
-                folder / names[place],
-                [example.identifier for example in examples],
-                self.head.decode(logits),
+                folder / names[number],
+                ((example.identifier, answer.label) for example, answer in answered),
             ),
         ]
 
-    def _read_test(self, path: Path) -> list[Example]:
-        layout = self.layout
-        needed = [layout.text_a] if layout.text_b is None else [layout.text_a, layout.text_b]
-        # No row of a test set may be left out: the submission would lack its answer.
-        rows = read_table(path, needed)
-        return [
-            Example(
-                row.values.get(layout.index, str(number)),
-                row.values[layout.text_a],
-                row.values[layout.text_b] if layout.text_b else None,
-            )
-            for number, row in enumerate(rows)
-        ]
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""
+        from keras_bert_impl.serving.export import serve_model
 
-    def _labelled(self, path: Path, number: int, row: Row) -> Example:
-        layout, label = self.layout, row.values[self.layout.label]
+        return serve_model(opened, max_seq_length=max_seq_length)
+
+    def _read_test(self, path: Path) -> Iterator[TextExample]:
+        layout = self.layout
+        # No row of a test set may be left out: the submission would lack its answer.
+        for number, line in enumerate(read_table(path, layout.texts)):
+            texts = [line.values[column] for column in layout.texts]
+            yield TextExample(line.values.get(layout.index, str(number)), *texts)
+
+    def _read_labelled(self, path: Path) -> Iterator[TextExample]:
+        layout = self.layout
+        lines = read_table(
+            path,
+            [*layout.texts, layout.label],
+            columns=layout.labelled_columns,
+            skip_broken_rows=layout.skip_broken_rows,
+        )
+        for number, line in enumerate(lines):
+            self._check_label(path, line)
+            text_b = line.values[layout.text_b] if layout.text_b else None
+            label = line.values[layout.label]
+            yield TextExample(str(number), line.values[layout.text_a], text_b, label)
+
+    def _check_label(self, path: Path, line: Line) -> None:
         try:
-            self.head.encode(label)
+            self.head_of.encode(line.values[self.layout.label])
         except UserError as error:
-            raise UserError(f"{path}: line {row.line}: {error}") from error
-        text_b = row.values[layout.text_b] if layout.text_b else None
-        return Example(str(number), row.values[layout.text_a], text_b, label)
+            raise UserError(f"{path}: line {line.number}: {error}") from error
 
 
 _ACCURACY: Mapping[str, Metric] = {"accuracy": accuracy}
@@ -234,7 +275,7 @@ WNLI = GlueTask(
 GLUE_TASKS = (COLA, SST_2, MRPC, STS_B, QQP, MNLI, QNLI, RTE, WNLI)
 
 
-_TASKS: dict[str, Task] = {task.name: task for task in GLUE_TASKS}
+_TASKS = {task.name: task for task in GLUE_TASKS}
 
 
 def task_names() -> tuple[str, ...]:
@@ -247,7 +288,7 @@ def task_names() -> tuple[str, ...]:
     return tuple(_TASKS)
 
 
-def find_task(name: str) -> Task:
+def find_task(name: str) -> GlueTask:
     """Gives the task of a name; case, hyphens and underscores do not matter.
 
     Raises:
@@ -260,7 +301,7 @@ def find_task(name: str) -> Task:
     for known, task in _TASKS.items():
         if _plain(known) == _plain(name):
             return task
-    raise UserError(f"--task_name={name}: there is no such task; choose {', '.join(task_names())}.")
+    raise UserError(f"`task_name={name}`: there is no such task; choose {', '.join(task_names())}.")
 
 
 def _plain(name: str) -> str:

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
+from pipelines.tasks.task import Head
 
 if TYPE_CHECKING:
-    import keras
-
     from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.training.objectives import Objective
 
 
 class ClassificationHead:
-    """A score for each label over the pooled first piece.
+    """A score for each label over the pooled first token.
 
     Args:
         labels: what the files call each label, in the order of the classes, to its readable name.
@@ -76,28 +74,17 @@ class ClassificationHead:
         }
         return config.replace(extra={**config.extra, **names})
 
-    def build_model(self, config: "BertConfig", dtype: Any = None) -> "keras.Model":
-        """Builds the encoder with one logit a label."""
+    def build(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """Builds the encoder with one logit a label, trained by cross entropy."""
         from keras_bert_impl.models.classifier import BertClassifier
-
-        return BertClassifier(config, num_labels=len(self.labels), dtype=dtype)
-
-    def objective(self) -> "Objective":
-        """Cross entropy."""
         from keras_bert_impl.training.objectives import ClassificationObjective
 
-        return ClassificationObjective()
-
-
-if TYPE_CHECKING:
-    import keras
-
-    from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.training.objectives import Objective
+        model = BertClassifier(config, num_labels=len(self.labels), dtype=dtype)
+        return Head(model, ClassificationObjective())
 
 
 class RegressionHead:
-    """One number over the pooled first piece.
+    """One number over the pooled first token.
 
     Args:
         low: the smallest label.
@@ -155,14 +142,9 @@ class RegressionHead:
         }
         return config.replace(extra={**config.extra, **names})
 
-    def build_model(self, config: "BertConfig", dtype: Any = None) -> "keras.Model":
-        """Builds the encoder with one output."""
+    def build(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """Builds the encoder with one output, trained by the mean squared error."""
         from keras_bert_impl.models.classifier import BertClassifier
-
-        return BertClassifier(config, num_labels=1, dtype=dtype)
-
-    def objective(self) -> "Objective":
-        """Mean squared error."""
         from keras_bert_impl.training.objectives import RegressionObjective
 
-        return RegressionObjective()
+        return Head(BertClassifier(config, num_labels=1, dtype=dtype), RegressionObjective())

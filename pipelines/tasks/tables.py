@@ -13,15 +13,15 @@ from keras_bert_impl.files import open_input, open_whole
 _LOGGER = logging.getLogger(__name__)
 
 
-class Row(NamedTuple):
+class Line(NamedTuple):
     """One line of a file.
 
     Attributes:
-        line: its number in the file, from 1.
+        number: its number in the file, from 1.
         values: column name to text.
     """
 
-    line: int
+    number: int
     values: dict[str, str]
 
 
@@ -31,8 +31,8 @@ def read_table(
     *,
     columns: Sequence[str] | None = None,
     skip_broken_rows: bool = False,
-) -> list[Row]:
-    r"""Reads a tab-separated file; a quotation mark is a character like any other.
+) -> Iterator[Line]:
+    r"""Reads a tab-separated file line by line; a quotation mark is a character like any other.
 
     Args:
         path: the file, UTF-8 (a byte-order mark is dropped), lines ending in `\n` or `\r\n`. Of
@@ -49,8 +49,8 @@ def read_table(
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "dev.tsv"
         >>> _ = path.write_text('sentence\tlabel\na "fine" film\t1\n')
-        >>> read_table(path, ["sentence", "label"])
-        [Row(line=2, values={'sentence': 'a "fine" film', 'label': '1'})]
+        >>> list(read_table(path, ["sentence", "label"]))
+        [Line(number=2, values={'sentence': 'a "fine" film', 'label': '1'})]
     """
     lines = _lines(path)
     if columns is None:
@@ -59,13 +59,14 @@ def read_table(
             raise UserError(f"{path}: has no rows; name a file with a header and examples.")
         columns = header.split("\t")
         _check_header(path, columns, needed)
-    rows, broken = [], 0
+    count = broken = 0
     for number, line in lines:
         if not line and len(columns) > 1:
             continue
         cells = line.split("\t")
         if len(cells) == len(columns):
-            rows.append(Row(number, dict(zip(columns, cells, strict=True))))
+            count += 1
+            yield Line(number, dict(zip(columns, cells, strict=True)))
         elif skip_broken_rows:
             broken += 1
         else:
@@ -75,9 +76,8 @@ def read_table(
             )
     if broken:
         _LOGGER.warning("%s: left out %d rows with a wrong number of columns.", path, broken)
-    if not rows:
+    if not count:
         raise UserError(f"{path}: has no rows; name a file with examples.")
-    return rows
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -111,12 +111,12 @@ def _check_header(path: Path, columns: Sequence[str], needed: Sequence[str]) -> 
         )
 
 
-def write_values(path: Path, values: np.ndarray) -> Path:
+def write_values(path: Path, values: Iterable[np.ndarray]) -> Path:
     r"""Writes one line an example, its numbers separated by tabs, without a header.
 
     Args:
         path: the file to write, e.g. `test_results.tsv`.
-        values: [examples, numbers], e.g. the probabilities of the classes.
+        values: [numbers] of each example, e.g. the probabilities of the classes.
 
     Example:
         >>> import tempfile
@@ -125,27 +125,26 @@ def write_values(path: Path, values: np.ndarray) -> Path:
         '0.25\t0.75\n'
     """
     with open_whole(path) as file:
-        for row in values.astype(np.float32):
-            file.write("\t".join(str(number) for number in row) + "\n")
+        for row in values:
+            file.write("\t".join(str(number) for number in row.astype(np.float32)) + "\n")
     return path
 
 
-def write_submission(path: Path, identifiers: Iterable[str], answers: Sequence[str]) -> Path:
+def write_submission(path: Path, answers: Iterable[tuple[str, str]]) -> Path:
     r"""Writes the file that GLUE's server takes: a header, then index and answer.
 
     Args:
         path: the file to write, named as GLUE wants it, e.g. `CoLA.tsv`.
-        identifiers: the examples' index column.
-        answers: the labels or numbers, one an example.
+        answers: the index and the label (or number) of each example.
 
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "RTE.tsv"
-        >>> write_submission(path, ["0"], ["entailment"]).read_text()
+        >>> write_submission(path, [("0", "entailment")]).read_text()
         'index\tprediction\n0\tentailment\n'
     """
     with open_whole(path) as file:
         file.write("index\tprediction\n")
-        for identifier, answer in zip(identifiers, answers, strict=True):
+        for identifier, answer in answers:
             file.write(f"{identifier}\t{answer}\n")
     return path

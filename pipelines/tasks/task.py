@@ -1,107 +1,191 @@
-"""What a fine-tuning task is: it owns its examples, its features, its head and its scorer."""
+"""What a task is: from its files to its figures, and to the model that serves it.
 
-from collections.abc import Mapping, Sequence
+A task's data flows one way, and the job that fine-tunes (`pipelines.runs.fine_tuning`) calls one
+method after the other:
+
+```
+examples(split)            → examples: identifier, the user's texts, the label
+rows(examples, …)          → one or many rows an example: what the model reads, and what undoes it
+head(config)               → a model, and what it is trained for
+answers(examples, rows, …) → one answer an example: windows joined, choices compared
+score(answered)            → the official figures
+write(folder, …, answered) → the official files
+served(opened)             → strings → answers, inside a graph
+```
+
+Rows stand in files while the model works (`pipelines.records.row_set`), and outputs too, so that no
+step of this holds a data set in memory; `examples` and `answered` are read again instead of kept.
+
+What tasks share stands elsewhere, once: windows over long texts in
+`keras_bert_impl.tokenization.windows`, packing in `pipelines.tasks.text_rows`, labels and numbers
+in `pipelines.tasks.heads`, metrics in `pipelines.metrics`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.records.rows import Rows
 
 if TYPE_CHECKING:  # only for the types: a task must be listable without loading TensorFlow
     import keras
 
     from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.training.objectives import Objective
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One text, or pair of texts, to classify or to give a number to.
+Example = TypeVar("Example")
+Answer = TypeVar("Answer")
+
+Answered = Iterable[tuple[Example, Answer]]
+"""The examples of a split with their answers, in the order of the file.
+
+They are made while they are read, and may be read several times.
+"""
+
+
+@dataclass(frozen=True)
+class Head:
+    """A model for a task, and what it is trained for.
 
     Attributes:
-        identifier: what a submission calls it: the index column, or the row's number from 0.
-        text_a: the first (or only) text.
-        text_b: the second text, or None.
-        label: the label as the task's head understands it, or None in a test set.
-
-    Example:
-        >>> Example("0", "It rains.", "The street is wet.", "entailment").label
-        'entailment'
+        model: a Keras model with the BERT encoder as its `encoder`; what else there is between the
+            encoder and the outputs is the task's. It takes the features that the objective names
+            as its inputs and gives a dict of outputs.
+        objective: the loss to train with.
+        labels: the features that the loss compares with. Rows that have all of them get a loss when
+            they are scored.
+        token_outputs: the outputs with a number (or several) for each position: [batch, length,
+            ...]. All others are [batch, ...].
     """
 
-    identifier: str
-    text_a: str
-    text_b: str | None = None
-    label: str | None = None
+    model: "keras.Model"
+    objective: "Objective"
+    labels: tuple[str, ...] = ("label_ids",)
+    token_outputs: tuple[str, ...] = ()
 
 
-class Task(Protocol):
-    """The contract between a task and the job that fine-tunes for it.
+class Task(Protocol[Example, Answer]):
+    """The contract between a task and the jobs that fine-tune for it and serve it.
 
-    The job reads `examples`, turns them into `features`, trains what `build_model` gives with
-    `objective`, hands the model's outputs to `score`, and lets `write_predictions` write them.
-    It knows nothing else of the task.
+    A task knows its files, its options and its labels; it knows nothing of batches, devices,
+    training or result folders. `tests/pipelines/tasks/test_task.py` has one in under a hundred
+    lines.
     """
 
     @property
     def name(self) -> str:
-        """What `--task_name` calls it."""
+        """What people call it."""
         ...
 
     @property
     def train_split(self) -> str:
-        """The split to train on; a split is named like its file."""
+        """The split to train on."""
         ...
 
     @property
-    def evaluation_splits(self) -> tuple[str, ...]:
-        """The labelled splits that `--do_eval` scores, the main one first."""
+    def evaluation_splits(self) -> Sequence[str]:
+        """The labelled splits that are scored, the main one first."""
         ...
 
     @property
-    def test_splits(self) -> tuple[str, ...]:
-        """The splits that `--do_predict` answers, the main one first."""
+    def test_splits(self) -> Sequence[str]:
+        """The splits that are answered, the main one first; they may be labelled ones as well."""
         ...
 
-    def examples(self, data_dir: Path, split: str) -> list[Example]:
-        """Reads a split.
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The options that change its rows, as JSON values; a resumed run must have them the same.
+
+        They are written into the model directory, where `served` finds them.
+        """
+        ...
+
+    def files(self, split: str) -> Sequence[Path]:
+        """The files that a split's examples come from; rows are made again when one changes."""
+        ...
+
+    def examples(self, split: str) -> Iterable[Example]:
+        """Reads a split from its beginning, one example at a time; the same ones every time.
 
         Raises:
             UserError: a missing or empty file, a malformed line, an unknown label.
         """
         ...
 
-    def features(
-        self, examples: Sequence[Example], tokenizer: "Tokenizer", max_seq_length: int
-    ) -> dict[str, np.ndarray]:
-        """Gives the model's inputs, and `label_ids` where the examples have labels."""
+    def rows(
+        self,
+        examples: Sequence[Example],
+        tokenizer: "Tokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """Makes what the model reads for some examples (a few thousand: tokenize them together).
+
+        Rows hold the model's inputs, the labels where there are any, and whatever `answers` needs
+        to undo them (offsets of words, the number of a window): a feature that the model does not
+        name is stored and left aside.
+
+        Args:
+            examples: some of a split, in their order; rows count them from 0.
+            tokenizer: the model's.
+            max_seq_length: the most tokens of a row.
+            training: whether the rows are for training.
+
+        Returns:
+            One row or more for every example, in the order of the examples.
+        """
         ...
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        """Gives the configuration with what a served model should know of the task."""
+        """Gives the configuration with what others should know of the task: its labels' names."""
         ...
 
-    def build_model(self, config: "BertConfig", dtype: Any = None) -> "keras.Model":
-        """Builds the encoder with the task's head, to compute in a type or by a Keras policy."""
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """Builds the model.
+
+        Args:
+            config: from `configure`.
+            dtype: a Keras dtype policy to compute by, or its name.
+        """
         ...
 
-    def objective(self) -> "Objective":
-        """The loss to train with."""
+    def answers(
+        self, examples: Sequence[Example], rows: Rows, outputs: Mapping[str, NDArray]
+    ) -> Sequence[Answer]:
+        """Makes one answer for each of some examples.
+
+        Args:
+            examples: some of a split, in their order.
+            rows: all their rows, which count the examples from 0.
+            outputs: the model's outputs for these rows: [rows, ...]; token outputs flat, for the
+                real tokens only: [tokens of all rows, ...].
+        """
         ...
 
-    def score(
-        self, examples: Sequence[Example], outputs: Mapping[str, np.ndarray]
-    ) -> dict[str, float]:
-        """Gives the official metrics of the model's outputs for labelled examples."""
+    def score(self, answered: Answered[Example, Answer]) -> Mapping[str, float]:
+        """Gives the official metrics of the answers to a labelled split."""
         ...
 
-    def write_predictions(
-        self,
-        folder: Path,
-        split: str,
-        examples: Sequence[Example],
-        outputs: Mapping[str, np.ndarray],
-    ) -> list[Path]:
+    def write(
+        self, folder: Path, split: str, answered: Answered[Example, Answer]
+    ) -> Sequence[Path]:
         """Writes the answers to a test split; gives the files' paths."""
+        ...
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """Gives the signatures by which a trained model answers strings, inside a graph.
+
+        Args:
+            opened: the trained model; `serving.task_settings.task_settings(opened.model.config)`
+                has the task's settings and the `max_seq_length` that it was trained with.
+            max_seq_length: the most tokens of a row; None is as in training.
+        """
         ...

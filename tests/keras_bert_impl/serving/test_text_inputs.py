@@ -9,8 +9,7 @@ from keras_bert_impl.serving.text_inputs import MaskedTextPacker, TextPacker
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from pipelines.tasks.task import Example
-from pipelines.tasks.text_features import text_features
+from pipelines.tasks.text_rows import TextExample, text_rows
 from tests.support.model_folders import WORD_VOCABULARY, WORDS
 
 TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
@@ -50,8 +49,8 @@ def test_a_second_text_without_pieces_counts_as_none():
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=12))
 def test_the_graph_packs_what_training_packs(pairs):
     found = PACKED_PAIRS(*(tf.constant(side) for side in zip(*pairs, strict=True)))
-    examples = [Example(str(number), *pair) for number, pair in enumerate(pairs)]
-    expected = text_features(examples, TOKENIZER, max_seq_length=8)
+    examples = [TextExample(str(number), *pair) for number, pair in enumerate(pairs)]
+    expected = text_rows(examples, TOKENIZER, max_seq_length=8).padded(8)
     for array, wanted in zip(found, expected.values(), strict=True):
         shown = np.pad(array.numpy(), [(0, 0), (0, 8 - array.shape[1])])
         np.testing.assert_array_equal(shown, wanted)

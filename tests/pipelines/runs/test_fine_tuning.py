@@ -128,7 +128,8 @@ def test_a_regression_is_scored_by_correlations(encoder, tmp_path):
         configuration(
             data,
             tmp_path / "run",
-            epochs=20.0,
+            epochs=80.0,
+            training={"learning_rate": 5e-3},
             task_name="sts-b",
             init_checkpoint=str(encoder),
             do_train=True,

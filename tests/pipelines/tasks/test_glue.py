@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.tasks.glue import (
     COLA,
     GLUE_TASKS,
@@ -15,7 +17,11 @@ from pipelines.tasks.glue import (
     find_task,
     task_names,
 )
-from pipelines.tasks.task import Example
+from pipelines.tasks.text_rows import TextExample as Example
+from pipelines.tasks.text_rows import text_rows
+from tests.support.model_folders import WORD_VOCABULARY
+
+TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
 
 
 def write(folder, split, lines):
@@ -23,41 +29,47 @@ def write(folder, split, lines):
     (folder / f"{split}.tsv").write_text(text, encoding="utf-8")
 
 
+def answered(task, examples, logits):
+    """The examples with their answers, as a run gives them to a task."""
+    rows = text_rows(examples, TOKENIZER, 16)
+    return list(zip(examples, task.answers(examples, rows, {"logits": logits}), strict=True))
+
+
 def test_an_unknown_label_names_file_line_and_the_known_labels(tmp_path):
     write(tmp_path, "dev", ["gj04|1||Fine.", "gj04|yes||Bad label."])
     with pytest.raises(UserError, match=r"dev\.tsv: line 2: unknown label 'yes'; .* '0' or '1'"):
-        COLA.examples(tmp_path, "dev")
+        list(COLA.at(tmp_path).examples("dev"))
 
 
 def test_only_qqp_leaves_out_rows_that_a_line_break_cut(tmp_path):
     header = "id|qid1|qid2|question1|question2|is_duplicate"
     write(tmp_path, "train", [header, "7|1|2|Why is", "this?|How?|0", "8|3|4|Who?|What?|1"])
-    assert QQP.examples(tmp_path, "train") == [Example("0", "Who?", "What?", "1")]
+    assert list(QQP.at(tmp_path).examples("train")) == [Example("0", "Who?", "What?", "1")]
 
 
 def test_no_row_of_a_test_set_is_left_out(tmp_path):
     write(tmp_path, "test", ["id|question1|question2", "0|Why?"])
     with pytest.raises(UserError, match="line 2 has 2 tab-separated columns instead of 3"):
-        QQP.examples(tmp_path, "test")
+        list(QQP.at(tmp_path).examples("test"))
 
 
 def test_rows_of_a_test_set_without_an_index_are_counted(tmp_path):
     header = "Quality|#1 ID|#2 ID|#1 String|#2 String"
     write(tmp_path, "test", [header, "1|7|8|A.|B.", "0|9|9|C.|D."])
-    assert [e.identifier for e in MRPC.examples(tmp_path, "test")] == ["0", "1"]
+    assert [e.identifier for e in list(MRPC.at(tmp_path).examples("test"))] == ["0", "1"]
 
 
 def test_a_score_compares_the_most_probable_label_with_the_true_one():
     examples = [Example(str(i), "A.", "B.", label) for i, label in enumerate("1101")]
     logits = np.array([[0, 1], [1, 0], [1, 0], [0, 1]], np.float32)
-    scores = MRPC.score(examples, {"logits": logits})
+    scores = MRPC.score(answered(MRPC, examples, logits))
     assert scores == {"accuracy": 0.75, "f1": 0.8}
 
 
 def test_a_regression_score_takes_the_number_itself():
     examples = [Example(str(i), "A.", "B.", label) for i, label in enumerate("0153")]
     logits = np.array([[0.1], [1.1], [5.9], [2.0]], np.float32)
-    scores = STS_B.score(examples, {"logits": logits})
+    scores = STS_B.score(answered(STS_B, examples, logits))
     assert scores["spearman"] == pytest.approx(1.0)
     assert 0.9 < scores["pearson"] < 1.0
 
@@ -65,19 +77,19 @@ def test_a_regression_score_takes_the_number_itself():
 def test_predictions_are_written_as_probabilities_and_as_a_submission(tmp_path):
     examples = [Example("4", "A.", "B."), Example("5", "C.", "D.")]
     logits = np.log(np.array([[0.25, 0.75], [0.5, 0.125]], np.float32))
-    paths = RTE.write_predictions(tmp_path, "test", examples, {"logits": logits})
+    paths = RTE.write(tmp_path, "test", answered(RTE, examples, logits))
     assert [path.name for path in paths] == ["test_results.tsv", "RTE.tsv"]
     assert paths[0].read_text() == "0.25\t0.75\n0.8\t0.2\n"
     assert paths[1].read_text() == "index\tprediction\n4\tnot_entailment\n5\tentailment\n"
 
 
 def test_the_second_test_set_of_mnli_has_files_of_its_own(tmp_path):
-    logits = {"logits": np.array([[0.0, 0.0, 9.0]], np.float32)}
+    logits = np.array([[0.0, 0.0, 9.0]], np.float32)
     examples = [Example("0", "A.", "B.")]
     written = [
         path.name
         for split in MNLI.test_splits
-        for path in MNLI.write_predictions(tmp_path, split, examples, logits)
+        for path in MNLI.write(tmp_path, split, answered(MNLI, examples, logits))
     ]
     assert written == [
         "test_results.tsv",
@@ -181,7 +193,7 @@ BY_NAME = {task.name: task for task in GLUE_TASKS}
 )
 def test_each_task_reads_its_own_layout(tmp_path, name, split, lines, examples):
     write(tmp_path, split, lines)
-    assert BY_NAME[name].examples(tmp_path, split) == examples
+    assert list(BY_NAME[name].at(tmp_path).examples(split)) == examples
 
 
 def test_every_task_has_a_labelled_and_a_test_layout_above():
@@ -216,9 +228,9 @@ def test_the_official_metrics_of_each_task():
     ],
 )
 def test_glues_own_files_are_read_whole(data_folder, name, train, dev):
-    task, folder = BY_NAME[name], data_folder / "glue" / name
-    assert len(task.examples(folder, "train")) == train
-    assert len(task.examples(folder, "dev")) == dev
+    task = BY_NAME[name].at(data_folder / "glue" / name)
+    assert len(list(task.examples("train"))) == train
+    assert len(list(task.examples("dev"))) == dev
 
 
 @pytest.mark.parametrize(
@@ -230,7 +242,7 @@ def test_a_name_is_understood_however_it_is_written(typed, name):
 
 
 def test_an_unknown_name_gets_the_list_of_names():
-    with pytest.raises(UserError, match="--task_name=boolq: there is no such task; choose CoLA, "):
+    with pytest.raises(UserError, match="`task_name=boolq`: there is no such task; choose CoLA, "):
         find_task("boolq")
 
 

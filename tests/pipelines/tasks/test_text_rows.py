@@ -2,15 +2,15 @@ import numpy as np
 
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from pipelines.tasks.task import Example
-from pipelines.tasks.text_features import text_features
+from pipelines.tasks.text_rows import TextExample, text_rows
 from tests.support.model_folders import WORD_VOCABULARY
 
 TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
 
 
 def features(*examples, length=8):
-    return text_features([Example(str(n), *e) for n, e in enumerate(examples)], TOKENIZER, length)
+    texts = [TextExample(str(n), *e) for n, e in enumerate(examples)]
+    return text_rows(texts, TOKENIZER, length).padded(length)
 
 
 def test_single_texts_and_pairs_become_padded_rows():
@@ -21,7 +21,7 @@ def test_single_texts_and_pairs_become_padded_rows():
     assert {array.dtype for array in found.values()} == {np.dtype(np.int32)}
 
 
-def test_a_second_text_without_pieces_counts_as_none():
+def test_a_second_text_without_tokens_counts_as_none():
     found = features(("the dog", ""), ("the dog", "  "), ("the dog",))
     assert found["input_ids"].tolist() == [[2, 5, 6, 3, 0, 0, 0, 0]] * 3
 
@@ -31,8 +31,7 @@ def test_the_longer_text_of_a_pair_is_cut_first():
     assert found["input_ids"].tolist() == [[2, 5, 6, 3, 10, 11, 10, 3]]
 
 
-def test_blocks_of_many_examples_keep_their_order(monkeypatch):
-    monkeypatch.setattr("pipelines.tasks.text_features._BLOCK", 3)
+def test_many_examples_keep_their_order():
     words = ["the", "dog", "cat", "runs", "sleeps", "a", "list"]
     found = features(*((word,) for word in words), length=3)
     assert found["input_ids"][:, 1].tolist() == [5, 6, 7, 8, 9, 10, 11]
