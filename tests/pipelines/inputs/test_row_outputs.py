@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from pipelines.inputs.row_outputs import RowOutputs
+from pipelines.records.row_set import make_rows
+from pipelines.records.rows import Rows
+
+LENGTHS = np.array([2, 3, 1])
+
+
+@pytest.fixture
+def rows(tmp_path):
+    tokens = {"input_ids": np.arange(6, dtype=np.int32)}
+    return make_rows(tmp_path / "rows", {}, [Rows(np.arange(3), LENGTHS, tokens)])
+
+
+@pytest.fixture
+def outputs(rows, tmp_path):
+    """Put in batches of other orders and lengths."""
+    outputs = RowOutputs(tmp_path / "outputs", rows, ["start_logits"])
+    starts = np.array([[20, 21, -1, -1], [0, 1, -1, -1]], np.float32)
+    outputs.put(np.array([2, 0]), {"logits": np.array([[2.0], [0.0]]), "start_logits": starts})
+    starts = np.array([[10, 11, 12]], np.float32)
+    outputs.put(np.array([1]), {"logits": np.array([[1.0]]), "start_logits": starts})
+    return outputs
+
+
+def test_outputs_are_read_by_row(outputs):
+    assert outputs.read(0, 3)["logits"].tolist() == [[0], [1], [2]]
+    assert outputs.read(1, 2)["logits"].tolist() == [[1]]
+
+
+def test_outputs_of_tokens_are_kept_for_real_tokens_only(outputs):
+    assert outputs.read(0, 3)["start_logits"].tolist() == [0, 1, 10, 11, 12, 20]
+    assert outputs.read(1, 3)["start_logits"].tolist() == [10, 11, 12, 20]
+
+
+def test_a_loss_gets_outputs_of_tokens_padded(outputs, rows):
+    padded = outputs.padded(0, rows.read(np.arange(3)))["start_logits"]
+    assert padded.tolist() == [[0, 1, 0], [10, 11, 12], [20, 0, 0]]
