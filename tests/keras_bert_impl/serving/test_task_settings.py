@@ -1,0 +1,27 @@
+import pytest
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.serving.task_settings import task_settings, with_task_settings
+
+SETTINGS = {"task": "SQuAD", "max_seq_length": 384, "doc_stride": 128}
+
+
+def test_settings_come_back_from_a_written_configuration():
+    config = with_task_settings(BertConfig(vocab_size=9), SETTINGS)
+    written = config.to_hugging_face()
+    assert written["task_specific_params"] == {"keras_bert_impl": SETTINGS}
+    assert task_settings(BertConfig.from_dict(config.to_dict())) == SETTINGS
+
+
+def test_what_others_keep_there_stays_and_old_settings_are_replaced():
+    others = {"summarization": {"num_beams": 4}, "keras_bert_impl": {"task": "CoLA", "old": 1}}
+    config = BertConfig(vocab_size=9, extra={"task_specific_params": others, "id2label": {}})
+    changed = with_task_settings(config, SETTINGS)
+    assert changed.extra["task_specific_params"]["summarization"] == {"num_beams": 4}
+    assert changed.extra["id2label"] == {}
+    assert task_settings(changed) == SETTINGS
+
+
+@pytest.mark.parametrize("found", [None, "text", {}, {"keras_bert_impl": 3}])
+def test_a_model_without_settings_has_none(found):
+    assert task_settings(BertConfig(vocab_size=9, extra={"task_specific_params": found})) == {}
