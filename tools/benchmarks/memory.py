@@ -25,7 +25,7 @@ _CASES = FLAGS.string(
     "What to measure, several divided by colons: size,batch,length,precision and perhaps "
     "recompute, lamb, micro=N (so many micro-batches) or mirrored (over two logical CPUs).",
 )
-_VOCAB_SIZE = FLAGS.integer("vocab_size", 30522, "How many word pieces the models have.")
+_VOCAB_SIZE = FLAGS.integer("vocab_size", 30522, "Tokens in the models' vocabulary.")
 _CHILD = FLAGS.string("child", None, "Measures one case in this process (used by the tool itself).")
 
 _STEPS, _PREDICTIONS = 4, 20

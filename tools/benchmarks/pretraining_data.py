@@ -4,7 +4,7 @@ r"""Times create_pretraining_data from sentence text to finished shards, the ori
       --original=PATH/TO/google-research-bert --original_bytes=5000000
 
 Each run is a fresh process (start-up included). The peak memory is that of all processes together
-(proportional shares of what they have in common). The original runs unmodified under TensorFlow 2's
+(each with an equal part of what they share). The original runs unmodified under TensorFlow 2's
 compat.v1 on the first `original_bytes` of the text, whole documents. Prints a table and one line of
 JSON. Processor seconds leave out workers that are forked (more than one worker).
 """
@@ -67,7 +67,7 @@ def _tree(root: int) -> list[int]:
 
 
 def _shared_out_memory(process: int) -> int:
-    """KiB of memory of a process, what it shares divided by who shares it."""
+    """KiB of memory of a process, with an equal part of what it shares with others."""
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text()
     except OSError:
@@ -102,8 +102,8 @@ def _timed(command: list[str]) -> dict[str, float]:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Race:
-    """What is timed.
+class _Comparison:
+    """The text and the settings that both contenders get.
 
     Attributes:
         input_file, vocab_file: text and vocabulary.
@@ -120,7 +120,7 @@ class _Race:
     original_bytes: int
     folder: Path
 
-    def ours(self, length: int, workers: int, whole_words: bool) -> dict:
+    def time_ours(self, length: int, workers: int, whole_words: bool) -> dict:
         """Times our tool."""
         command = [sys.executable, "-m", "tools.create_pretraining_data"]
         command += [f"--input_file={self.input_file}", f"--num_workers={workers}"]
@@ -130,7 +130,7 @@ class _Race:
         examples = json.loads(described)["counts"]["examples"]
         return _row("ours", length, workers, whole_words, examples) | measured
 
-    def theirs(self, length: int, whole_words: bool) -> dict:
+    def time_original(self, length: int, whole_words: bool) -> dict:
         """Times the original on the first part of the text."""
         text = Path(self.input_file).read_bytes()[: self.original_bytes]
         part = self.folder / "part.txt"
@@ -151,9 +151,9 @@ class _Race:
         ]
 
 
-def _row(who: str, length: int, workers: int, whole_words: bool, examples: int) -> dict:
+def _row(contender: str, length: int, workers: int, whole_words: bool, examples: int) -> dict:
     return {
-        "who": who,
+        "contender": contender,
         "length": length,
         "workers": workers,
         "whole_words": whole_words,
@@ -167,20 +167,22 @@ def _count_records(path: Path) -> int:
     return len(load_sizes(path))
 
 
-def _race(race: _Race, lengths: list[int], workers: list[int], masks: list[bool]) -> list[dict]:
+def _compare(
+    comparison: _Comparison, lengths: list[int], workers: list[int], masks: list[bool]
+) -> list[dict]:
     rows = []
     for length in lengths:
         for whole_words in masks:
-            if race.original is not None:
-                rows.append(race.theirs(length, whole_words))
+            if comparison.original is not None:
+                rows.append(comparison.time_original(length, whole_words))
             tried = [1] if whole_words else workers
-            rows += [race.ours(length, number, whole_words) for number in tried]
+            rows += [comparison.time_ours(length, number, whole_words) for number in tried]
     return rows
 
 
 def _run() -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        race = _Race(
+        comparison = _Comparison(
             _INPUT_FILE.value,
             _VOCAB_FILE.value,
             _DUPE_FACTOR.value,
@@ -189,13 +191,17 @@ def _run() -> None:
             Path(scratch),
         )
         masks = [False, True] if _WHOLE_WORDS.value else [False]
-        rows = _race(race, list(map(int, _LENGTHS.value)), list(map(int, _WORKERS.value)), masks)
-    print("| who | length | workers | whole words | examples | s | CPU s | examples/s | MiB |")
+        rows = _compare(
+            comparison, list(map(int, _LENGTHS.value)), list(map(int, _WORKERS.value)), masks
+        )
+    print(
+        "| contender | length | workers | whole words | examples | s | CPU s | examples/s | MiB |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for row in rows:
         row["examples_per_second"] = row["examples"] / row["seconds"]
         print(
-            f"| {row['who']} | {row['length']} | {row['workers']} | {row['whole_words']} "
+            f"| {row['contender']} | {row['length']} | {row['workers']} | {row['whole_words']} "
             f"| {row['examples']:,} | {row['seconds']:.1f} | {row['cpu_seconds']:.1f} "
             f"| {row['examples_per_second']:,.0f} | {row['peak_mib']:.0f} |"
         )

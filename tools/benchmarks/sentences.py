@@ -1,7 +1,7 @@
 """Compares ways of cutting paragraphs into sentences: right on hard cases, and how fast.
 
 The hard cases are paragraphs whose sentences were marked by hand (tests/golden/sentences). Speed is
-in MB of UTF-8 for a second of processor time of one process. Libraries that are not installed are
+in MB of UTF-8 a second of processor time, in one process. Libraries that are not installed are
 left out; all of them: pip install nupunkt pysbd blingfire kiwipiepy
 
 Example:
@@ -78,7 +78,7 @@ def right_cases(split: _Split, cases: list[tuple[str, list[str]]], show_wrong: b
 
 
 def megabytes_a_second(split: _Split, paragraphs: list[str]) -> float:
-    """MB of UTF-8 split for a second of processor time."""
+    """MB of UTF-8 split a second of processor time."""
     size = sum(len(paragraph.encode()) for paragraph in paragraphs)
     start = time.process_time()
     for paragraph in paragraphs:

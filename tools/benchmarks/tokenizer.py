@@ -1,8 +1,8 @@
 """Compares tokenizers: speed and exactness side by side, in one run.
 
-All read the same lines of text in batches of 1,024, in turns, on one thread. Shown are the median
-and the best speed of the rounds in MB for a second of processor time (so that other work on the
-machine counts little), and on how many lines the ids differ from the plain reference's. Behind the
+All read the same lines of text in batches of 1,024, in turns, on one thread. The table shows the
+median and the best speed of the rounds in MB a second of processor time (so that other work on the
+machine counts little), and on how many lines the ids differ from the plain reference's. After the
 table: the time for one short line and start-up in processor time, and what one and two threads and
 processes reach by the clock (on an idle machine).
 
@@ -25,7 +25,7 @@ from typing import Any
 from tools import command_line
 
 FLAGS = command_line.FlagSet(__doc__)
-_VOCAB_FILE = FLAGS.string("vocab_file", None, "The vocabulary: one piece a line.", required=True)
+_VOCAB_FILE = FLAGS.string("vocab_file", None, "The vocabulary: one token a line.", required=True)
 _DO_LOWER_CASE = FLAGS.switch("do_lower_case", True, "Whether text is lower-cased.")
 _INPUT_FILE = FLAGS.words("input_file", [], "The text: paths or glob patterns.")
 _TEXT_FIELD = FLAGS.string("text_field", "text", "The field of JSON lines; empty for plain lines.")
@@ -103,8 +103,8 @@ def measure(
         cut(batches[0])
     for round_number in range(rounds):
         names = list(cuts)
-        turned = names[round_number % len(names) :] + names[: round_number % len(names)]
-        for name, cut in ((name, cuts[name][0]) for name in turned):
+        in_turn = names[round_number % len(names) :] + names[: round_number % len(names)]
+        for name, cut in ((name, cuts[name][0]) for name in in_turn):
             share = batches[:: _SLOW_SHARE if name.startswith(("tokenizers", "plain")) else 1]
             if name.startswith("plain") and round_number:
                 continue  # once is enough for what takes so long

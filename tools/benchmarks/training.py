@@ -6,7 +6,7 @@ The same model trains on the same shapes in several ways, each in a process of i
   saving    the same with one checkpoint in the middle: what a save costs, in all
   mirrored  the same loop over two logical CPUs, the batch split between them
   half      half the batch, two such processes at once with half of the cores each: the ideal that
-            mirrored could reach if replicas had nothing to say to each other
+            mirrored could reach if replicas exchanged nothing
   command   run_pretraining itself, from the start of its process to the end of its first step
 
 Example:
@@ -30,8 +30,10 @@ from tools import command_line
 FLAGS = command_line.FlagSet(__doc__)
 _MODEL_SIZE = FLAGS.string("model_size", "mini", "A published size.")
 _BATCH = FLAGS.integer("train_batch_size", 16, "Examples of a step.", lower_bound=2)
-_LENGTH = FLAGS.integer("max_seq_length", 128, "Word pieces of an example.", lower_bound=25)
-_VOCAB_SIZE = FLAGS.integer("vocab_size", 30522, "Word pieces of the model.", lower_bound=100)
+_LENGTH = FLAGS.integer("max_seq_length", 128, "Tokens of an example.", lower_bound=25)
+_VOCAB_SIZE = FLAGS.integer(
+    "vocab_size", 30522, "Tokens in the model's vocabulary.", lower_bound=100
+)
 _PRECISION = FLAGS.string("precision", "float32", "What layers compute in.")
 _STEPS = FLAGS.integer("num_steps", 20, "Steps of a measurement, after five of warm-up.")
 _ROUNDS = FLAGS.integer("rounds", 3, "How often each way is measured.", lower_bound=1)
@@ -142,8 +144,8 @@ def write_shard(folder: Path, case: dict[str, Any]) -> None:
     config = named_config(case["model_size"], vocab_size).to_google()
     (folder / "bert_config.json").write_text(json.dumps(config))
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    pieces = special + [f"piece{number}" for number in range(len(special), vocab_size)]
-    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    tokens = special + [f"token{number}" for number in range(len(special), vocab_size)]
+    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n")
 
 
 def _first_step_of_the_command(case: dict[str, Any], folder: Path) -> float:

@@ -20,7 +20,7 @@ from tools import command_line
 FLAGS = command_line.FlagSet(__doc__)
 _INPUT_FILE = FLAGS.words("input_file", [], "The text: JSON lines with a field `text`.")
 _MEGABYTES = FLAGS.number("megabytes", 40.0, "How much of it to read, in millions of characters.")
-_VOCAB_SIZE = FLAGS.integer("vocab_size", 30_000, "How many pieces to learn.", lower_bound=100)
+_VOCAB_SIZE = FLAGS.integer("vocab_size", 30_000, "How many tokens to learn.", lower_bound=100)
 _DO_LOWER_CASE = FLAGS.switch("do_lower_case", True, "Whether words are lower-cased.")
 _LIMIT_ALPHABET = FLAGS.integer("limit_alphabet", 1000, "How many characters to keep.")
 

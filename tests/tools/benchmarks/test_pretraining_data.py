@@ -15,7 +15,7 @@ def test_a_run_is_timed_from_text_to_shards(tmp_path, capsys):
     ]  # fmt: skip
     assert pretraining_data.main(arguments) == 0
     (row,) = json.loads(capsys.readouterr().out.splitlines()[-1])["rows"]
-    assert (row["who"], row["length"], row["workers"]) == ("ours", 32, 1)
+    assert (row["contender"], row["length"], row["workers"]) == ("ours", 32, 1)
     assert row["examples"] > 50
     assert row["peak_mib"] > 5
     assert row["seconds"] > 0
