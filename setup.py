@@ -52,6 +52,8 @@ setup(
         "matplotlib>=3.8",
         "ml_dtypes>=0.4",
         "numpy>=2.0",
+        "scikit-learn>=1.5",
+        "scipy>=1.13",
         "sentencex>=1.0.30",
         "tensorflow>=2.21",
         "tensorflow-datasets>=4.9.9",

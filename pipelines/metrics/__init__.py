@@ -1,1 +1,1 @@
-"""Official metrics in NumPy."""
+"""Official metrics, thin over scikit-learn and SciPy."""
