@@ -357,5 +357,5 @@ class Checkpoints:
 
 def _local(variable: Any) -> Any:
     """This process's copy of a variable; all replicas hold the same."""
-    values = getattr(variable, "values", None)
-    return values[0] if isinstance(values, tuple) else variable
+    distributed = isinstance(variable, tf.distribute.DistributedValues)
+    return variable.values[0] if distributed else variable

@@ -6,16 +6,15 @@ import signal
 import threading
 import time
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
-from keras_bert_impl.training.checkpoints import Checkpoints, write_checkpoint
+from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import dtype_policy
-from keras_bert_impl.training.evaluation import evaluate, predict
+from keras_bert_impl.training.evaluation import evaluate
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import train
 from keras_bert_impl.training.metric_writers import read_json_lines
@@ -175,18 +174,6 @@ def test_a_save_is_noted_though_an_error_ends_the_run_right_after_it(tmp_path, m
     with pytest.raises(UserError, match="enough"):
         run(tmp_path)
     assert [line["step"] for line in read_json_lines(tmp_path / "saves.jsonl")] == [7]
-
-
-def test_a_checkpoint_of_another_shape_is_refused_and_not_called_broken(tmp_path):
-    model = keras.Sequential([keras.Input([8]), keras.layers.Dense(4)])
-    weights = {"weights": [weight.value for weight in model.weights]}
-    run(tmp_path, stop_after_step=7)
-    reports = []
-    found = Checkpoints(tmp_path / "checkpoints", weights, keep=1, log=reports.append)
-    with pytest.raises(UserError, match=r"step-00000007: was made with a model of another shape"):
-        found.restore_newest()
-    assert reports == []
-    assert found.steps() == [7]
 
 
 def test_flags_that_change_the_mathematics_are_named_and_refused(tmp_path):
@@ -421,22 +408,6 @@ def test_steps_inside_one_call_share_its_time(tmp_path):
     rates = [line["examples_per_second"] for line in lines]
     assert [len(set(rates[first : first + 4])) for first in range(0, 20, 4)] == [1] * 5
     assert min(rates[4:]) > rates[0]  # only the first call's lines have the compiling in
-
-
-def test_evaluation_counts_every_example_once_however_it_is_batched():
-    model, features = toy_model(), toy_features(10)
-    sizes = [
-        evaluate(model, ToyObjective(), ArrayEvaluation(features, size)) for size in (1, 4, 10)
-    ]
-    assert sizes[1] == pytest.approx(sizes[0])
-    assert sizes[2] == pytest.approx(sizes[0])
-
-
-def test_predictions_are_given_for_real_rows_only_and_in_order():
-    model, features = toy_model(), toy_features(7)
-    outputs = predict(model, ArrayEvaluation(features, 4), ("x",))
-    expected = model({"x": features["x"]})["logits"]
-    np.testing.assert_allclose(outputs["logits"], expected, rtol=1e-6)
 
 
 def test_a_profile_is_written_where_tensorboard_looks(tmp_path):

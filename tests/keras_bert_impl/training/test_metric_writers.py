@@ -1,7 +1,18 @@
-import json
+import pytest
+import tensorflow as tf
 
-from keras_bert_impl.training.checkpoints import changed_settings
-from keras_bert_impl.training.metric_writers import JsonLines, read_json_lines
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.metric_writers import (
+    JsonLines,
+    JsonLinesFiles,
+    MetricWriters,
+    TensorBoard,
+    draw_learning_curve,
+    read_json_lines,
+    standard_writers,
+)
+from keras_bert_impl.training.run_directory import RunDirectory
+from tests.support.toy_training import Recorder
 
 
 def test_lines_after_the_resumed_step_and_a_half_written_one_are_forgotten(tmp_path):
@@ -20,11 +31,97 @@ def test_a_float32_survives_the_file_to_the_bit(tmp_path):
     assert read_json_lines(path)[0]["loss"] == value
 
 
-def test_settings_are_compared_as_they_come_back_from_json():
-    settings = {"seed": 1, "model": {"hidden_size": 8}, "files": ["a"], "clip_norm": 1.0}
-    assert changed_settings(json.loads(json.dumps(settings)), settings) == []
+def test_figures_of_each_kind_have_a_file_of_their_own(tmp_path):
+    run = RunDirectory.open(tmp_path)
+    files = JsonLinesFiles(run)
+    files.open(0)
+    files.write("train", 1, {"loss": 2.0})
+    files.write("eval", 1, {"loss": 3.0, "held_out": "set a"})
+    files.write("save", 1, {"bytes": 4})
+    files.close()
+    assert read_json_lines(run.metrics) == [{"step": 1, "loss": 2.0}]
+    assert read_json_lines(run.evaluations) == [{"step": 1, "loss": 3.0, "held_out": "set a"}]
+    assert read_json_lines(run.saves) == [{"step": 1, "bytes": 4}]
 
 
-def test_added_removed_and_changed_settings_are_named():
-    changed = changed_settings({"a": 1, "b": 2}, {"b": 3, "c": 4})
-    assert changed == [("a", 1, None), ("b", 2, 3), ("c", None, 4)]
+def test_every_writer_gets_every_figure_and_is_closed_though_the_run_fails(tmp_path):
+    recorders = [Recorder(), Recorder()]
+    writers = MetricWriters(recorders, RunDirectory.open(tmp_path))
+
+    def failing_run():
+        with writers.open(7):
+            writers.write("train", 8, {"loss": 0.5})
+            raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        failing_run()
+    for recorder in recorders:
+        assert recorder.opened_at == 7
+        assert recorder.lines == [("train", 8, {"loss": 0.5})]
+        assert recorder.closed
+
+
+def test_a_writer_that_finds_no_room_is_a_sentence_with_the_remedy(tmp_path):
+    class Full(Recorder):
+        def write(self, kind, step, figures):
+            raise tf.errors.ResourceExhaustedError(None, None, "disk is full\nat some line")
+
+    writers = MetricWriters([Full()], RunDirectory.open(tmp_path))
+    with pytest.raises(UserError, match=r"cannot be written \(disk is full\); free some space"):
+        writers.write("train", 1, {"loss": 1.0})
+
+
+def events_of(folder):
+    """All events in the order in which TensorBoard reads them."""
+    return [
+        tf.compat.v1.Event.FromString(record.numpy())
+        for path in sorted(folder.glob("events.out.tfevents.*"))
+        for record in tf.data.TFRecordDataset(str(path))
+    ]
+
+
+def scalars_of(folder):
+    """(step, tag, value) of all scalars."""
+    return [
+        (event.step, value.tag, float(tf.make_ndarray(value.tensor)))
+        for event in events_of(folder)
+        for value in event.summary.value
+        if value.metadata.plugin_data.plugin_name == "scalars"
+    ]
+
+
+def test_tensorboard_gets_the_numbers_by_kind(tmp_path):
+    board = TensorBoard(tmp_path)
+    board.open(0)
+    board.write("train", 1, {"loss": 2.0})
+    board.write("eval", 1, {"loss": 3.0, "held_out": "a text"})
+    board.close()
+    assert scalars_of(tmp_path) == [(1, "train/loss", 2.0), (1, "eval/loss", 3.0)]
+    assert not any(event.HasField("session_log") for event in events_of(tmp_path))
+
+
+def test_a_resumed_run_tells_tensorboard_to_forget_what_it_does_again(tmp_path, monkeypatch):
+    for first_step, now in ((0, 100.0), (5, 200.0)):
+        monkeypatch.setattr(
+            "keras_bert_impl.training.metric_writers.time.time", lambda now=now: now
+        )
+        board = TensorBoard(tmp_path)
+        board.open(first_step)
+        board.write("train", first_step + 1, {"loss": 2.0})
+        board.close()
+    (restart,) = (event for event in events_of(tmp_path) if event.HasField("session_log"))
+    assert restart.step == 6
+    assert restart.session_log.status == tf.compat.v1.SessionLog.START
+
+
+def test_the_usual_writers_leave_figures_that_a_curve_is_drawn_of(tmp_path):
+    run = RunDirectory.open(tmp_path)
+    assert draw_learning_curve(run) is None
+    writers = MetricWriters(standard_writers(run), run)
+    with writers.open(0):
+        for step in (1, 2):
+            writers.write("train", step, {"loss": 3.0 - step})
+        writers.write("eval", 2, {"loss": 1.5})
+    assert draw_learning_curve(run) == run.learning_curve
+    assert run.learning_curve.read_bytes().startswith(b"\x89PNG")
+    assert scalars_of(run.events)[-1] == (2, "eval/loss", 1.5)

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.training.batches import ArrayEvaluation
+from keras_bert_impl.training.evaluation import Evaluation, evaluate, predict
+from tests.support.toy_training import ToyObjective, toy_features, toy_model
+
+
+def test_evaluation_counts_every_example_once_however_it_is_batched():
+    model, features = toy_model(), toy_features(10)
+    sizes = [
+        evaluate(model, ToyObjective(), ArrayEvaluation(features, size)) for size in (1, 4, 10)
+    ]
+    assert sizes[1] == pytest.approx(sizes[0])
+    assert sizes[2] == pytest.approx(sizes[0])
+
+
+def test_predictions_are_given_for_real_rows_only_and_in_order():
+    model, features = toy_model(), toy_features(7)
+    outputs = predict(model, ArrayEvaluation(features, 4), ("x",))
+    expected = model({"x": features["x"]})["logits"]
+    np.testing.assert_allclose(outputs["logits"], expected, rtol=1e-6)
+
+
+def test_the_figures_are_those_of_numpy():
+    model, features = toy_model(), toy_features(11)
+    figures = evaluate(model, ToyObjective(), ArrayEvaluation(features, 4))
+    logits = np.asarray(model({"x": features["x"]})["logits"], np.float64)
+    labels = features["label_ids"]
+    log_shares = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    assert figures["loss"] == pytest.approx(-log_shares[np.arange(11), labels].mean(), rel=1e-5)
+    assert figures["accuracy"] == pytest.approx((logits.argmax(-1) == labels).mean())
+
+
+def test_an_evaluation_measures_the_weights_of_its_moment():
+    model, features = toy_model(), toy_features(11)
+    evaluation, source = Evaluation(model, ToyObjective()), ArrayEvaluation(features, 4)
+    before = evaluation(source)
+    model.set_weights([weight + 1.0 for weight in model.get_weights()])
+    assert evaluation(source) == evaluate(model, ToyObjective(), source)
+    assert evaluation(source) != before
+
+
+def test_a_model_of_a_strategy_gives_the_same_outputs():
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    with strategy.scope():
+        model = toy_model()
+    features = toy_features(7)
+    outputs = predict(model, ArrayEvaluation(features, 4), ("x",), strategy)
+    np.testing.assert_allclose(outputs["logits"], model({"x": features["x"]})["logits"], rtol=1e-6)

@@ -1,0 +1,113 @@
+"""Each objective beside the same sums in NumPy, and cut into parts that add up."""
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.training.objectives import (
+    ClassificationObjective,
+    ExampleObjective,
+    PretrainingObjective,
+    RegressionObjective,
+    weights_of,
+)
+
+DRAWS = np.random.default_rng(0)
+
+
+def log_softmax(logits):
+    logits = logits.astype(np.float64)
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def pretraining(rows=6, predictions=4, vocabulary=9):
+    outputs = {
+        "masked_lm_logits": DRAWS.normal(size=[rows, predictions, vocabulary]).astype("float32"),
+        "next_sentence_logits": DRAWS.normal(size=[rows, 2]).astype("float32"),
+    }
+    batch = {
+        "masked_lm_ids": DRAWS.integers(0, vocabulary, [rows, predictions]).astype("int32"),
+        "masked_lm_weights": DRAWS.integers(0, 2, [rows, predictions]).astype("float32"),
+        "next_sentence_labels": DRAWS.integers(0, 2, [rows, 1]).astype("int32"),
+    }
+    return outputs, batch
+
+
+def measured(objective, outputs, batch, normalizers=None):
+    normalizers = normalizers or objective.normalizers(batch)
+    loss, metrics = objective.loss(outputs, batch, normalizers)
+    return {"loss": float(loss), **{name: float(value) for name, value in metrics.items()}}
+
+
+def part(arrays, first, last):
+    return {name: array[first:last] for name, array in arrays.items()}
+
+
+def test_pretraining_is_the_sum_of_two_cross_entropies():
+    outputs, batch = pretraining()
+    weights, ids = batch["masked_lm_weights"], batch["masked_lm_ids"]
+    log_shares = log_softmax(outputs["masked_lm_logits"])
+    losses = -np.take_along_axis(log_shares, ids[..., None], -1)[..., 0]
+    masked_lm = (losses * weights).sum() / (weights.sum() + 1e-5)
+    labels = batch["next_sentence_labels"][:, 0]
+    next_sentence = -log_softmax(outputs["next_sentence_logits"])[np.arange(6), labels].mean()
+    figures = measured(PretrainingObjective(), outputs, batch)
+    assert figures["masked_lm_loss"] == pytest.approx(masked_lm, rel=1e-5)
+    assert figures["next_sentence_loss"] == pytest.approx(next_sentence, rel=1e-5)
+    assert figures["loss"] == pytest.approx(masked_lm + next_sentence, rel=1e-5)
+    right = outputs["masked_lm_logits"].argmax(-1) == ids
+    assert figures["masked_lm_accuracy"] == pytest.approx((right * weights).sum() / weights.sum())
+
+
+def test_the_next_sentence_loss_may_be_left_out_of_the_sum_but_is_still_measured():
+    outputs, batch = pretraining()
+    figures = measured(PretrainingObjective(next_sentence=False), outputs, batch)
+    assert figures["loss"] == figures["masked_lm_loss"]
+    assert figures["next_sentence_loss"] > 0
+
+
+def test_a_batch_without_masked_tokens_has_no_masked_lm_loss():
+    outputs, batch = pretraining()
+    batch["masked_lm_weights"][:] = 0
+    assert measured(PretrainingObjective(), outputs, batch)["masked_lm_loss"] == 0.0
+
+
+def test_padding_rows_count_nowhere():
+    outputs, batch = pretraining()
+    real = {**batch, "example_weights": np.array([1, 1, 1, 1, 0, 0], np.float32)}
+    whole = measured(PretrainingObjective(), outputs, real)
+    fewer = measured(PretrainingObjective(), part(outputs, 0, 4), part(batch, 0, 4))
+    assert whole == pytest.approx(fewer, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("objective", "labels"),
+    [
+        (ClassificationObjective(), DRAWS.integers(0, 3, [6]).astype("int32")),
+        (RegressionObjective(), DRAWS.normal(size=[6]).astype("float32")),
+        (PretrainingObjective(), None),
+    ],
+)
+def test_the_parts_of_a_batch_add_up_to_the_whole(objective, labels):
+    outputs, batch = pretraining()
+    if labels is not None:
+        classes = 1 if labels.dtype == np.float32 else 3
+        outputs = {"logits": DRAWS.normal(size=[6, classes]).astype("float32")}
+        batch = {"label_ids": labels}
+    whole, normalizers = measured(objective, outputs, batch), objective.normalizers(batch)
+    parts = [
+        measured(objective, part(outputs, *at), part(batch, *at), normalizers)
+        for at in ((0, 1), (1, 4), (4, 6))
+    ]
+    added = {name: sum(figures[name] for figures in parts) for name in whole}
+    assert added == pytest.approx(whole, rel=1e-5)
+
+
+def test_regression_is_the_mean_squared_error():
+    outputs = {"logits": np.array([[1.0], [5.0]], np.float32)}
+    figures = measured(RegressionObjective(), outputs, {"label_ids": np.array([2.0, 2.0])})
+    assert figures == {"loss": 5.0, "mean_squared_error": 5.0}
+
+
+def test_rows_without_weights_count_once():
+    assert np.asarray(weights_of({}, np.zeros([3, 2]))).tolist() == [1.0, 1.0, 1.0]
+    assert ExampleObjective().normalizers({"x": np.zeros([3])}) == {"examples": 3.0}

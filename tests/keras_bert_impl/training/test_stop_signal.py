@@ -1,0 +1,55 @@
+import os
+import signal
+import threading
+
+import pytest
+
+from keras_bert_impl.training.stop_signal import StopRequestedError, StopSignal, on_sigterm
+
+
+def test_sigterm_asks_for_a_stop_inside_the_block_only():
+    before = signal.getsignal(signal.SIGTERM)
+    with on_sigterm() as stop:
+        assert not stop.requested
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.requested
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_an_inner_block_has_the_signal_of_the_outer_one():
+    with on_sigterm() as outer:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with on_sigterm() as inner:
+            assert inner is outer
+            assert inner.requested
+    with on_sigterm() as later:
+        assert not later.requested
+
+
+def test_work_that_may_be_interrupted_is_and_other_work_is_not():
+    stop = StopSignal()
+    with pytest.raises(StopRequestedError), stop.interrupting():
+        stop.request()
+    stop.request()  # outside of the block it only waits
+    with pytest.raises(StopRequestedError), stop.interrupting():
+        pytest.fail("a stop that was asked for before must not begin the work")
+
+
+def test_with_several_workers_no_work_is_interrupted():
+    stop = StopSignal()
+    with stop.interrupting(allowed=False):
+        stop.request()
+    assert stop.requested
+
+
+def test_a_thread_that_may_not_handle_signals_gets_one_that_never_comes():
+    seen = []
+
+    def run():
+        with on_sigterm() as stop:
+            seen.append(stop.requested)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [False]

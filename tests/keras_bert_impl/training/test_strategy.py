@@ -1,0 +1,73 @@
+"""Strategies of several devices are told in test_step.py, where each has a process of its own."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.strategy import (
+    Devices,
+    check_same_step,
+    make_devices,
+    present_devices,
+)
+from tests.support.toy_training import toy_config
+
+CLUSTER = {"worker": ["a:1", "b:1"]}
+
+
+def test_one_device_is_the_cpu_without_xla_where_there_is_no_gpu():
+    devices = make_devices(toy_config())
+    assert (devices.replicas, devices.workers, devices.own_replicas) == (1, 1, 1)
+    assert (devices.is_chief, devices.on_cpu, devices.use_xla) == (True, True, False)
+    assert devices.describe() == "OneDeviceStrategy, 1 replica of 1 worker, XLA off"
+
+
+def test_xla_may_be_asked_for():
+    assert make_devices(toy_config(use_xla=True)).use_xla
+    assert present_devices(toy_config(use_xla=True)).describe().endswith("XLA on")
+
+
+def test_the_cpu_cannot_be_split_when_tensorflow_has_started():
+    tf.constant(1)
+    with pytest.raises(UserError, match=r"num_logical_devices=3.* comes too late"):
+        make_devices(toy_config(num_logical_devices=3))
+
+
+@pytest.mark.parametrize(
+    ("described", "problem"),
+    [
+        ({"cluster": CLUSTER, "task": {"type": "worker"}}, "its task has no index"),
+        (
+            {"cluster": CLUSTER, "task": {"type": "worker", "index": 2}},
+            "its task is worker number 2, but it lists 2 of them",
+        ),
+        (
+            {"cluster": {**CLUSTER, "ps": ["c:1"]}, "task": {"type": "ps", "index": 0}},
+            "it names ps, but only chief and worker train",
+        ),
+        ({"cluster": 3}, "it cannot be read"),
+    ],
+)
+def test_a_cluster_that_cannot_train_is_refused_with_the_form_it_should_have(
+    monkeypatch, described, problem
+):
+    monkeypatch.setenv("TF_CONFIG", json.dumps(described))
+    with pytest.raises(UserError, match=f"TF_CONFIG: {problem}") as error:
+        make_devices(toy_config(distribution_strategy="multi_worker_mirrored"))
+    assert '"cluster": {"worker": ["host:port", ...]}' in str(error.value)
+
+
+def test_a_tpu_that_is_not_there_is_a_sentence(monkeypatch):
+    def nobody(**_):
+        raise ValueError("no such TPU\nat some line")
+
+    resolvers = tf.distribute.cluster_resolver
+    monkeypatch.setattr(resolvers, "TPUClusterResolver", nobody)
+    with pytest.raises(UserError, match=r"tpu_name=v5.*: no TPU answers \(no such TPU\)"):
+        make_devices(toy_config(distribution_strategy="tpu", tpu_name="v5"))
+
+
+def test_a_single_worker_agrees_with_itself():
+    check_same_step(Devices(tf.distribute.get_strategy(), use_xla=False), 7)
