@@ -1,4 +1,10 @@
-"""Worker processes that end with the process that started them, and the tasks given to them."""
+"""Runs functions in worker processes that never outlive the process that started them.
+
+A worker of Python's `ProcessPoolExecutor` is left alone where its parent is killed: it keeps its
+memory and holds locks that the next run needs. `worker_pool` gives workers that watch their parent.
+On it stand `in_order`, a map over an endless stream of work that keeps its order, and `run_tasks`,
+which runs a known list of tasks and gives each result as soon as it is there.
+"""
 
 import contextlib
 import importlib
@@ -17,7 +23,7 @@ from typing import TypeVar
 
 from keras_bert_impl.errors import UserError
 
-_SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_BETWEEN_CHECKS = 0.5
 
 
 @contextlib.contextmanager
@@ -27,15 +33,15 @@ def worker_pool(
     remedy: str,
     preload: str | None = None,
 ) -> Iterator[ProcessPoolExecutor]:
-    """Gives a pool of processes; they end with the block, and soon after this process is killed.
+    """Gives a pool of processes; they end with the block, or soon after this process is killed.
 
-    Where the block is left by Ctrl-C, they end at once; files that they were writing stay under
-    their hidden names, as when they are killed.
+    Ctrl-C ends them at once; files that they were writing stay under their hidden names, as after a
+    kill.
 
     Args:
         num_workers: how many processes there are at most.
         context: how they are started.
-        remedy: what the user can do where a process is killed; the end of a sentence.
+        remedy: what the user can do where a process was killed; the end of the message.
         preload: module that all workers need, loaded before their first task.
 
     Raises:
@@ -60,7 +66,7 @@ def worker_pool(
         raise UserError(
             f"A worker process was killed, perhaps for want of memory; {remedy}."
         ) from error
-    except (KeyboardInterrupt, GeneratorExit):  # workers do not heed Ctrl-C themselves
+    except (KeyboardInterrupt, GeneratorExit):  # workers themselves ignore Ctrl-C
         for process in {*multiprocessing.active_children()} - others:
             process.terminate()
         raise
@@ -69,14 +75,14 @@ def worker_pool(
 
 
 def _start_worker(starter: int, preload: str | None) -> None:
-    """Loads what is needed, and ends this worker soon after the process that started the job."""
+    """Prepares a worker: it watches its parent, ignores Ctrl-C and loads what it needs."""
 
     def watch() -> None:
         while _lives(starter):
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_CHECKS)
         os._exit(1)
 
-    # Ctrl-C reaches workers too: the starter ends them, without a traceback of each.
+    # Ctrl-C reaches workers too, and each would print a traceback; the parent ends them instead.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=watch, daemon=True).start()
     if preload:
@@ -91,8 +97,8 @@ def _lives(process: int) -> bool:
     try:
         status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return True  # no such folder on this system
-    # Killed, but not yet buried: in a container perhaps nobody ever does that.
+        return True  # a system without /proc
+    # A zombie was killed but not yet reaped; in a container without an init process it never is.
     return status.rpartition(")")[2].split()[0] not in "ZX"
 
 
@@ -107,8 +113,8 @@ def in_order(
 ) -> Iterator[_Result]:
     """Gives `function(item)` for each item, in the items' order whatever the number of workers.
 
-    At most three items a worker are under way, so that memory does not grow with the work. The
-    workers end with the iteration, and soon after this process is killed.
+    At most three items for each worker are in flight, so that memory does not grow with the work.
+    The workers end with the iteration, or soon after this process is killed.
 
     Args:
         function: a function of a module (it is sent to the workers by name).

@@ -1,4 +1,9 @@
-"""From blocks of lines to paragraphs and the ends of documents, for each form of source."""
+"""Reads text collections as documents: paragraphs, and None where a document ends.
+
+Plain text, JSON lines, WikiExtractor's output and TFDS data sets all become the same stream, block
+by block, so that blocks can be worked on by several processes. What `split_sentences` writes from
+it is read for pre-training by `pretraining_data.documents`.
+"""
 
 import html
 import json
@@ -29,13 +34,13 @@ class TextBlock(NamedTuple):
 
 
 class DecodedBlock(NamedTuple):
-    """The same as text.
+    """A decoded block of lines.
 
     Attributes:
         source: the source.
         first_line: the number of the first line, from 1.
         text: the lines with their ends.
-        dropped_bytes: how many bytes were left out because they are no UTF-8.
+        dropped_bytes: how many bytes were left out because they are not UTF-8.
         ends_source: whether it is the source's last block.
     """
 
@@ -47,11 +52,11 @@ class DecodedBlock(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How to read the sources.
+    """How sources are read.
 
     Attributes:
         text_field: the field of a JSON object or of a data set's example that holds the text.
-        one_document_per_file: whether empty lines of plain text only part paragraphs.
+        one_document_per_file: whether empty lines of plain text only separate paragraphs.
         data_dir: the folder of TFDS data sets; None is TFDS's own.
     """
 
@@ -61,7 +66,7 @@ class Reading(NamedTuple):
 
 
 def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
-    """Reads a source in blocks that can be worked on apart from each other.
+    """Reads a source in blocks that can be worked on independently.
 
     Raises:
         UserError: the source cannot be read.
@@ -81,10 +86,10 @@ def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
 
 
 def decode_block(block: TextBlock) -> DecodedBlock:
-    """Decodes a block; bytes that are no UTF-8 are dropped and counted.
+    """Decodes a block; bytes that are not UTF-8 are dropped and counted.
 
     Raises:
-        UserError: so many are none that the source must be in another encoding.
+        UserError: so many bytes are not UTF-8 that the source must be in another encoding.
     """
     text, dropped = decode(block.source.name, block.lines.first_line, block.lines.text)
     return DecodedBlock(block.source, block.lines.first_line, text, dropped, block.ends_source)
@@ -151,7 +156,7 @@ def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
             paragraphs = _texts_of(json.loads(line.removeprefix("\ufeff"))[text_field])
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{block.source.name}: line {number} is no JSON object with text in the field "
+                f"{block.source.name}: line {number} is not a JSON object with text in the field "
                 f"'{text_field}'; name the field with --text_field or mend the line."
             ) from error
         yield from (paragraph for paragraph in paragraphs if paragraph.strip())
@@ -160,7 +165,7 @@ def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
 
 def _texts_of(value: Any) -> list[str]:
     """The paragraphs of a field: the lines of a text, or a list of texts."""
-    # An escape such as \ud83d may stand for half a character: that is no text.
+    # An escape such as \ud83d may be one half of a surrogate pair, which is not text.
     if isinstance(value, str):
         return as_text(value).split("\n")
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):

@@ -1,4 +1,9 @@
-"""The job behind `learn_vocabulary`: documents in, a WordPiece vocabulary out."""
+"""Learns a WordPiece vocabulary from documents.
+
+Worker processes count the words of blocks; the counts are added up in the order of the blocks,
+which bounds memory and makes the result independent of the number of workers; then
+`tokenization.learner` learns from the counts.
+"""
 
 import functools
 from collections import Counter
@@ -31,7 +36,7 @@ from pipelines.corpora.unpacking import say_what_was_dropped
 from pipelines.processes import in_order
 
 _REMEMBERED = 500_000
-_LONGEST_REMEMBERED = 20  # in a language without spaces a longer part would be a whole sentence
+_LONGEST_REMEMBERED = 20  # without spaces between words, a longer part is a whole sentence
 
 
 class CountedBlock(NamedTuple):
@@ -40,8 +45,8 @@ class CountedBlock(NamedTuple):
     Attributes:
         counts: how often each word occurs that is not too long for the learner.
         packed_bytes: how much of the input this was.
-        too_long: how many occurrences of words there are that are too long.
-        dropped_bytes: how many bytes were left out because they are no UTF-8.
+        too_long: how many occurrences of words that are too long were left out.
+        dropped_bytes: how many bytes were left out because they are not UTF-8.
     """
 
     counts: dict[str, int]
@@ -65,7 +70,7 @@ def count_block(
             parts.update(paragraph.split(" "))
     words: Counter[str] = Counter()
     too_long = 0
-    # Nothing in the rules looks across a space: each part can be split alone, and once.
+    # No rule looks across a space, so each part between spaces is split only once.
     remembered = _remembered_words(do_lower_case, strip_accents)
     for part, count in parts.items():
         joined = remembered.get(part)
@@ -122,7 +127,7 @@ _MEMORY: dict[tuple[bool, bool], dict[str, str]] = {}
 
 
 def _remembered_words(do_lower_case: bool, strip_accents: bool) -> dict[str, str]:
-    """The words of parts that were seen before, with spaces between: a tuple takes far more."""
+    """The words of parts that were seen before, joined by spaces: tuples would take far more."""
     return _MEMORY.setdefault((do_lower_case, strip_accents), {})
 
 
@@ -162,9 +167,9 @@ class LearnedVocabulary(NamedTuple):
         vocabulary: the vocabulary.
         words: how many words the text has.
         different_words: how many different ones were held.
-        dropped: how many occurrences were dropped: of words that are too long to have pieces, and
+        dropped: how many occurrences were dropped: of words that are too long for WordPiece, and
             of rare words to bound memory.
-        coverage: how the vocabulary cuts these words.
+        coverage: how the vocabulary splits these words.
         merges: the first merges.
     """
 
@@ -187,7 +192,7 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     refuse_output_among_input(files, [config.vocab_file], "--vocab_file")
     make_folder(Path(config.vocab_file).parent)
     counts, dropped = merge_counts(_count(config, sources), config.most_words)
-    progress = Progress("learn pieces", None, "pieces")
+    progress = Progress("learn tokens", None, "tokens")
     learned = learn_pieces(counts, config.options)
     progress.advance(len(learned.vocabulary))
     progress.close()

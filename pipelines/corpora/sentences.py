@@ -1,15 +1,15 @@
-"""Cutting a paragraph into sentences.
+"""Splits a paragraph into sentences.
 
-The library `sentencex` proposes the borders; it knows the abbreviations of many languages and is by
-far the fastest of those compared (tools/benchmarks/sentences.py). What it gets wrong in ways that
-can be told from the two sides of a border is mended here: a few looks at each border.
+The library `sentencex` proposes the boundaries: it knows the abbreviations of many languages and is
+by far the fastest of those compared (tools/benchmarks/sentences.py). Some of its mistakes can be
+recognised from the text on both sides of a boundary; those boundaries are removed here.
 """
 
 import re
 from typing import NamedTuple
 
 _CLOSING = "\"'”’»)\\]』」》〉"
-# What stands before a border that is none, in any language.
+# The end of a text that no sentence ends with, in any language.
 _NOT_AN_END = re.compile(
     r"(?:^|[\s(\[“\"'])(?:"
     r"[Vv]ol|[Nn]os?|[Pp]p?|[Ff]igs?|[Ee]qs?|[Ss]ec|[Cc]h|[Aa]rt|[Cc]a?|[Cc]f|[Vv]s?|[Aa]pprox|[Ff]l|"
@@ -25,7 +25,7 @@ _SAYS = re.compile(
 _ENDS_IN_QUOTE = re.compile(r"[\"”’»'』」]\s*$")
 _ENDS_IN_CRY = re.compile(rf"[!?][{_CLOSING}]+\s*$")
 _ASIDE = re.compile(r"^\(.*[.!?]\)\s+(?=[\"“(]?\w)", re.DOTALL)
-# Korean: what reports a quotation, the names that hold an exclamation mark, and dates.
+# Korean: what introduces or follows a quotation, and dates.
 _REPORTS = re.compile(
     r"(?:이?라고|이?라며|이?라는|이?라면서|이?란|하고|하며|고|며|라)(?![가-힣])|라|이라|하고"
 )
@@ -38,20 +38,20 @@ _YEAR_OR_MONTH = re.compile(r"\d\.\s*$")
 _NUMBER_AND_DOT = re.compile(r"\d{1,2}\.")
 
 
-class _Border(NamedTuple):
-    """The text on both sides of a proposed border; `before` keeps the white space between."""
+class _Boundary(NamedTuple):
+    """The text on both sides of a proposed boundary; `before` ends with the white space between."""
 
     before: str
-    behind: str
+    after: str
 
 
 def split_paragraph(paragraph: str, language: str = "en") -> list[str]:
-    """Cuts a paragraph into sentences; together they have all of its text.
+    """Splits a paragraph into sentences; together they have all of its text.
 
     Args:
         paragraph: text without line feeds.
-        language: ISO 639 code of its language; one that the library does not know is cut by the
-            rules for languages in general.
+        language: ISO 639 code of its language; one that the library does not know is split by
+            general rules.
 
     Returns:
         The sentences without white space around them; none where there is no text.
@@ -64,48 +64,48 @@ def split_paragraph(paragraph: str, language: str = "en") -> list[str]:
     """
     import sentencex  # type: ignore[import-untyped]
 
-    # Where nothing is written with capitals, a small letter at a border says nothing.
+    # In a paragraph without capitals, a small letter after a boundary tells nothing.
     has_case = not paragraph.islower()
     proposed = sentencex.segment(language, paragraph)
     sentences: list[str] = []
     before = ""
     for part in proposed:
-        if before and not _is_none(_Border(before, part), language, has_case):
+        if before and not _is_false(_Boundary(before, part), language, has_case):
             sentences.append(before)
             before = part
         else:
             before += part
     sentences.append(before)
-    stripped = (piece.strip() for sentence in sentences for piece in _split_aside(sentence))
+    stripped = (part.strip() for sentence in sentences for part in _split_aside(sentence))
     return [sentence for sentence in stripped if sentence]
 
 
-def _is_none(border: _Border, language: str, has_case: bool) -> bool:
-    """Whether a proposed border is none."""
-    before, behind = border
-    small = behind[:1].islower() and not behind[1:2].isupper()  # a name like iPad may begin one
+def _is_false(boundary: _Boundary, language: str, has_case: bool) -> bool:
+    """Whether a proposed boundary is inside a sentence."""
+    before, after = boundary
+    small = after[:1].islower() and not after[1:2].isupper()  # a name like iPad may begin one
     if has_case and small and before.rstrip()[-1:] in ".!?":
         return True
     if _NOT_AN_END.search(before[-12:]) or (len(before) < 12 and _LIST_NUMBER.match(before)):
         return True
-    if _YEAR_OR_MONTH.search(before[-4:]) and _NUMBER_AND_DOT.match(behind):
+    if _YEAR_OR_MONTH.search(before[-4:]) and _NUMBER_AND_DOT.match(after):
         return True
-    if _ENDS_IN_CRY.search(before[-6:]) and _SAYS.match(behind):
+    if _ENDS_IN_CRY.search(before[-6:]) and _SAYS.match(after):
         return True
-    return language == "ko" and _is_none_in_korean(border)
+    return language == "ko" and _is_false_in_korean(boundary)
 
 
-def _is_none_in_korean(border: _Border) -> bool:
-    before, behind = border
+def _is_false_in_korean(boundary: _Boundary) -> bool:
+    before, after = boundary
     if _ENDS_IN_QUOTE.search(before[-3:]):
         # Without a space, what follows is an ending of the quoted words: “왜?”였다.
-        attached = not before[-1:].isspace() and "가" <= behind[:1] <= "힣"
-        return attached or bool(_REPORTS.match(behind) or _SAYS_KOREAN.match(behind))
+        attached = not before[-1:].isspace() and "가" <= after[:1] <= "힣"
+        return attached or bool(_REPORTS.match(after) or _SAYS_KOREAN.match(after))
     return bool(_DATE.search(before[-16:]))
 
 
 def _split_aside(sentence: str) -> list[str]:
-    """Parts a sentence in brackets from the one behind it."""
+    """Separates a sentence in brackets from the one after it."""
     aside = _ASIDE.match(sentence) if sentence.startswith("(") else None
     if aside is None:
         return [sentence]

@@ -1,4 +1,4 @@
-"""Where text comes from: files, folders, patterns, data sets; and in what form it stands."""
+"""Finds the sources of text that a user names, and recognises the form of each."""
 
 import os
 import re
@@ -22,7 +22,7 @@ class Source(NamedTuple):
 
     Attributes:
         name: the file's path; for a data set its name and split ("wiki40b/ko:train").
-        form: how its text stands in it.
+        form: how the text is stored in it.
     """
 
     name: str

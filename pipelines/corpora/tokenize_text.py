@@ -1,4 +1,4 @@
-"""The job behind `tokenize_text`: lines in, JSON lines with tokens out, or a certificate."""
+"""Tokenizes lines into JSON lines, or certifies that the tokenizer is exact."""
 
 import itertools
 import json
@@ -22,14 +22,14 @@ _LINES_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class TokenizeTextConfig:
-    """How to cut text.
+    """How text is tokenized.
 
     Attributes:
         vocab_file: the vocabulary.
         do_lower_case: whether text is lower-cased.
         strip_accents: whether accents go; None: where text is lower-cased.
         special_tokens: whether a literal "[MASK]" in the text is split or kept.
-        offsets: whether and in what unit the tokens' places are written.
+        offsets: whether and in what unit the tokens' positions are written.
     """
 
     vocab_file: str
@@ -39,7 +39,7 @@ class TokenizeTextConfig:
     offsets: Offsets = "none"
 
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer that is meant."""
+        """Makes the tokenizer."""
         vocabulary = Vocabulary.load(self.vocab_file)
         settings = TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
         return Tokenizer(settings, self.special_tokens)
@@ -73,7 +73,7 @@ def _lines_of_files(paths: list[str], text_field: str | None) -> Iterator[str | 
             if text_field:
                 yield from filter(None, raw_paragraphs_of(decoded, reading))
             else:
-                yield from lines_of(block.lines)  # as bytes: places in them may be asked for
+                yield from lines_of(block.lines)  # as bytes: positions in them may be asked for
     say_what_was_dropped(dropped_bytes)
 
 
@@ -119,10 +119,10 @@ def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[str | bytes], output
         ids, offsets, starts, ends = tokenizer.encode_lines_with_spans(lines, unit)
         spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
     numbers, borders = ids.tolist(), offsets.tolist()
-    pieces = tokenizer.vocabulary.pieces
+    tokens = tokenizer.vocabulary.pieces
     for first, last in itertools.pairwise(borders):
         own = numbers[first:last]
-        record: dict[str, Any] = {"tokens": [pieces[number] for number in own], "ids": own}
+        record: dict[str, Any] = {"tokens": [tokens[number] for number in own], "ids": own}
         if spans is not None:
             record["spans"] = spans[first:last]
         output.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -1,4 +1,8 @@
-"""From packed bytes to blocks of lines of text."""
+"""Reads files as blocks of lines, unpacks them on the way, and decodes their text.
+
+A file is recognised by its first bytes, because names lie. What cannot be read here (other kinds of
+archives, UTF-16) is refused in one sentence with the command that converts it.
+"""
 
 import bz2
 import gzip
@@ -13,8 +17,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input
 
 _LOGGER = logging.getLogger(__name__)
-_MOST_ILL_FORMED = 0.01  # a larger share of bytes that are no UTF-8 is another encoding
-_FEW_BYTES, _MOST_OF_FEW = 8, 0.25  # in a short text so few say nothing, unless it is shorter still
+_MOST_ILL_FORMED = 0.01  # a larger share of bytes that are not UTF-8 means another encoding
+_FEW_BYTES, _MOST_OF_FEW = 8, 0.25  # in a short text a few bytes prove nothing
 _OTHER_UNICODE = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
@@ -28,7 +32,7 @@ class Decoded(NamedTuple):
 
     Attributes:
         text: the text.
-        dropped_bytes: how many bytes were left out because they are no UTF-8.
+        dropped_bytes: how many bytes were left out because they are not UTF-8.
     """
 
     text: str
@@ -44,7 +48,7 @@ def decode(name: str, first_line: int, data: bytes) -> Decoded:
         data: whole lines.
 
     Raises:
-        UserError: more than a hundredth of the bytes are no UTF-8, or NUL, which no text has.
+        UserError: more than a hundredth of the bytes are not UTF-8 or are NUL, which no text has.
 
     Example:
         >>> decode("x.txt", 1, b"caf\xc3\xa9 \xff!")
@@ -60,14 +64,14 @@ def decode(name: str, first_line: int, data: bytes) -> Decoded:
     if ill_formed > max(few, _MOST_ILL_FORMED * len(data)):
         raise UserError(
             f"{name}: is not UTF-8, the encoding that is needed (from line {first_line} on, "
-            f"{ill_formed / len(data):.0%} of the bytes are no such text); convert it "
+            f"{ill_formed / len(data):.0%} of the bytes are ill-formed); convert it "
             "(iconv -f ITS_ENCODING -t UTF-8) or, if it is no text, unpack it or leave it out."
         )
     return Decoded(text, dropped)
 
 
 def refuse_other_unicode(name: str, start: bytes) -> None:
-    """Refuses a file whose byte order mark says that it is no UTF-8.
+    """Refuses a file whose byte order mark says that it is not UTF-8.
 
     Raises:
         UserError: names the file and its encoding.
@@ -83,8 +87,8 @@ def say_what_was_dropped(dropped_bytes: int) -> None:
     """Says at the end of a job how many bytes were left out, if any."""
     if dropped_bytes:
         _LOGGER.warning(
-            "%d bytes of the input are no UTF-8 and were left out; where they matter, mend the "
-            "files (iconv -f UTF-8 -t UTF-8 FILE names the first place).",
+            "%d bytes of the input are not UTF-8 and were left out; if they matter, correct the "
+            "files (iconv -f UTF-8 -t UTF-8 FILE names the first position).",
             dropped_bytes,
         )
 
@@ -174,8 +178,8 @@ def read_line_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Line
     """Reads a file in blocks of about `block_bytes` that end where a line ends.
 
     Raises:
-        UserError: the file cannot be opened or unpacked to its end, or is no text in UTF-8 by its
-            beginning.
+        UserError: the file cannot be opened or unpacked to its end, or begins as no UTF-8
+            text does.
     """
     line, position = 1, 0
     with open_unpacked(path) as file:
@@ -188,7 +192,7 @@ def read_line_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Line
                 line, position = line + text.count(b"\n"), now
         except DAMAGED as error:
             raise UserError(
-                f"{path}: cannot be unpacked behind line {line} ({error}); get the file again."
+                f"{path}: cannot be unpacked after line {line} ({error}); get the file again."
             ) from error
 
 
@@ -205,7 +209,7 @@ def lines_of(block: LineBlock) -> Iterator[bytes]:
 
 
 def refuse_no_text(path: str, start: bytes) -> None:
-    """Refuses what its (unpacked) beginning shows to be no text in UTF-8.
+    """Refuses a file whose (unpacked) beginning is not that of a UTF-8 text.
 
     Raises:
         UserError: it is a tar archive, or another form of Unicode.
@@ -216,7 +220,7 @@ def refuse_no_text(path: str, start: bytes) -> None:
 
 
 def _unpacker(path: str, start: bytes) -> _Unpacker | None:
-    """What unpacks a file: its first bytes say it, whatever its name; then its name's ending."""
+    """What unpacks a file: its first bytes decide, then the ending of its name."""
     for magic, unpack in _UNPACKERS_BY_MAGIC.items():
         if start.startswith(magic):
             return unpack

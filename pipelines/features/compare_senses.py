@@ -1,4 +1,4 @@
-"""How alike the vectors of one word are where it is used in several senses."""
+"""Compares the vectors of one word that is used in several senses."""
 
 import dataclasses
 import re
@@ -19,8 +19,8 @@ class SensesConfig:
     Attributes:
         init_checkpoint: a model directory or the prefix of a TF1 checkpoint.
         text: uses the word at least twice.
-        word: the word, one piece of the vocabulary.
-        last_layers: the vectors of so many last layers are added up.
+        word: the word, one token of the vocabulary.
+        last_layers: how many of the last layers are added up.
         picture: a PNG file to write, or None.
         bert_config_file: as in `FeaturesConfig`.
         vocab_file: as there.
@@ -42,7 +42,7 @@ class SensesTable:
     """The uses of a word and their cosines.
 
     Attributes:
-        uses: each use with the words round it.
+        uses: each use with the words around it.
         cosines: float64 [uses, uses].
     """
 
@@ -72,7 +72,7 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
     """Compares a word's vectors, each the sum of the last layers, by their cosine.
 
     Raises:
-        UserError: the text does not use the word twice as one piece, or the checkpoint is not what
+        UserError: the text does not use the word twice as one token, or the checkpoint is not what
             it should be.
     """
     extractor = FeatureExtractor(
@@ -89,24 +89,25 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
         layers_flag="last_layers",
     )
     (line,) = extractor.extract([config.text])
-    places = [place for place, token in enumerate(line.tokens) if token == config.word]
-    if len(places) < 2:
+    positions = [position for position, token in enumerate(line.tokens) if token == config.word]
+    if len(positions) < 2:
         raise UserError(
-            f"--text uses the piece '{config.word}' {len(places)} times; it must do so at least "
-            "twice (is the word one piece of the model's vocabulary, in its casing?)."
+            f"--text uses the token '{config.word}' {len(positions)} times; it must do so at least "
+            "twice (is the word one token of the model's vocabulary, in its casing?)."
         )
-    vectors = line.vectors.sum(axis=0)[places].astype(np.float64)
+    vectors = line.vectors.sum(axis=0)[positions].astype(np.float64)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    table = SensesTable([_context(line, place) for place in places], unit @ unit.T)
+    table = SensesTable([_context(line, position) for position in positions], unit @ unit.T)
     if config.picture:
         _draw(table, config)
     return table
 
 
-def _context(line: LineFeatures, place: int, words: int = 4) -> str:
-    start, end = max(1, place - words), min(len(line.tokens) - 1, place + words + 1)
-    pieces = [*line.tokens[start:place], line.tokens[place].upper(), *line.tokens[place + 1 : end]]
-    return re.sub(r" ##| (?=[,.;:!?])", "", " ".join(pieces))
+def _context(line: LineFeatures, position: int, words: int = 4) -> str:
+    before = line.tokens[max(1, position - words) : position]
+    after = line.tokens[position + 1 : -1][:words]
+    tokens = [*before, line.tokens[position].upper(), *after]
+    return re.sub(r" ##| (?=[,.;:!?])", "", " ".join(tokens))
 
 
 def _draw(table: SensesTable, config: SensesConfig) -> None:

@@ -1,4 +1,4 @@
-"""Which vectors of which text."""
+"""What `extract_features` computes and writes."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ class FeaturesConfig:
     """Which vectors of which text.
 
     Attributes:
-        input_file: UTF-8 text, one input a line; " ||| " parts two segments.
+        input_file: UTF-8 text, one input a line; " ||| " separates two segments.
         output_file: where to.
         init_checkpoint: a model directory or the prefix of a TF1 checkpoint.
         layers: numbers of blocks from 0, or from the end as -1, -2, …
-        max_seq_length: the most pieces of an input, [CLS] and [SEP] included; None is the model's
+        max_seq_length: the most tokens of an input, [CLS] and [SEP] included; None is the model's
             positions.
         batch_size: how many inputs are computed at once.
         output_format: "json" (google's form) or "npz".

@@ -1,4 +1,4 @@
-"""An encoder that gives the vectors of lines of text."""
+"""Computes an encoder's vectors of lines of text."""
 
 import dataclasses
 import itertools
@@ -22,7 +22,7 @@ class LineFeatures:
     """The vectors of one line.
 
     Attributes:
-        tokens: the pieces, with [CLS] and [SEP].
+        tokens: the WordPiece tokens, with [CLS] and [SEP].
         ids: int32 [tokens].
         vectors: float32 [layers, tokens, hidden], in the order that was asked for.
     """
@@ -41,7 +41,7 @@ class FeatureExtractor:
         layers_flag: what a message calls the layers.
 
     Raises:
-        UserError: the checkpoint is not whole, or has no such layer or no so many positions.
+        UserError: the checkpoint is not whole, or has no such layer or too few positions.
     """
 
     def __init__(self, config: FeaturesConfig, layers_flag: str = "layers") -> None:
@@ -73,7 +73,7 @@ class FeatureExtractor:
             )
         self._batch_size = config.batch_size
         self.hidden_size = found.config.hidden_size
-        self._bytes_a_piece = 4 * len(self._layers) * self.hidden_size
+        self._bytes_per_token = 4 * len(self._layers) * self.hidden_size
         check_sizes(open_source(config.init_checkpoint), found.config)
         policy = dtype_policy(config.precision)
         model = BertEncoder(found.config, return_all_layers=True, dtype=policy)
@@ -94,25 +94,25 @@ class FeatureExtractor:
         longest. What is read and computed ahead is held to a fixed size.
         """
         for inputs in self._packed(lines):
-            sizes = [len(ids) * self._bytes_a_piece for ids, _ in inputs]
+            sizes = [len(ids) * self._bytes_per_token for ids, _ in inputs]
             for first, end in windows(sizes, self._batch_size, _BYTES_AT_ONCE):
                 yield from self._extract_window(inputs[first:end])
 
     def _extract_window(
         self, inputs: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> Iterator[LineFeatures]:
-        order = sorted(range(len(inputs)), key=lambda place: -len(inputs[place][0]))
+        order = sorted(range(len(inputs)), key=lambda index: -len(inputs[index][0]))
         results: dict[int, LineFeatures] = {}
         for start in range(0, len(order), self._batch_size):
-            places = order[start : start + self._batch_size]
-            vectors = self._compute([inputs[place] for place in places])
-            for row, place in enumerate(places):
-                ids = inputs[place][0]
+            indexes = order[start : start + self._batch_size]
+            vectors = self._compute([inputs[index] for index in indexes])
+            for row, index in enumerate(indexes):
+                ids = inputs[index][0]
                 tokens = [self.vocabulary.pieces[number] for number in ids]
                 # A copy: a view would keep the whole padded batch.
-                results[place] = LineFeatures(tokens, ids, vectors[:, row, : len(ids)].copy())
-        for place in range(len(inputs)):
-            yield results.pop(place)
+                results[index] = LineFeatures(tokens, ids, vectors[:, row, : len(ids)].copy())
+        for index in range(len(inputs)):
+            yield results.pop(index)
 
     def _packed(self, lines: Iterable[str]) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
         source = iter(lines)
@@ -128,7 +128,7 @@ class FeatureExtractor:
         seconds = _rows(self._tokenizer.encode_lines([second for _, second in pairs]))
         inputs = []
         for first, second in zip(firsts, seconds, strict=True):
-            # A second segment without pieces counts as none, as in the original.
+            # A second segment without tokens counts as none, as in the original.
             other = second if len(second) else None
             packed = pack_pair(first, other, self._max_length, self.vocabulary)
             length = int(packed.input_mask.sum())
@@ -153,31 +153,31 @@ class FeatureExtractor:
 
 
 def windows(sizes: Sequence[int], least: int, most_bytes: int) -> Iterator[tuple[int, int]]:
-    """Cuts a row of things into windows of at most so many bytes and at least so many things.
+    """Divides a sequence of items into windows of limited size.
 
     Args:
-        sizes: bytes of each thing.
-        least: how many things are taken whatever their size.
-        most_bytes: the bytes of a window.
+        sizes: bytes of each item.
+        least: how many items a window has at least, whatever their size.
+        most_bytes: the bytes that a window has at most otherwise.
 
     Yields:
-        The first place of a window and the place behind its last.
+        The index of a window's first item and the index after its last.
 
     Example:
         >>> list(windows([4, 4, 4, 9, 1], least=1, most_bytes=8))
         [(0, 2), (2, 3), (3, 4), (4, 5)]
     """
     start = held = 0
-    for place, size in enumerate(sizes):
-        if place - start >= least and held + size > most_bytes:
-            yield start, place
-            start, held = place, 0
+    for index, size in enumerate(sizes):
+        if index - start >= least and held + size > most_bytes:
+            yield start, index
+            start, held = index, 0
         held += size
     yield start, len(sizes)
 
 
 def _split_segments(line: str) -> tuple[str, str]:
-    """The two segments of a line; as in the original, the last bar parts them."""
+    """The two segments of a line; as in the original, the last ' ||| ' separates them."""
     first, bar, second = line.strip().rpartition(" ||| ")
     return (first, second) if bar else (second, "")
 

@@ -1,4 +1,4 @@
-"""Vectors as files: JSON lines as the original writes them, or NumPy arrays."""
+"""Writes vectors as JSON lines, in the original's form, or as NumPy arrays."""
 
 import contextlib
 import itertools
@@ -114,8 +114,8 @@ def write_json(config: FeaturesConfig, features: Iterable[LineFeatures]) -> None
                 {
                     "token": token,
                     "layers": [
-                        {"index": index, "values": rounded[place, position].tolist()}
-                        for place, index in enumerate(config.layers)
+                        {"index": index, "values": rounded[layer, position].tolist()}
+                        for layer, index in enumerate(config.layers)
                     ],
                 }
                 for position, token in enumerate(line.tokens)

@@ -1,4 +1,8 @@
-"""What a model's tables hold, and whether a batch keeps to it."""
+"""Checks a batch against a model: every id must be in its table.
+
+On a GPU TensorFlow looks up zeros for an id outside a table and says nothing, so a run with the
+wrong vocabulary would train for days.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -11,7 +15,7 @@ from keras_bert_impl.errors import UserError
 def check_batch(
     batch: Mapping[str, np.ndarray], config: BertConfig, where: Callable[[int], str]
 ) -> None:
-    """Refuses numbers that the model cannot look up, and weights that are no numbers.
+    """Refuses ids that the model has no embedding for, and weights that are NaN or negative.
 
     It costs two passes over a batch's integers: cheap enough for every batch of a run.
 
@@ -21,7 +25,7 @@ def check_batch(
         where: names a row of the batch (its shard and record), for the sentence.
 
     Raises:
-        UserError: an id, a segment, a masked place, a label or a weight out of range.
+        UserError: an id, a segment, a masked position, a label or a weight out of range.
 
     Example:
         >>> batch = {"input_ids": np.array([[2, 99]])}

@@ -1,4 +1,9 @@
-"""The order of the data as arithmetic: which record stands at a place, without a shuffle buffer."""
+"""The order of training data as arithmetic, without a shuffle buffer.
+
+Which record comes at a position of the endless sequence of epochs is a pure function of the seed
+and the position. So a checkpoint needs to hold only the step, and a resumed run reads exactly the
+records that an uninterrupted one would have read, even with another number of workers.
+"""
 
 import math
 
@@ -11,14 +16,14 @@ Numbers = NDArray[np.int64]
 _ROUNDS = 6
 
 
-def shuffled(places: Numbers, size: int, key: np.uint64) -> Numbers:
-    """A pseudo-random permutation of 0 .. size - 1, evaluated at some places.
+def shuffled(positions: Numbers, size: int, key: np.uint64) -> Numbers:
+    """A pseudo-random permutation of 0 .. size - 1, evaluated at some positions.
 
     Nothing of the size of the set is kept: a Feistel network over pairs (left, right) with
-    `width * height >= size`, walked again where it leaves the set.
+    `width * height >= size`.
 
     Args:
-        places: int64 [n], each in [0, size).
+        positions: int64 [n], each in [0, size).
         size: how many records there are.
         key: chooses the permutation.
 
@@ -31,7 +36,9 @@ def shuffled(places: Numbers, size: int, key: np.uint64) -> Numbers:
     """
     width = math.isqrt(size - 1) + 1
     height = -(-size // width)
-    result = _network(places, width, height, key)
+    result = _network(positions, width, height, key)
+    # A result outside the set is permuted again until it lies inside ("cycle walking"), which keeps
+    # the whole a permutation; width * height exceeds the size only a little, so that is rare.
     while (outside := np.flatnonzero(result >= size)).size:
         result[outside] = _network(result[outside], width, height, key)
     return result
@@ -49,7 +56,7 @@ def _network(numbers: Numbers, width: int, height: int, key: np.uint64) -> Numbe
 
 
 class RecordOrder:
-    """Which record stands where in an endless row of epochs.
+    """Which record comes at each position of an endless sequence of epochs.
 
     Args:
         records: how many records there are.
@@ -67,9 +74,9 @@ class RecordOrder:
         self._records, self._shuffle = records, shuffle
         self._key = seed_word(seed)
 
-    def at(self, places: Numbers) -> tuple[Numbers, Numbers]:
-        """The epoch and the record at each place of the endless row: two int64 [n]."""
-        epochs, inside = np.divmod(places, self._records)
+    def at(self, positions: Numbers) -> tuple[Numbers, Numbers]:
+        """The epoch and the record at each position: two int64 [n]."""
+        epochs, inside = np.divmod(positions, self._records)
         if not self._shuffle:
             return epochs, inside
         records = np.empty_like(inside)

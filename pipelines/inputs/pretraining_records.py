@@ -1,4 +1,8 @@
-"""Pre-training records by number, as arrays: read, parsed in batches, masked where still to do."""
+"""Gives pre-training records by their numbers, as a model's arrays.
+
+Where the shards' recipe says that masking is dynamic, records are masked here: a pure function of
+the seed, the epoch and the record, so that a resumed run masks as an uninterrupted one.
+"""
 
 from collections.abc import Mapping, Sequence
 

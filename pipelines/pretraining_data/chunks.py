@@ -1,9 +1,12 @@
-"""How documents are cut into chunks and chunks into A and B: the plan, without a single token.
+"""Cuts documents into chunks and chunks into A and B: the plan, without a single token.
 
-A document's chunks depend only on the lengths of its own sentences and on its own draws: where a
-chunk ends, where A ends, whether B comes from elsewhere and how many tokens it may then take, and
-which sentences are put back. So all documents of a batch, in all copies, are planned in lockstep:
-one step takes the next chunk of every document that still has sentences.
+The rules are those of google-research/bert, `create_pretraining_data.py`: sentences are collected
+until a target length is reached; A takes a random number of them; B is the rest, or with
+probability one half comes from another document, and then the unused sentences are put back.
+
+All of this depends only on the lengths of a document's own sentences and on its own draws. So all
+documents of a batch, in all copies, are planned in lockstep: one step takes the next chunk of every
+document that still has sentences, with one NumPy call for all of them.
 """
 
 import dataclasses
@@ -54,7 +57,7 @@ class ChunkRules:
 
 @dataclasses.dataclass
 class Chunks:
-    """Planned chunks; one entry of each array a chunk.
+    """Planned chunks; each array has one entry for each chunk.
 
     Attributes:
         keys: uint64, the example's key.
@@ -62,7 +65,7 @@ class Chunks:
         start_a: int64, first token of A in the corpus.
         len_a: int64, tokens of A, not yet truncated.
         len_b: int64, tokens of B, which follows A; 0 where B comes from elsewhere.
-        is_random: bool, B comes from elsewhere.
+        is_random: bool, whether B comes from elsewhere.
         target_b: int64, how many tokens a B from elsewhere should reach.
     """
 
@@ -84,7 +87,7 @@ class Chunks:
 
 @dataclasses.dataclass
 class _ActiveDocuments:
-    """The documents in work; one entry a (copy, document)."""
+    """The documents that still have sentences; one entry for each (copy, document)."""
 
     position: Numbers  # next sentence, counted in the batch
     end: Numbers  # end of the document
@@ -132,9 +135,11 @@ def plan_chunks(
     steps: list[tuple[NDArray, ...]] = []
     while len(active.position):
         start = active.position
+        # A chunk is known by its copy and first sentence: its draws do not depend on the batch.
         keys = example_keys(active.identity + start.astype(np.uint64), seed)
         end_a, end, is_random = _cut(offsets, active, keys, rules)
         steps.append((keys, active.document, start, end_a, end, is_random, active.target))
+        # Where B comes from elsewhere, the sentences after A are put back for the next chunk.
         active.position = np.where(is_random, end_a, end)
         alive = active.position < active.end
         if not alive.all():
@@ -173,10 +178,11 @@ def _cut(
     """Where A ends, where the chunk ends (sentences), and whether B comes from elsewhere."""
     goal = offsets[active.position] + active.target
     if not rules.pairs:
-        # Whole sentences while they fit; a first sentence that is too long stands alone.
+        # Whole sentences while they fit; a first sentence that is too long makes a chunk alone.
         fitting = np.searchsorted(offsets, goal, side="right") - 1
         end = np.minimum(np.maximum(fitting, active.position + 1), active.end)
         return end, end, np.zeros(len(end), bool)
+    # As in the reference, the sentence that reaches the target still belongs to the chunk.
     end = np.minimum(np.searchsorted(offsets, goal), active.end)
     sentences = end - active.position
     choices = np.maximum(sentences - 1, 1).astype(np.uint64)

@@ -1,7 +1,9 @@
-"""Documents in text files: one sentence a line, an empty line between documents.
+"""Reads the sentence files of pre-training: one sentence a line, an empty line between documents.
 
-A file is cut into blocks of whole documents; the cuts depend on the file alone, so every runner
-makes the same blocks. The end of a file also ends its last document.
+This is the format that `split_sentences` writes and google's tool reads; the many forms in which
+text collections come are read by `corpora.documents`. A file is cut into blocks of whole documents
+which can be read in any order and by any process; the cuts depend on the file alone, so every
+runner makes the same blocks. The end of a file also ends its last document.
 """
 
 import dataclasses
@@ -15,10 +17,11 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 
 BLOCK_BYTES = 4 << 20
-MOST_BYTES = 256 << 20  # a block is held in memory; no document is that long
+MOST_BYTES = 256 << 20  # a block is held in memory; no real document is that long
 _READ_BYTES = 1 << 16
 _EMPTY_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Formats that must be unpacked first, because a position in them is not a position in the text.
 _PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2", b"PK\x03\x04": "unzip"}
 
 
@@ -52,7 +55,7 @@ class SentenceBlock:
 
 
 def find_cut(file: IO[bytes], position: int) -> int | None:
-    r"""The first place at or after `position` where a document begins, after an empty line.
+    r"""The first position at or after `position` where a document begins, after an empty line.
 
     Args:
         file: opened for reading bytes.
@@ -68,14 +71,14 @@ def find_cut(file: IO[bytes], position: int) -> int | None:
     """
     read = max(0, position - 1)
     file.seek(read)
-    line_end = b""  # a line end behind which there was nothing but white space so far
+    line_end = b""  # the last line end, while only white space has followed it
     while part := file.read(_READ_BYTES):
         window = line_end + part
         if found := _EMPTY_LINE.search(window):
             return read - len(line_end) + found.end()
         read += len(part)
-        _, line_end, behind = window.rpartition(b"\n")
-        line_end = b"" if behind.strip() else line_end
+        _, line_end, rest = window.rpartition(b"\n")
+        line_end = b"" if rest.strip() else line_end
     return None
 
 
@@ -108,7 +111,7 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
         starts.append(cut)
     ends = [*starts[1:], size]
     for start, end in zip(starts, ends, strict=True):
-        unparted = end - start - block_bytes  # behind so many bytes the first empty line ends it
+        unparted = end - start - block_bytes  # after block_bytes the first empty line ends it
         if unparted > MOST_BYTES:
             raise UserError(
                 f"{path}: {unparted >> 20} MiB from byte {start + block_bytes} on without an empty "
@@ -122,7 +125,7 @@ def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> 
     r"""The lines of a block, as text.
 
     Args:
-        block: names the place in errors.
+        block: names the file and the position in messages.
         data: the block's bytes.
         drop_invalid: drop ill-formed UTF-8, as google's tokenizer does, instead of refusing it.
 

@@ -1,4 +1,4 @@
-"""Random draws that are pure functions of an address, never of the order of work.
+"""Random draws that are pure functions of what is drawn, never of the order of work.
 
 Every example has a key: a one-to-one image of (seed, copy, first sentence of its chunk). A draw is
 a hash of (key, purpose, index). So the number of workers, the order of work, a restart and the
@@ -61,7 +61,7 @@ def mix(words: Words) -> Words:
 
 
 def seed_word(seed: int) -> np.uint64:
-    """The 64-bit word that stands for a seed (any whole number).
+    """Turns a seed (any whole number) into a 64-bit word.
 
     Example:
         >>> bool(seed_word(1) != seed_word(2))

@@ -1,4 +1,8 @@
-"""From token spans to padded rows: [CLS] A [SEP] B [SEP], a block of examples at a time."""
+"""Gathers the tokens of planned pairs as padded examples: [CLS] A [SEP] B [SEP].
+
+A block of examples is gathered by a single `take` from the flat token array, so that no Python runs
+for each example or token.
+"""
 
 import dataclasses
 
@@ -21,7 +25,7 @@ class SpecialIds:
 
 @dataclasses.dataclass
 class Spans:
-    """Where the tokens of examples stand in one flat array; A and B already truncated.
+    """Where the tokens of examples lie in one flat array; A and B already truncated.
 
     Attributes:
         start_a, len_a, start_b, len_b: int64 [examples]; `len_b` is 0 where there is no B.
@@ -40,7 +44,7 @@ class PaddedExamples:
     Attributes:
         ids: unsigned [examples, length], padded.
         len_a, len_b: int64 [examples], tokens of A and B.
-        pairs: False when the rows have no B and no second [SEP].
+        pairs: False where the examples have no B and no second [SEP].
     """
 
     ids: Tokens
@@ -56,17 +60,17 @@ class PaddedExamples:
 def gather_examples(
     tokens: Tokens, spans: Spans, length: int, special: SpecialIds, *, pairs: bool = True
 ) -> PaddedExamples:
-    """Copies the spans' tokens into rows.
+    """Copies the tokens of spans into padded examples.
 
     Args:
         tokens: unsigned [tokens], the flat token array (may be memory-mapped).
-        spans: where A and B stand.
-        length: length of a row, e.g. 128.
+        spans: where A and B lie.
+        length: length of an example, say 128.
         special: ids of [PAD], [CLS] and [SEP].
         pairs: with B and a second [SEP].
 
     Returns:
-        The rows; ids have the type of `tokens`.
+        The examples; ids have the type of `tokens`.
 
     Example:
         >>> tokens = np.arange(10, 20, dtype=np.uint16)
@@ -76,17 +80,19 @@ def gather_examples(
         [[1, 10, 11, 2, 15, 16, 17, 2, 0, 0]]
     """
     column = np.arange(length)
-    after_a = (spans.len_a + 1)[:, None]  # [examples, 1]: place of the first [SEP]
+    after_a = (spans.len_a + 1)[:, None]  # [examples, 1]: position of the first [SEP]
+    # The source of each position, as if B followed A with one position for [SEP] between.
     source = (spans.start_a - 1)[:, None] + column  # [examples, length]
     if pairs:
         step = (spans.start_b - spans.start_a - spans.len_a - 1)[:, None]
         np.add(source, step, out=source, where=column > after_a)
+    # Padding and special positions may point outside the array: they are overwritten below.
     ids = tokens.take(source, mode="clip")
-    rows = PaddedExamples(ids, spans.len_a, spans.len_b, pairs)
+    examples = PaddedExamples(ids, spans.len_a, spans.len_b, pairs)
     ids[:, 0] = special.cls
     each = np.arange(len(ids))
     ids[each, spans.len_a + 1] = special.sep
-    lengths = rows.lengths()
+    lengths = examples.lengths()
     ids[each, lengths - 1] = special.sep
     np.copyto(ids, special.pad, where=column >= lengths[:, None], casting="unsafe")
-    return rows
+    return examples

@@ -1,8 +1,8 @@
-"""Blocks that travel between workers: finished examples, and requests for a random next sentence.
+"""What workers send each other: finished examples, and requests for a random next sentence.
 
-Where the corpus does not lie in one file system, a chunk whose B comes from elsewhere takes its A
-along to the block that holds the partner; there the pair is finished. So one join by block answers
-all requests, and nobody needs the corpus.
+On a cluster no worker can look up a sentence of another block. So a chunk whose B comes from
+elsewhere is sent, with the tokens of its A, to the worker that has the block of its partner, and
+the pair is finished there. One join by block number answers all requests.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ class BlockBases:
         return cls(sentences=sums[:, 1], documents=sums[:, 2])
 
     def document_batch(self, number: int, block: SentenceBlock) -> DocumentBatch:
-        """A block as a batch: its lengths, and its place in the corpus."""
+        """A block as a batch to plan: its lengths, and where it lies in the corpus."""
         return DocumentBatch(
             sentence_offsets=_offsets(block.sentence_lengths),
             document_bounds=_offsets(block.document_sizes),
@@ -131,6 +131,7 @@ def take_spans(tokens: Tokens, starts: Numbers, lengths: Numbers) -> Tokens:
         [7, 8, 0, 1, 2]
     """
     ends = np.cumsum(lengths)
+    # The position in `tokens` of each copied token is its position in the result plus a shift.
     shift = np.repeat(starts - (ends - lengths), lengths)
     return tokens[shift + np.arange(len(shift))]
 
@@ -203,7 +204,7 @@ def answer_requests(
 
 
 def join_examples(blocks: Sequence[ExampleBlock]) -> tuple[PlannedExamples, Tokens]:
-    """Joins blocks: the examples in the order of their keys, as places in one flat array.
+    """Joins blocks: the examples in the order of their keys, as positions in one flat array.
 
     Args:
         blocks: at least one.

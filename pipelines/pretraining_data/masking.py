@@ -1,4 +1,4 @@
-"""Masked positions and what stands there: the 15 % rule, tokens, whole words or n-grams, 80/10/10.
+"""Chooses masked positions and what is shown there: 15 % of the tokens, words or n-grams; 80/10/10.
 
 One mechanism serves all three: the candidates are *units* (a token, a word, a run of up to three
 words), put in random order by sorting random numbers, and taken one after the other while they
@@ -74,11 +74,11 @@ def predictions_wanted(lengths: Numbers, rules: MaskingRules) -> Numbers:
     return np.minimum(rules.max_predictions, np.maximum(1, wanted))
 
 
-def mask_examples(rows: PaddedExamples, keys: Words, rules: MaskingRules) -> Masked:
+def mask_examples(examples: PaddedExamples, keys: Words, rules: MaskingRules) -> Masked:
     """Chooses positions, replaces the tokens there **in place** and gives back the true ones.
 
     Args:
-        rows: the examples; `rows.ids` is changed.
+        examples: `examples.ids` is changed.
         keys: uint64 [examples].
         rules: how to choose and replace.
 
@@ -86,48 +86,50 @@ def mask_examples(rows: PaddedExamples, keys: Words, rules: MaskingRules) -> Mas
         >>> rules = MaskingRules(2, 0.15, 4, np.zeros(99, bool), np.arange(5, 99), mask_share=1.0,
         ...                      same_share=0.0)
         >>> ids = np.array([[1, 50, 51, 2, 60, 2, 0]])
-        >>> rows = PaddedExamples(ids, len_a=np.array([2]), len_b=np.array([1]))
-        >>> masked = mask_examples(rows, np.array([7], np.uint64), rules)
-        >>> masked.counts.tolist(), (rows.ids == 4).sum().item()
+        >>> examples = PaddedExamples(ids, len_a=np.array([2]), len_b=np.array([1]))
+        >>> masked = mask_examples(examples, np.array([7], np.uint64), rules)
+        >>> masked.counts.tolist(), (examples.ids == 4).sum().item()
         ([1], 1)
     """
-    chosen = choose_positions(rows, keys, rules)
+    chosen = choose_positions(examples, keys, rules)
     counts = np.count_nonzero(chosen, axis=1)
     row, position = np.nonzero(chosen)  # ordered by row, then by position
-    true_ids = rows.ids[row, position]
-    rows.ids[row, position] = replace(true_ids, keys[row], position, rules)
+    true_ids = examples.ids[row, position]
+    examples.ids[row, position] = replace(true_ids, keys[row], position, rules)
     slot = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
     positions = np.zeros((len(keys), rules.max_predictions), np.int64)
-    ids = np.zeros(positions.shape, rows.ids.dtype)
+    ids = np.zeros(positions.shape, examples.ids.dtype)
     positions[row, slot] = position
     ids[row, slot] = true_ids
     return Masked(positions, ids, counts)
 
 
-def choose_positions(rows: PaddedExamples, keys: Words, rules: MaskingRules) -> NDArray[np.bool_]:
+def choose_positions(
+    examples: PaddedExamples, keys: Words, rules: MaskingRules
+) -> NDArray[np.bool_]:
     """Which positions to mask: bool [examples, length], never [CLS], [SEP] or padding."""
-    candidates = _candidates(rows)
-    wanted = predictions_wanted(rows.lengths(), rules)
+    candidates = _candidates(examples)
+    wanted = predictions_wanted(examples.lengths(), rules)
     if not rules.whole_words and rules.max_ngram == 1:
         return _first_units(_random_order(candidates, keys), wanted, rules.max_predictions)
-    starts = _word_starts(rows, candidates, rules.continuation)
+    starts = _word_starts(examples, candidates, rules.continuation)
     if rules.max_ngram > 1:
-        starts = _join_words(starts, rows, keys, rules.max_ngram)
-    examples, length = candidates.shape
+        starts = _join_words(starts, examples, keys, rules.max_ngram)
+    count, length = candidates.shape
     unit = np.cumsum(starts, axis=1, dtype=np.int32) - 1  # [examples, length]
-    flat = unit + (np.arange(examples) * length)[:, None]
-    sizes = np.bincount(flat[candidates], minlength=candidates.size).reshape(examples, length)
+    flat = unit + (np.arange(count) * length)[:, None]
+    sizes = np.bincount(flat[candidates], minlength=candidates.size).reshape(count, length)
     taken = _fitting_units(_random_order(sizes > 0, keys), sizes, wanted)
     return np.take_along_axis(taken, np.maximum(unit, 0), axis=1) & candidates
 
 
 def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRules) -> Tokens:
-    """What stands at masked positions: [MASK], the token itself or a random token, one by one.
+    """Draws what is shown at masked positions: [MASK], the token itself or a random token.
 
     Args:
         true_ids: unsigned [chosen].
         keys: uint64 [chosen], the key of each one's example.
-        positions: int64 [chosen], its place in the row.
+        positions: int64 [chosen], its position in the example.
         rules: gives the shares.
 
     Returns:
@@ -151,18 +153,20 @@ def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRul
     return result
 
 
-def _candidates(rows: PaddedExamples) -> NDArray[np.bool_]:
+def _candidates(examples: PaddedExamples) -> NDArray[np.bool_]:
     """Bool [examples, length]: the tokens of A and B."""
-    column = np.arange(rows.ids.shape[1])
-    inside = column < (rows.lengths() - 1)[:, None]
+    column = np.arange(examples.ids.shape[1])
+    inside = column < (examples.lengths() - 1)[:, None]
     inside[:, 0] = False
-    inside[np.arange(len(inside)), rows.len_a + 1] = False
+    inside[np.arange(len(inside)), examples.len_a + 1] = False
     return inside
 
 
 def _random_order(present: NDArray[np.bool_], keys: Words) -> NDArray[np.uint32]:
     """[examples, length]: the units that are present in random order; then numbers >= length."""
     length = present.shape[1]
+    # A random number in the high bits, the position in the low ones: one sort of plain integers
+    # gives a random order, far faster than `argsort`. Positions that are absent sort to the end.
     bits = np.uint32(length.bit_length())
     index = np.arange((length + 1) // 2, dtype=np.uint64)
     words = draw(keys[:, None], Purpose.SELECT, index).astype("<u8", copy=False)
@@ -181,8 +185,8 @@ def _first_units(
     head = order[:, :max_predictions]
     valid = np.arange(head.shape[1]) < wanted[:, None]
     valid &= head < order.shape[1]
-    row, place = np.nonzero(valid)
-    taken[row, head[row, place]] = True
+    row, rank = np.nonzero(valid)
+    taken[row, head[row, rank]] = True
     return taken
 
 
@@ -190,9 +194,9 @@ def _fitting_units(order: NDArray[np.uint32], sizes: Numbers, wanted: Numbers) -
     """Takes units in order but those that would overflow: bool [examples, length], by unit."""
     taken = np.zeros(order.shape, bool)
     left = wanted.copy()
-    rows = np.arange(len(order))
-    for place in range(order.shape[1]):
-        unit = order[rows, place]
+    rows = np.arange(len(order))  # the examples that still have positions to mask
+    for rank in range(order.shape[1]):
+        unit = order[rows, rank]
         exists = unit < order.shape[1]
         if not exists.all():
             rows, unit = rows[exists], unit[exists]
@@ -207,31 +211,32 @@ def _fitting_units(order: NDArray[np.uint32], sizes: Numbers, wanted: Numbers) -
 
 
 def _word_starts(
-    rows: PaddedExamples, candidates: NDArray[np.bool_], continuation: NDArray[np.bool_]
+    examples: PaddedExamples, candidates: NDArray[np.bool_], continuation: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Where words begin; the first token of A and of B always begins one."""
-    starts = candidates & ~continuation[rows.ids]
+    starts = candidates & ~continuation[examples.ids]
     starts[:, 1] |= candidates[:, 1]
-    if rows.pairs:
-        each, first_b = np.arange(len(starts)), rows.len_a + 2
+    if examples.pairs:
+        each, first_b = np.arange(len(starts)), examples.len_a + 2
         starts[each, first_b] = candidates[each, first_b]
     return starts
 
 
 def _join_words(
-    starts: NDArray[np.bool_], rows: PaddedExamples, keys: Words, max_ngram: int
+    starts: NDArray[np.bool_], examples: PaddedExamples, keys: Words, max_ngram: int
 ) -> NDArray[np.bool_]:
     """Joins words to runs of 1 .. max_ngram, with shares proportional to 1 / length of the run."""
     shares = 1 / np.arange(1, max_ngram + 1)
     limits = (np.cumsum(shares / shares.sum())[:-1] * 2**32).astype(np.uint64)
-    place = np.arange(starts.shape[1], dtype=np.uint64)
-    bits = draw(keys[:, None], Purpose.NGRAM, place) >> np.uint64(32)
+    position = np.arange(starts.shape[1], dtype=np.uint64)
+    bits = draw(keys[:, None], Purpose.NGRAM, position) >> np.uint64(32)
     more = (bits[:, :, None] >= limits).sum(axis=2, dtype=np.int8)  # further words of a run
     joined = np.zeros_like(starts)
     left = np.zeros(len(starts), np.int8)
     for column in range(starts.shape[1]):
         start = starts[:, column]
-        fresh = start & ((left <= 0) | (rows.len_a + 2 == column))
+        # A run does not go on from A into B.
+        fresh = start & ((left <= 0) | (examples.len_a + 2 == column))
         left = np.where(fresh, more[:, column], left - start)
         joined[:, column] = fresh
     return joined

@@ -1,13 +1,13 @@
-"""From planned chunks to pairs: B found, both sides truncated, ready to be gathered.
+"""Turns planned chunks into pairs: finds random Bs and truncates both sides.
 
-The reference drops one token at a time from the longer side (from B where both are equally long),
-from its front or its back with probability one half. How many tokens each side loses follows from
-the two lengths alone; how many of them go from the front is binomial: the number of ones among as
-many random bits.
-
-A chunk whose B comes from elsewhere asks for (document, draw). Which document and which start
-sentence follow from the chunk's key alone, so the answer can be looked up in memory-mapped offsets
+A chunk whose B comes from elsewhere asks for a document and a start sentence in it. Both follow
+from the chunk's key alone, so the answer can be looked up in memory-mapped offsets on one machine
 or joined by document number on a cluster.
+
+The reference truncates a pair one token at a time: it drops a token of the longer side (of B where
+both are equally long), from its front or its back with probability one half. How many tokens each
+side loses follows from the two lengths alone; how many of them go from the front is binomial: the
+number of ones among as many random bits.
 """
 
 import dataclasses
@@ -19,13 +19,13 @@ from pipelines.pretraining_data.chunks import Chunks
 from pipelines.pretraining_data.draws import Purpose, Words, below, draw
 from pipelines.pretraining_data.examples import Spans
 
-Lengths = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 _WORDS_AT_ONCE = 16
 
 
 def truncated_lengths(
-    len_a: Lengths, len_b: Lengths, token_budget: int | Lengths
-) -> tuple[Lengths, Lengths]:
+    len_a: Numbers, len_b: Numbers, token_budget: int | Numbers
+) -> tuple[Numbers, Numbers]:
     """The lengths of both sides after longest-first truncation.
 
     Args:
@@ -48,7 +48,7 @@ def truncated_lengths(
     return len_a - surplus_of_a - shared // 2, len_b - surplus_of_b - (shared + 1) // 2
 
 
-def dropped_from_front(lost: Lengths, keys: Words, purpose: Purpose) -> Lengths:
+def dropped_from_front(lost: Numbers, keys: Words, purpose: Purpose) -> Numbers:
     """How many of the lost tokens go from the front: Binomial(lost, 1/2).
 
     Args:
@@ -75,7 +75,7 @@ def dropped_from_front(lost: Lengths, keys: Words, purpose: Purpose) -> Lengths:
         front[waiting] += np.bitwise_count(bits >> spare).astype(np.int64)
         waiting = waiting[left > 64]
         word += 1
-    for row in waiting.tolist():  # sentences of thousands of tokens: rare
+    for row in waiting.tolist():  # sides that lose over a thousand tokens are rare
         front[row] += _ones_in_stream(int(lost[row]), keys[row], purpose, word)
     return front
 
@@ -91,9 +91,6 @@ def _ones_in_stream(lost: int, key: np.uint64, purpose: Purpose, first_word: int
             bits[-1] >>= np.uint64(64 * words - lost)
         ones += int(np.bitwise_count(bits).sum())
     return ones
-
-
-Numbers = NDArray[np.int64]
 
 
 def partner_documents(keys: Words, own: Numbers, documents: int, same_tries: int = 0) -> Numbers:
@@ -160,7 +157,7 @@ def partner_spans(
 
 @dataclasses.dataclass
 class PlannedExamples:
-    """Examples as places in the corpus, 21 bytes each and the key.
+    """Examples as positions in the corpus: 29 bytes each instead of their tokens.
 
     Attributes:
         keys: uint64 [examples]; also the order of the examples in the shards.
@@ -184,12 +181,12 @@ class PlannedExamples:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def ordered(self) -> "PlannedExamples":
-        """The rows by ascending key: the global shuffle."""
+        """The examples by ascending key: as keys are random, this shuffles the whole set."""
         order = np.argsort(self.keys)
         return PlannedExamples(**{name: column[order] for name, column in self.columns().items()})
 
     def spans(self, rows: slice) -> Spans:
-        """The places of some rows, as `gather_examples` wants them."""
+        """The tokens of some examples, as `gather_examples` takes them."""
         return Spans(
             self.start_a[rows],
             self.len_a[rows].astype(np.int64),
@@ -201,7 +198,7 @@ class PlannedExamples:
 def find_partners(
     chunks: Chunks, sentence_offsets: Numbers, document_bounds: Numbers, same_tries: int
 ) -> tuple[Numbers, Numbers]:
-    """Where B stands, for all chunks: behind A, or where a random partner was found.
+    """Where B begins, for all chunks: right after A, or where a random partner was found.
 
     Args:
         chunks: the planned chunks.

@@ -1,4 +1,8 @@
-"""What decides the content of pre-training shards, and nothing else: the recipe."""
+"""The recipe of pre-training shards: all that decides their content, and nothing else.
+
+Where files lie, how many processes work and which runner is used stand in `PretrainingDataConfig`
+beside it: they change nothing in the records.
+"""
 
 import dataclasses
 import hashlib
@@ -22,7 +26,7 @@ REPLACEMENTS = ("ordinary", "any")
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """The rules by which documents become examples; names as in google-research/bert.
+    """How documents become examples; names as in google-research/bert.
 
     Attributes:
         max_seq_length: length of an example in tokens.
@@ -33,7 +37,7 @@ class Recipe:
         do_whole_word_mask: the tokens of a word are masked together.
         random_seed: any whole number.
         masking: "static" masks once and for all; "dynamic" leaves it to the input pipeline, anew in
-            each epoch; "none" means that nobody masks.
+            each epoch; "none" makes examples without masks.
         max_ngram: longest run of words masked together, 1 to 3.
         mask_probabilities: shares of [MASK], same token, random token.
         do_next_sentence: pairs with A and B; otherwise runs of full sentences.

@@ -1,4 +1,4 @@
-"""What a set of examples looks like in figures: lengths, masks, replacements, labels."""
+"""Counts what a set of examples holds: lengths, masked positions, replacements, labels."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ class PairStatistics:
         lengths, lengths_a, lengths_b: int64 [length + 1], how many examples have so many tokens;
             `lengths` counts [CLS] and [SEP], the others do not.
         masks: int64 [predictions + 1], how many examples have so many masked positions.
-        kinds: masked positions by what stands there.
-        deciles: int64 [10], masked positions by their place in the example.
+        kinds: masked positions by what is shown there.
+        deciles: int64 [10], masked positions by their tenth of the example.
         shares_of_a: int64 [10], examples by A's share of the tokens.
         whole_labels: masked tokens that begin a word.
         masked_ids: int64 [vocabulary], how often each token was masked.

@@ -1,1 +1,1 @@
-"""The format of pre-training records and their description."""
+"""The formats of records, shards and their descriptions."""

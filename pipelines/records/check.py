@@ -1,4 +1,4 @@
-"""Which shards an input names, and whether they are what a model needs."""
+"""Finds the shards that an input names and checks that they are what a model needs."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from pipelines.records.description import Description, ShardEntry
 from pipelines.records.names import DESCRIPTION_SUFFIX, description_path, set_of_shard
 from pipelines.records.paths import match_files
 
-_FULL_CHECK_BYTES = 8 << 30  # larger sets: sizes now, checksums record by record as they are read
+_FULL_CHECK_BYTES = 8 << 30  # of larger sets only the sizes: records have checksums of their own
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,9 @@
-"""The description beside a set of shards: recipe, vocabulary, counts and a checksum per shard."""
+"""What shards say about themselves: the entry of each shard, and the description of a set.
+
+The description of a pre-training set stands beside its shards as `NAME.recipe.json`. It is written
+last, so a set that has one is complete. It holds all that decides the content of the records, so
+that a run can refuse shards that were made for another model.
+"""
 
 import dataclasses
 import importlib.metadata
@@ -145,7 +150,7 @@ class Description:
         return total_counts(self.shards)
 
     def summary(self) -> str:
-        """One line for a person."""
+        """One line for the user."""
         total = self.totals()
         examples = max(1, total.get("examples", 0))
         size = sum(shard.bytes for shard in self.shards) / 1e6

@@ -1,9 +1,9 @@
-"""Which files a name or pattern stands for, here or on a remote file system.
+"""Finds the files that a name or pattern means, on this machine or on a remote file system.
 
-Training reads single records at places all over a set. Over a network that would be one request a
-record; so a remote set is copied shard by shard in parts of 8 MB before the first step, and read
-locally from then on. A file that is there with the right size is not copied again, and a copy of
-one that is gone is removed.
+Training reads single records from all over a set, which would be one request over the network for
+each. So a remote set is copied shard by shard before the first step and read locally from then on.
+A file that is already there with the right size is not copied again, and the copy of a file that
+has been removed is removed too.
 """
 
 import fnmatch
@@ -25,7 +25,7 @@ _MAGIC = frozenset("*?[")
 
 
 def has_magic(pattern: str) -> bool:
-    """Whether a name has characters that stand for others.
+    """Whether a name is a pattern.
 
     Example:
         >>> has_magic("train.tfrecord-*"), has_magic("train.tfrecord")
@@ -53,7 +53,7 @@ def match_files(pattern: str) -> list[str]:
     """
     if not has_magic(pattern) or is_there(pattern):  # "[" may be part of it
         return [pattern]
-    # As in a shell, but not as `Path.glob`: `*` leaves out hidden files, which are half written.
+    # Not `Path.glob`: there `*` also matches hidden files, which are half written.
     return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
 
 

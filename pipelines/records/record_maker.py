@@ -1,4 +1,4 @@
-"""From plan rows to records: gather, mask, serialise, a block of examples at a time."""
+"""Makes records of planned examples: gathers, masks and serialises a block at a time."""
 
 import dataclasses
 from collections import Counter
@@ -38,16 +38,16 @@ class RecordMaker:
             pair_features(recipe.max_seq_length, recipe.stored_predictions, self.facts.size)
         )
 
-    def blocks(self, tokens: Tokens, rows: PlannedExamples) -> Iterator[Frames]:
+    def blocks(self, tokens: Tokens, plan: PlannedExamples) -> Iterator[Frames]:
         """The framed records of planned examples, a block at a time.
 
         Args:
-            tokens: unsigned [tokens], where the rows point into.
-            rows: the examples in the order in which they are written.
+            tokens: unsigned [tokens], the array in which the examples' tokens lie.
+            plan: the examples in the order in which they are written.
         """
-        for start in range(0, len(rows), BLOCK_EXAMPLES):
+        for start in range(0, len(plan), BLOCK_EXAMPLES):
             part = slice(start, start + BLOCK_EXAMPLES)
-            yield self.records(tokens, rows.spans(part), rows.keys[part], rows.is_random[part])
+            yield self.records(tokens, plan.spans(part), plan.keys[part], plan.is_random[part])
 
     def records(
         self, tokens: Tokens, spans: Spans, keys: Words, is_random: NDArray[np.bool_]
@@ -55,7 +55,7 @@ class RecordMaker:
         """The framed records of a block and the bytes of each; counts what they hold.
 
         Args:
-            tokens: unsigned [tokens], where the spans point into.
+            tokens: unsigned [tokens], the array in which the spans lie.
             spans: A and B of each example.
             keys: uint64 [examples].
             is_random: bool [examples], the next-sentence labels.
@@ -76,14 +76,14 @@ class RecordMaker:
         return self._serialiser.frames(features)
 
 
-def example_features(rows: PaddedExamples, is_random: NDArray[np.bool_]) -> dict[str, NDArray]:
-    """The features of rows by the reference's names; arrays [examples, size]."""
-    column = np.arange(rows.ids.shape[1])
-    inside = column < rows.lengths()[:, None]
+def example_features(examples: PaddedExamples, is_random: NDArray[np.bool_]) -> dict[str, NDArray]:
+    """The features of padded examples by the reference's names; arrays [examples, size]."""
+    column = np.arange(examples.ids.shape[1])
+    inside = column < examples.lengths()[:, None]
     return {
-        "input_ids": rows.ids,
+        "input_ids": examples.ids,
         "input_mask": inside.view(np.uint8),
-        "segment_ids": (inside & (column > (rows.len_a + 1)[:, None])).view(np.uint8),
+        "segment_ids": (inside & (column > (examples.len_a + 1)[:, None])).view(np.uint8),
         "next_sentence_labels": is_random.view(np.uint8)[:, None],
     }
 

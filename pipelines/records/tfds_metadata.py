@@ -1,4 +1,4 @@
-"""The two small files by which TensorFlow Datasets opens a folder of shards.
+"""Makes the two small files with which TensorFlow Datasets opens a folder of shards.
 
 `tfds.builder_from_directory(folder)` reads `features.json` and `dataset_info.json`. Each set of
 shards in the folder is a split, named like the set without its endings.

@@ -1,8 +1,9 @@
 """Makes pre-training shards with Apache Beam: the same bytes as the local runner's.
 
 Elements are blocks of whole documents. Random next sentences are requests that a join by block
-number answers; the only side inputs are the sizes of the blocks and the number of examples. The
-sink is our own, because Beam's TFRecord sink lets records land in any shard and order.
+number answers; the only side inputs are the sizes of the blocks and the number of shards. Shards
+are written by our own `DoFn`, because Beam's TFRecord sink puts records into any shard in any
+order.
 """
 
 import contextlib
@@ -237,7 +238,7 @@ def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
     blocks, files = [], []
     for pattern in split_names(patterns):
         matched = [entry.path for entry in FileSystems.match([pattern])[0].metadata_list]
-        hidden = base_name(pattern).startswith(".")  # others are half written, as in a shell
+        hidden = base_name(pattern).startswith(".")  # hidden files are half written
         found = sorted(p for p in matched if hidden or not base_name(p).startswith("."))
         if not found:
             raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
@@ -255,7 +256,7 @@ def _block_size(element: tuple[int, tuple]) -> tuple[int, int, int, int, int, by
 
 
 def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[str, Any]:
-    """The corpus in a few numbers; refuses one that cannot be worked on."""
+    """The corpus in a few numbers; refuses one from which no pairs can be made."""
     ordered = sorted(sizes)
     documents = sum(size[2] for size in ordered)
     check_partners(config, documents)
@@ -304,7 +305,7 @@ def _create_whole(path: str) -> Iterator[Any]:
         with FileSystems.create(aside, "application/octet-stream") as file:
             yield file
     except BaseException:
-        with contextlib.suppress(Exception):  # the first error is the one to tell
+        with contextlib.suppress(Exception):  # the first error is the one that is reported
             FileSystems.delete([aside])
         raise
     if FileSystems.exists(path):

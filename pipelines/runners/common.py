@@ -1,4 +1,4 @@
-"""What the local and the Beam runner decide alike: names, numbers of shards, descriptions."""
+"""What the local and the Beam runner share: their checks, the number of shards, descriptions."""
 
 from typing import Any
 

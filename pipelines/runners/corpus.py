@@ -1,8 +1,8 @@
-"""The tokenized corpus on disk: flat integer files, whatever the later recipe.
+"""The tokenized corpus on disk: flat integer files that serve every recipe.
 
-A folder holds `ids.bin` (all tokens), `sentences.bin` (tokens before each sentence),
-`documents.bin` (sentences before each document) and, written last, `corpus.json`. It is assembled
-from one file a text block, so an interrupted run keeps the blocks it has finished.
+A folder holds `ids.bin` (all tokens), `sentences.bin` (where each sentence begins), `documents.bin`
+(where each document begins) and, written last, `corpus.json`. Text is tokenized block by block into
+files of their own, which are joined at the end, so an interrupted run keeps its finished blocks.
 """
 
 import dataclasses
@@ -160,7 +160,7 @@ def _tokenizer(task: BlockTask) -> tuple:
 
 
 def stamp_of(file: IO[bytes]) -> tuple[int, int]:
-    """Size and time (in nanoseconds) of an open file, by which a change is noticed."""
+    """Size and modification time (in nanoseconds) of an open file; a change shows in them."""
     status = os.fstat(file.fileno())
     return status.st_size, status.st_mtime_ns
 
@@ -182,7 +182,7 @@ def tokenize_block(task: BlockTask) -> int:
     with open_input(task.block.path) as file:
         file.seek(task.block.start)
         data = file.read(task.block.end - task.block.start)
-        now = stamp_of(file)  # behind the reading: what was changed in the meantime counts too
+        now = stamp_of(file)  # after the reading, so that a change meanwhile is noticed
     if now != task.stamp or len(data) != task.block.end - task.block.start:
         raise UserError(
             f"{task.block.path}: was changed while it was read; start again when it is whole."

@@ -1,4 +1,8 @@
-"""How much disk a run needs, checked before it starts."""
+"""Estimates the disk space of a run and refuses one that will not fit, before it starts.
+
+Pre-training data is about twenty times as large as its text, and a disk that fills up after hours
+of work is the most expensive way to find out.
+"""
 
 import contextlib
 import dataclasses
@@ -15,7 +19,7 @@ from pipelines.records.features import pair_features
 _TEXT_BYTES_PER_TOKEN = 4.6
 _TEXT_BYTES_PER_SENTENCE = 110
 _EXAMPLES_PER_FULL_LENGTH = 1.35  # short targets and ends of documents make more and shorter ones
-_PLAN_BYTES = 29  # a row of the plan
+_PLAN_BYTES = 29  # an example of the plan
 _ID_BYTES = 1.95  # mean varint of an id
 _NUMBER_BYTES = 150  # names and lengths in a record, and its frame
 
@@ -53,7 +57,7 @@ def estimate(text_bytes: int, recipe: Recipe, facts: VocabularyFacts) -> DiskNee
     ids = tokens * (2 if facts.size <= 1 << 16 else 4)
     offsets = 8 * text_bytes / _TEXT_BYTES_PER_SENTENCE
     examples = recipe.dupe_factor * tokens / recipe.token_budget * _EXAMPLES_PER_FULL_LENGTH
-    # Tokens stand twice while the blocks are joined; after that, once beside the plan.
+    # Tokens are there twice while the blocks are joined; after that, once beside the plan.
     temporary = max(2 * (ids + offsets), ids + offsets + examples * _PLAN_BYTES)
     return DiskNeed(temporary, examples * record_bytes(recipe))
 
@@ -98,7 +102,7 @@ def check_disk(
 
 
 def check_room_for_shards(config: PretrainingDataConfig, examples: int) -> None:
-    """Looks again when the number of examples is known: short documents make more of them.
+    """Checks again when the number of examples is known: short documents make more of them.
 
     Raises:
         UserError: the shards will not fit.

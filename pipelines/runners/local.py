@@ -1,7 +1,7 @@
-"""Makes pre-training shards on one machine: tokens, plan, shards, description.
+"""Makes pre-training shards on one machine, in three stages: tokens, plan, shards.
 
-Every stage leaves finished files; the same command continues where a run was interrupted. The
-number of workers changes nothing but the time.
+Every stage leaves finished files, and the same command continues where a run was interrupted. The
+number of worker processes changes nothing but the time.
 """
 
 import dataclasses
@@ -40,11 +40,12 @@ from pipelines.runners.disk import check_disk, check_room_for_shards
 
 _LOGGER = logging.getLogger(__name__)
 
-# What processes load when they start: for the kernels that cut text, and for all other work.
+# Modules that worker processes load when they start: with TensorFlow to tokenize, without it for
+# all other work.
 _TOKENIZING, _NUMBERS = "pipelines.runners.tokenizing_process", "pipelines.runners.shards"
-# Raise it when tokens or plans are made in another way: kept ones do not count any more.
+# Raise it when tokens or plans are made in another way, so that kept ones are not used again.
 _FORMAT = 2
-# Up to here the tokenizer that needs no TensorFlow is done before TensorFlow would be loaded.
+# A text of up to this size is tokenized without TensorFlow in less time than loading it takes.
 _PLAIN_BYTES = 8 << 20
 
 
@@ -110,7 +111,7 @@ class _Text:
         blocks: list[TextBlock] = []
         stamps = []
         for path in files:
-            with open_input(path) as file:  # its stamp first: later changes do not go unnoticed
+            with open_input(path) as file:  # its stamp first, so that later changes are noticed
                 stamps.append([str(Path(path).resolve()), *corpora.stamp_of(file)])
                 blocks += cut_into_blocks(path, file)
         return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
@@ -244,7 +245,7 @@ def _tokenized(
 
 
 def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
-    """The plan of all examples: (file, examples) of every batch."""
+    """The plan of all examples: the file of each batch and the number of its examples."""
     tasks = plans.plan_tasks(corpus, config.recipe, folder)
     examples = [plans.planned_count(task.target) for task in tasks]
     missing = [number for number, count in enumerate(examples) if count is None]
@@ -285,7 +286,8 @@ def _shards(
             number,
             len(files),
             file,
-            # A note counts for its place only: with more files the same name holds other examples.
+            # A note is for one number of shards only: with more of them, the same file name would
+            # hold other examples.
             str(folder / f"{number:05d}-of-{len(files):05d}-{base_name(file)}.json"),
         )
         for number, file in enumerate(files)
@@ -296,9 +298,9 @@ def _shards(
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
     chosen = [tasks[number] for number in missing]
     refuse_output_among_input(text.files, files, "--output_file")
-    if chosen:  # from now on an older set of this name is not whole any more
+    if chosen:  # from now on an older set of this name is no longer complete
         remove(Path(description_path(config.set_name)))
-    for task in chosen:  # and looks it: its shards beside new ones would pass for one set
+    for task in chosen:  # nor may it look complete: old shards beside new ones would pass for a set
         remove(Path(task.target))
         remove(Path(index_path(task.target)))
     for number, entry in run_tasks(shards.write_shard, chosen, _beside(config), _NUMBERS):

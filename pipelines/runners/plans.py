@@ -1,4 +1,9 @@
-"""The plan of all examples on disk: one file a batch, its rows in the order of their keys."""
+"""The plan of all examples on disk: which tokens of the corpus each example takes.
+
+The plan is what is shuffled, because it is thirty times smaller than the records. It has one file
+for each batch of documents, whose examples are sorted by key, so that the examples of a shard, a
+range of keys, are a slice of each file.
+"""
 
 import dataclasses
 import json
@@ -21,7 +26,7 @@ _COLUMNS = {
     "len_b": "<u2",
     "is_random": "|b1",
 }
-_SENTENCES_AT_ONCE = 1_000_000  # sentences times copies planned at once: bounds the memory
+_SENTENCES_AT_ONCE = 1_000_000  # sentences times copies planned at once: bounds memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +38,7 @@ class PlanTask:
         recipe: the rules.
         first_document, end_document: which documents.
         first_copy, end_copy: which copies.
-        target: file for the rows.
+        target: file for the plan.
     """
 
     corpus: Corpus
@@ -46,7 +51,7 @@ class PlanTask:
 
 
 def plan_tasks(corpus: Corpus, recipe: Recipe, folder: Path) -> list[PlanTask]:
-    """Cuts the work into plan of documents and copies that bound the memory."""
+    """Cuts the work into batches of documents and copies that bound the memory."""
     bounds = corpus.document_bounds().array
     copies = min(recipe.dupe_factor, 10)
     tasks: list[PlanTask] = []
@@ -94,12 +99,13 @@ def _write_rows(rows: PlannedExamples, path: Path) -> None:
     with open_whole(path, "wb") as file:
         for name, column in rows.columns().items():
             file.write(np.ascontiguousarray(column, _COLUMNS[name]).tobytes())
+    # Written after the plan itself: where it is missing, the plan was interrupted.
     with open_whole(path.with_suffix(".json")) as file:
         json.dump({"examples": len(rows)}, file)
 
 
 def planned_count(path: str | Path) -> int | None:
-    """How many rows a batch's file has, or None where it is not complete."""
+    """How many examples a batch's file has, or None where it is not complete."""
     end = Path(path).with_suffix(".json")
     if not (end.exists() and Path(path).exists()):
         return None
@@ -109,17 +115,17 @@ def planned_count(path: str | Path) -> int | None:
 
 
 def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> PlannedExamples:
-    """The rows of one batch whose keys are in [first_key, end_key)."""
+    """The examples of one batch whose keys are in [first_key, end_key)."""
     keys = np.memmap(path, "<u8", "r", shape=(examples,))
     first, end = (
         examples if key >= 1 << 64 else int(np.searchsorted(keys, np.uint64(key)))
         for key in (first_key, end_key)
     )
-    columns, place = {}, 0
+    columns, position = {}, 0
     for name, kind in _COLUMNS.items():
         size = np.dtype(kind).itemsize
-        columns[name] = np.fromfile(path, kind, end - first, offset=place + first * size)
-        place += examples * size
+        columns[name] = np.fromfile(path, kind, end - first, offset=position + first * size)
+        position += examples * size
     return PlannedExamples(**columns)
 
 
@@ -127,7 +133,7 @@ def planned_between(plan: list[tuple[str, int]], first_key: int, end_key: int) -
     """All examples whose keys are in a range, in the order of their keys.
 
     Args:
-        plan: (file, examples) of every batch.
+        plan: the file of each batch and the number of its examples.
         first_key: where the range begins.
         end_key: where it ends (exclusive); may be 2 ** 64.
     """

@@ -1,4 +1,7 @@
-"""Shards from the plan: every shard is a range of keys, written in the order of the keys."""
+"""Writes shards from the plan: each shard is a range of keys, in the order of the keys.
+
+As keys do not depend on the work, neither do the shards: any number of processes write the same.
+"""
 
 import dataclasses
 import json
@@ -8,15 +11,15 @@ from pathlib import Path
 from keras_bert_impl.files import open_whole
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.records import shard_writer as writer
 from pipelines.records.description import ShardEntry, file_crc32c
 from pipelines.records.names import index_path
 from pipelines.records.record_maker import RecordMaker
 from pipelines.records.serialise import Frames
+from pipelines.records.shard_writer import write_shard as write_records
 from pipelines.runners.corpus import Corpus
 from pipelines.runners.plans import planned_between
 
-_ROWS_AT_ONCE = 1 << 18  # plan rows sorted at once: bounds the memory
+_EXAMPLES_AT_ONCE = 1 << 18  # examples of the plan sorted at once: bounds the memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,10 +28,10 @@ class ShardTask:
 
     Attributes:
         corpus, recipe, facts: what it is made from.
-        plan: (file, examples) of the whole plan.
+        plan: the file of each batch of the plan and the number of its examples.
         number, of: which shard of how many.
         target: its file.
-        note: file that remembers that it is finished.
+        note: file that says that it is finished.
     """
 
     corpus: Corpus
@@ -49,11 +52,11 @@ def write_shard(task: ShardTask) -> ShardEntry:
     expected = sum(examples for _, examples in task.plan) // task.of
 
     def blocks() -> Iterator[Frames]:
-        for first, end in key_ranges(first_key, end_key, 1 + expected // _ROWS_AT_ONCE):
+        for first, end in key_ranges(first_key, end_key, 1 + expected // _EXAMPLES_AT_ONCE):
             yield from maker.blocks(ids.array, planned_between(task.plan, first, end))
-            ids.forget()
+            ids.forget()  # pages of all over the corpus, which would add up to all of it
 
-    entry = writer.write_shard(task.target, blocks(), maker.counts)
+    entry = write_records(task.target, blocks(), maker.counts)
     with open_whole(task.note) as file:
         json.dump(entry.to_json(), file)
     return entry

@@ -48,7 +48,7 @@ def test_a_checkpoint_of_the_original_will_do(capsys):
 def test_a_word_that_is_used_once_is_refused(capsys, model):
     flags = [f"--init_checkpoint={model}", "--word=river", "--last_layers=2"]
     assert compare_word_senses.main([*flags, "--text=A river."]) == 1
-    assert "uses the piece 'river' 1 times" in capsys.readouterr().err
+    assert "uses the token 'river' 1 times" in capsys.readouterr().err
 
 
 def test_uses_far_into_a_text_are_found_up_to_the_model_s_positions(tmp_path, capsys):

@@ -89,7 +89,7 @@ def test_the_text_field_has_a_name(tmp_path):
 )
 def test_a_bad_json_line_is_named(tmp_path, line):
     (tmp_path / "a.jsonl").write_text(f'{{"text": "x"}}\n{line}\n')
-    with pytest.raises(UserError, match=r"a\.jsonl: line 2 is no JSON object with text in the fi"):
+    with pytest.raises(UserError, match=r"a\.jsonl: line 2 is not a JSON object with text in the"):
         documents(tmp_path / "a.jsonl", "json_lines")
 
 

@@ -171,7 +171,7 @@ def test_dropped_bytes_are_said_once(tmp_path, caplog):
     (tmp_path / "text.txt").write_bytes(b"lower lowest \xff\n" * 8)
     learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=20)
     assert [message.split(" and ")[0] for message in caplog.messages] == [
-        "8 bytes of the input are no UTF-8"
+        "8 bytes of the input are not UTF-8"
     ]
 
 

@@ -203,4 +203,4 @@ def test_dropped_bytes_are_said_once(tmp_path, caplog):
         SplitSentencesConfig([f"{tmp_path}/*.txt"], f"{tmp_path}/out.txt", num_workers=1)
     )
     assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith("2 bytes of the input are no UTF-8")
+    assert caplog.messages[0].startswith("2 bytes of the input are not UTF-8")

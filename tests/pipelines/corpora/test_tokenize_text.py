@@ -59,7 +59,7 @@ def test_dropped_bytes_are_said_once_and_another_encoding_is_refused(tmp_path, c
     (tmp_path / "a.txt").write_bytes(b"One\xff.\nTwo.\xff\n")
     assert list(read_all_lines([f"{tmp_path}/a.txt"])) == [b"One\xff.", b"Two.\xff"]
     assert [message.split(" and ")[0] for message in caplog.messages] == [
-        "2 bytes of the input are no UTF-8"
+        "2 bytes of the input are not UTF-8"
     ]
     (tmp_path / "b.txt").write_bytes("첫 문장이다.\n".encode("cp949"))
     with pytest.raises(UserError, match=r"b\.txt: is not UTF-8"):

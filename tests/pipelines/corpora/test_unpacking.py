@@ -66,7 +66,7 @@ def test_what_was_dropped_is_said_if_there_was_any(caplog):
         say_what_was_dropped(0)
         assert caplog.messages == []
         say_what_was_dropped(3)
-    assert caplog.messages[0].startswith("3 bytes of the input are no UTF-8 and were left out;")
+    assert caplog.messages[0].startswith("3 bytes of the input are not UTF-8 and were left out;")
 
 
 TEXT = "".join(f"line {number} é\n" for number in range(2000)).encode()
@@ -159,7 +159,5 @@ def test_a_damaged_archive_is_named(tmp_path, ending, damage):
     packed = PACKERS[ending](TEXT)
     path = tmp_path / f"text{ending}"
     path.write_bytes(packed[: len(packed) // 2] if damage == "cut" else b"no archive at all")
-    with pytest.raises(
-        UserError, match=rf"text{ending}: cannot be unpacked behind line \d+ \(.+\)"
-    ):
+    with pytest.raises(UserError, match=rf"text{ending}: cannot be unpacked after line \d+ \(.+\)"):
         list(read_line_blocks(str(path)))

@@ -1,0 +1,102 @@
+import dataclasses
+import json
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
+from pipelines.records.description import Description, ShardEntry, file_crc32c
+
+SHARDS = (
+    ShardEntry(
+        "x-00000-of-00002", 2_000_000, "00c0ffee",
+        {"examples": 30, "tokens": 3000, "random_next": 12, "masked": 450},
+    ),
+    ShardEntry(
+        "x-00001-of-00002", 1_000_000, "0badcafe",
+        {"examples": 10, "tokens": 1000, "random_next": 8, "masked": 150},
+    ),
+)  # fmt: skip
+DESCRIPTION = Description(
+    recipe=Recipe(max_seq_length=64, mask_probabilities=(0.5, 0.25, 0.25)),
+    vocabulary=VocabularyFacts.of(Vocabulary([*SPECIAL_TOKENS, "[unused0]", "the", "##s"])),
+    do_lower_case=True,
+    strip_accents=None,
+    source={"files": ["a.txt"], "documents": 1234},
+    shards=SHARDS,
+    versions={"python": "3.11"},
+)
+
+
+def test_a_description_is_read_as_it_was_written(tmp_path):
+    DESCRIPTION.write(tmp_path / "x")
+    read = Description.read(tmp_path / "x")
+    assert read.to_text() == DESCRIPTION.to_text()
+    assert (read.recipe, read.shards) == (DESCRIPTION.recipe, SHARDS)
+    assert read.vocabulary.ordinary.tolist() == [6, 7]
+    assert read.vocabulary.continuation.tolist() == [False] * 7 + [True]
+
+
+def test_the_file_has_the_keys_that_readers_rely_on():
+    values = json.loads(DESCRIPTION.to_text())
+    assert list(values) == [
+        "format", "recipe", "vocabulary", "tokenizer", "source", "counts", "versions", "shards",
+    ]  # fmt: skip
+    assert values["counts"] == {"examples": 40, "tokens": 4000, "random_next": 20, "masked": 600}
+    assert list(values["shards"][0]) == ["file", "bytes", "crc32c", "counts"]
+    assert values["tokenizer"] == {"do_lower_case": True, "strip_accents": None}
+
+
+def test_the_summary_is_one_line():
+    assert DESCRIPTION.summary() == (
+        "40 examples in 2 shards (3.0 MB) from 1,234 documents; 100.0 tokens an example, "
+        "50.0 % random next, 15.00 masked."
+    )
+
+
+def test_the_summary_leaves_out_what_there_is_not():
+    counts = {"examples": 0}
+    empty = dataclasses.replace(
+        DESCRIPTION,
+        recipe=Recipe(do_next_sentence=False),
+        shards=(ShardEntry("x", 0, "00000000", counts),),
+    )
+    assert empty.summary() == (
+        "0 examples in 1 shards (0.0 MB) from 1,234 documents; 0.0 tokens an example."
+    )
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", "{}", '{"format": 2}'])
+def test_what_is_no_description_is_refused(tmp_path, damage):
+    (tmp_path / "x").write_text(damage)
+    with pytest.raises(UserError, match=r"x: (is not a description|has format 2, this version)"):
+        Description.read(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("content", "full", "message"),
+    [
+        (b"123456789", True, None),
+        (b"12345678", False, r"this shard is truncated \(8 of 9 bytes\)"),
+        (b"1234567890", False, r"this shard is longer than it was \(10 of 9 bytes\)"),
+        (b"123456780", True, "this shard was altered since it was written"),
+        (b"123456780", False, None),
+    ],
+)
+def test_a_shard_is_checked_by_size_and_if_wanted_by_checksum(tmp_path, content, full, message):
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    entry = ShardEntry("x", 9, "e3069283", {})
+    if message is None:
+        return entry.check(path, full=full)
+    with pytest.raises(UserError, match=f"x: {message}"):
+        entry.check(path, full=full)
+
+
+def test_the_checksum_of_a_large_file_is_that_of_all_its_parts(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(bytes(range(256)) * 40_000)  # read in three parts
+    whole = file_crc32c(path)
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    assert file_crc32c(path) != whole

@@ -1,0 +1,106 @@
+import contextlib
+import io
+import itertools
+from collections import Counter
+from pathlib import Path
+
+import google_crc32c
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.records.names import index_path
+from pipelines.records.serialise import frame_records
+from pipelines.records.shard_writer import write_shard, write_shards
+
+RECORDS = [b"one", b"", b"three" * 50, b"four"]
+
+
+def read_by_tensorflow(*paths: str | Path) -> list[bytes]:
+    """TensorFlow checks both checksums of each record."""
+    return [record.numpy() for record in tf.data.TFRecordDataset([str(path) for path in paths])]
+
+
+def test_tensorflow_reads_what_was_written(tmp_path):
+    path = tmp_path / "x.tfrecord"
+    write_shard(str(path), [frame_records(RECORDS[:1]), frame_records(RECORDS[1:])], {})
+    assert read_by_tensorflow(path) == RECORDS
+
+
+def test_the_entry_tells_size_and_checksum_of_the_file(tmp_path):
+    path = tmp_path / "x.tfrecord"
+    entry = write_shard(str(path), [frame_records(RECORDS)], {"examples": 4})
+    data = path.read_bytes()
+    assert (entry.file, entry.bytes, entry.counts) == ("x.tfrecord", len(data), {"examples": 4})
+    assert int(entry.crc32c, 16) == google_crc32c.value(data)
+
+
+def test_the_index_holds_the_bytes_of_each_frame(tmp_path):
+    path = tmp_path / "x.tfrecord"
+    write_shard(str(path), [frame_records(RECORDS[:3]), frame_records(RECORDS[3:])], {})
+    sizes = np.fromfile(index_path(path), "<u4")
+    assert sizes.tolist() == [len(record) + 16 for record in RECORDS]
+
+
+def test_counts_are_read_when_the_last_block_was_made(tmp_path):
+    counts: Counter[str] = Counter()
+
+    def blocks():
+        for record in RECORDS:
+            counts["examples"] += 1
+            yield frame_records([record])
+
+    assert write_shard(str(tmp_path / "x"), blocks(), counts).counts == {"examples": 4}
+
+
+def test_a_shard_without_records_is_an_empty_file(tmp_path):
+    entry = write_shard(str(tmp_path / "x"), [], {})
+    assert (entry.bytes, (tmp_path / "x").stat().st_size) == (0, 0)
+    assert (tmp_path / "x.index").read_bytes() == b""
+
+
+def test_an_error_in_a_block_leaves_no_file(tmp_path):
+    def blocks():
+        yield frame_records(RECORDS)
+        raise ValueError("no such document")
+
+    with pytest.raises(ValueError, match="no such document"):
+        write_shard(str(tmp_path / "x"), blocks(), {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_may_be_created_elsewhere():
+    files = {}
+
+    @contextlib.contextmanager
+    def create(path):
+        files[path] = io.BytesIO()
+        yield files[path]
+
+    entry = write_shard("gs://bucket/x", [frame_records(RECORDS)], {}, create)
+    assert entry.file == "x"
+    assert list(files) == ["gs://bucket/x", "gs://bucket/x.index"]
+    assert len(files["gs://bucket/x"].getvalue()) == entry.bytes
+
+
+@given(
+    st.lists(st.lists(st.binary(max_size=40), min_size=1, max_size=5), max_size=8),
+    st.integers(1, 200),
+)
+def test_shards_end_with_the_block_that_reaches_the_size(tmp_path_factory, blocks, most_bytes):
+    folder = tmp_path_factory.mktemp("shards")
+    names = (str(folder / f"{number}") for number in itertools.count())
+    frames = [frame_records(block) for block in blocks]
+    entries = write_shards(names, frames, most_bytes, "rows")
+    # Filled one after the other by hand:
+    expected: list[list[int]] = []
+    for data, sizes in frames:
+        if not expected or expected[-1][0] >= most_bytes:
+            expected.append([0, 0])
+        expected[-1][0] += len(data)
+        expected[-1][1] += len(sizes)
+    assert [[entry.bytes, entry.counts["rows"]] for entry in entries] == expected
+    records = read_by_tensorflow(*(folder / entry.file for entry in entries))
+    assert records == [record for block in blocks for record in block]
