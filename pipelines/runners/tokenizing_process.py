@@ -19,4 +19,5 @@ warnings.simplefilter("ignore", UserWarning)
 
 # TensorFlow's start-up messages would break the progress line.
 with standard_error_held_back():
-    pass
+    import keras_bert_impl.tokenization.cutting
+    import keras_bert_impl.tokenization.kernels  # noqa: F401

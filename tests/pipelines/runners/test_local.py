@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.records.description import Description
 from pipelines.runners import disk, local
@@ -389,13 +389,6 @@ def test_a_line_of_ten_megabytes_and_a_document_of_millions_of_tokens(tmp_path):
     assert longest == 32
 
 
-def test_a_disk_that_is_too_small_is_noticed_before_the_work(tmp_path, monkeypatch):
-    usage = lambda path: type("Usage", (), {"free": 1000})()  # noqa: E731
-    monkeypatch.setattr(disk.shutil, "disk_usage", usage)
-    monkeypatch.setattr(local, "run_tasks", None)
-    _refused(make_config(tmp_path), r"out: needs about .* GB but has .* GB free")
-
-
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     _refused(make_config(tmp_path, output="file/train.tfrecord"), "file: .*cannot be written")
@@ -405,12 +398,3 @@ def test_a_vocabulary_of_another_kind_is_refused(tmp_path):
     make_config(tmp_path)
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n")
     _refused(make_config(tmp_path), r"has no \[MASK\] piece")
-
-
-def test_the_disk_estimate_is_close(tmp_path):
-    config = make_shards(tmp_path, recipe=dataclasses.replace(RECIPE, dupe_factor=20))
-    shards = sum(len(d) for n, d in contents(tmp_path / "out").items() if n[-9:-5] == "-of-")
-    described = Description.read(Path(f"{config.output_file}.recipe.json"))
-    record = shards / described.totals()["examples"]
-    assert 0.7 < disk.record_bytes(config.recipe) / record < 1.4
-    assert described.vocabulary.sha256 == Vocabulary.load(config.vocab_file).sha256

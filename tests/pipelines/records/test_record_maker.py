@@ -1,0 +1,84 @@
+"""Records of planned examples, put together once more token by token."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from pipelines.pretraining_data.pairs import PlannedExamples
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
+from pipelines.records import record_maker
+from pipelines.records.record_maker import RecordMaker
+
+FACTS = VocabularyFacts.of(Vocabulary([*SPECIAL_TOKENS, *(f"w{n}" for n in range(40))]))
+RECIPE = Recipe(max_seq_length=12, max_predictions_per_seq=3, masking="none")
+TOKENS = np.arange(5, 45, dtype=np.uint16)
+PLAN = PlannedExamples(
+    keys=np.array([3, 5, 9], np.uint64),
+    start_a=np.array([0, 10, 30]), len_a=np.array([3, 1, 5], np.uint16),
+    start_b=np.array([20, 11, 0]), len_b=np.array([4, 6, 1], np.uint16),
+    is_random=np.array([True, False, True]),
+)  # fmt: skip
+
+
+def examples(blocks) -> list[dict[str, list]]:
+    """The examples in framed records."""
+    found = []
+    for data, sizes in blocks:
+        ends = np.cumsum(sizes)
+        for start, end in zip(ends - sizes, ends, strict=True):
+            content = data[start + 12 : end - 4].tobytes()
+            features = tf.train.Example.FromString(content).features.feature
+            found.append(
+                {
+                    name: list(feature.float_list.value or feature.int64_list.value)
+                    for name, feature in features.items()
+                }
+            )
+    return found
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_tokens_are_framed_and_padded(pairs):
+    recipe = dataclasses.replace(RECIPE, do_next_sentence=pairs)
+    plan = PLAN if pairs else dataclasses.replace(PLAN, len_b=np.zeros(3, np.uint16))
+    made = examples(RecordMaker(recipe, FACTS).blocks(TOKENS, plan))
+    special = FACTS.special
+    for number, example in enumerate(made):
+        a = TOKENS[plan.start_a[number] :][: plan.len_a[number]].tolist()
+        b = TOKENS[plan.start_b[number] :][: plan.len_b[number]].tolist()
+        ids = [special.cls, *a, special.sep, *([*b, special.sep] if pairs else [])]
+        segments = [0] * (len(a) + 2) + [1] * (len(ids) - len(a) - 2)
+        padding = [0] * (12 - len(ids))
+        assert example == {
+            "input_ids": ids + padding,
+            "input_mask": [1] * len(ids) + padding,
+            "segment_ids": segments + padding,
+            "next_sentence_labels": [int(plan.is_random[number])],
+        }
+
+
+def test_masked_records_hold_what_was_hidden():
+    plain = examples(RecordMaker(RECIPE, FACTS).blocks(TOKENS, PLAN))
+    static = dataclasses.replace(RECIPE, masking="static", mask_probabilities=(1.0, 0.0, 0.0))
+    maker = RecordMaker(static, FACTS)
+    for before, after in zip(plain, examples(maker.blocks(TOKENS, PLAN)), strict=True):
+        restored = list(after["input_ids"])
+        for slot, weight in enumerate(after["masked_lm_weights"]):
+            if weight:
+                position = after["masked_lm_positions"][slot]
+                assert restored[position] == FACTS.special.mask
+                restored[position] = after["masked_lm_ids"][slot]
+        assert restored == before["input_ids"]
+    assert maker.counts == {"examples": 3, "random_next": 2, "tokens": 29, "masked": 5}
+
+
+def test_a_block_s_size_changes_no_record(monkeypatch):
+    static = dataclasses.replace(RECIPE, masking="static")
+    at_once = examples(RecordMaker(static, FACTS).blocks(TOKENS, PLAN))
+    monkeypatch.setattr(record_maker, "BLOCK_EXAMPLES", 2)
+    blocks = list(RecordMaker(static, FACTS).blocks(TOKENS, PLAN))
+    assert [len(sizes) for _, sizes in blocks] == [2, 1]
+    assert examples(blocks) == at_once

@@ -1,0 +1,124 @@
+"""The tokenized corpus, compared with the tokenizer's answers line by line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.pretraining_data.documents import cut_into_blocks
+from pipelines.runners.corpus import (
+    BlockTask,
+    BlockTasks,
+    TextFingerprint,
+    assemble,
+    find_corpus,
+    stamp_of,
+    tokenize_block,
+    tokenize_blocks,
+)
+from tests.support.pretraining_corpus import write_corpus, write_vocabulary
+
+
+@pytest.fixture
+def tasks(tmp_path) -> list[BlockTask]:
+    """The tiny corpus in blocks of about 300 bytes."""
+    text, vocab_file = write_corpus(tmp_path), write_vocabulary(tmp_path)
+    sha256 = Vocabulary.load(vocab_file).sha256
+    settings = TextFingerprint(str(vocab_file), sha256, True, None, drop_invalid=False)
+    with text.open("rb") as file:
+        blocks, stamp = cut_into_blocks(str(text), file, 300), stamp_of(file)
+    return [
+        BlockTask(block, settings, str(tmp_path / f"block-{number}"), stamp, plain=True)
+        for number, block in enumerate(blocks)
+    ]
+
+
+def _assembled(tasks: list[BlockTask], folder: Path):
+    for task in tasks:
+        tokenize_block(task)
+    folder.mkdir()
+    return assemble(folder, [Path(task.target) for task in tasks], 99, "corpus.txt")
+
+
+def test_the_corpus_holds_every_token_once_and_in_order(tmp_path, tasks):
+    assert len(tasks) > 3
+    corpus = _assembled(tasks, tmp_path / "corpus")
+    tokenizer = Tokenizer(TextSettings(Vocabulary.load(tmp_path / "vocab.txt")))
+    text = (tmp_path / "corpus.txt").read_text()
+    documents = [document.splitlines() for document in text.split("\n\n") if document.strip()]
+    ids, sentence_offsets, document_bounds = [], [0], [0]
+    for document in documents:
+        for line in document:
+            ids += tokenizer.encode_lines([line])[0].tolist()
+            sentence_offsets.append(len(ids))
+        document_bounds.append(len(sentence_offsets) - 1)
+    assert corpus.ids().array.tolist() == ids
+    assert corpus.sentence_offsets().array.tolist() == sentence_offsets
+    assert corpus.document_bounds().array.tolist() == document_bounds
+    assert (corpus.tokens, corpus.documents) == (len(ids), len(documents))
+    assert not list(tmp_path.glob("block-*"))
+
+
+def test_threads_with_the_fast_tokenizer_give_the_same_tokens(tmp_path, tasks):
+    plain = _assembled(tasks, tmp_path / "plain")
+    fast = [BlockTask(t.block, t.settings, t.target, t.stamp, plain=False) for t in tasks]
+    assert tokenize_blocks(BlockTasks(fast, threads=3)) == (tmp_path / "corpus.txt").stat().st_size
+    (tmp_path / "fast").mkdir()
+    made = assemble(tmp_path / "fast", [Path(task.target) for task in fast], 99, "corpus.txt")
+    assert (made.ids().array == plain.ids().array).all()
+    assert made.text_sha256 == plain.text_sha256
+
+
+def test_a_corpus_is_found_when_it_is_complete(tmp_path, tasks):
+    made = _assembled(tasks, tmp_path / "corpus")
+    assert find_corpus(tmp_path / "corpus") == made
+    assert find_corpus(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", ["ids.bin", "sentences.bin", "documents.bin", "corpus.json"])
+@pytest.mark.parametrize("damage", ["gone", "truncated"])
+def test_a_corpus_that_lacks_a_part_is_none(tmp_path, tasks, name, damage):
+    _assembled(tasks, tmp_path / "corpus")
+    path = tmp_path / "corpus" / name
+    if damage == "truncated" and name != "corpus.json":
+        path.write_bytes(path.read_bytes()[:-1])
+    else:
+        path.unlink()
+    assert find_corpus(tmp_path / "corpus") is None
+
+
+@pytest.mark.parametrize("change", ["longer", "same size"])
+def test_a_text_that_changes_meanwhile_is_refused(tmp_path, tasks, change):
+    text = tmp_path / "corpus.txt"
+    data = text.read_bytes()
+    text.write_bytes(data + b"More." if change == "longer" else data[::-1])
+    with pytest.raises(UserError, match=r"corpus.txt: was changed while it was read"):
+        tokenize_block(tasks[0])
+
+
+def test_a_vocabulary_that_changes_meanwhile_is_refused(tmp_path, tasks):
+    path = tmp_path / "vocab.txt"
+    path.write_text(path.read_text() + "more\n")
+    with pytest.raises(UserError, match=r"vocab.txt: was changed while it was in use"):
+        tokenize_block(tasks[0])
+
+
+def test_a_corpus_without_a_token_is_refused_and_leaves_nothing(tmp_path, tasks):
+    (tmp_path / "corpus.txt").write_text("\n\0\n\n")
+    with (tmp_path / "corpus.txt").open("rb") as file:
+        (block,), stamp = cut_into_blocks(str(tmp_path / "corpus.txt"), file), stamp_of(file)
+    task = BlockTask(block, tasks[0].settings, str(tmp_path / "block"), stamp, plain=True)
+    with pytest.raises(UserError, match=r"corpus.txt: has no sentence with a token"):
+        _assembled([task], tmp_path / "corpus")
+    assert list((tmp_path / "corpus").iterdir()) == []
+
+
+def test_ids_are_stored_in_the_vocabulary_s_type(tmp_path, tasks):
+    corpus = _assembled(tasks, tmp_path / "corpus")
+    assert json.loads((tmp_path / "corpus" / "corpus.json").read_text())["dtype"] == "uint16"
+    assert corpus.ids().array.dtype == np.uint16
