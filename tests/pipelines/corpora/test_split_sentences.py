@@ -79,8 +79,8 @@ def test_a_file_can_be_one_document(text, tmp_path):
 @pytest.mark.parametrize(
     ("outputs", "sentence"),
     [
-        ({}, "either --output_file or --output_dir"),
-        ({"output_file": "x", "output_dir": "y"}, "either --output_file or --output_dir"),
+        ({}, "either `output_file` or `output_dir`"),
+        ({"output_file": "x", "output_dir": "y"}, "either `output_file` or `output_dir`"),
         ({"output_file": "x", "num_shards": 2}, "--num_shards needs --output_dir"),
     ],
 )
@@ -119,7 +119,7 @@ def test_another_number_of_shards_takes_the_place_of_the_earlier_one(text, tmp_p
             "sentences-notes.txt",
         ]
     assert caplog.messages == [
-        f"{tmp_path}/out: removed 3 files of an earlier run with another --num_shards."
+        f"{tmp_path}/out: removed 3 files of an earlier run with another `num_shards`."
     ]
 
 

@@ -1,0 +1,121 @@
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.inputs import inspect
+from pipelines.inputs.inspect import InspectConfig, as_text, inspect_pretraining_data, look, page
+from pipelines.inputs.pretraining import PretrainingEvaluation
+from tests.support.pretraining_corpus import RECIPE, make_config, make_shards
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory) -> InspectConfig:
+    made = make_shards(tmp_path_factory.mktemp("shards"))
+    return InspectConfig(made.output_file, made.vocab_file, num_samples=6)
+
+
+def _records(config: InspectConfig) -> list[tuple]:
+    """(shown tokens, masked positions with their tokens, label) of every record of the set."""
+    vocabulary = Vocabulary.load(config.vocab_file)
+    found = []
+    for batch in PretrainingEvaluation([config.input_file], 1, 32, 4).batches():
+        ids = batch["input_ids"][0][: int(batch["input_mask"].sum())]
+        real = batch["masked_lm_weights"][0] > 0
+        masked = zip(
+            batch["masked_lm_positions"][0][real].tolist(),
+            (vocabulary.pieces[number] for number in batch["masked_lm_ids"][0][real]),
+            strict=True,
+        )
+        shown = [vocabulary.pieces[number] for number in ids]
+        found.append((shown, dict(masked), int(batch["next_sentence_labels"][0, 0])))
+    return found
+
+
+def test_samples_are_records_in_words(config):
+    inspection = look(config)
+    records = _records(config)
+    assert len(inspection.samples) == 6
+    for sample, label in zip(inspection.samples, inspection.labels, strict=True):
+        masked = {place: true for place, (_, true) in enumerate(sample) if true is not None}
+        assert ([shown for shown, _ in sample], masked, label) in records
+
+
+def test_the_figures_are_those_of_the_whole_set(config):
+    inspection, records = look(config), _records(config)
+    figures = inspection.statistics.figures()
+    assert inspection.total == figures["examples"] == len(records)
+    assert figures["random_next"] == pytest.approx(np.mean([label for _, _, label in records]))
+    assert figures["mean_length"] == pytest.approx(np.mean([len(shown) for shown, _, _ in records]))
+    assert figures["masks_per_example"] == pytest.approx(np.mean([len(m) for _, m, _ in records]))
+
+
+def test_the_figures_may_be_made_from_a_part_spread_over_the_set(config, monkeypatch):
+    monkeypatch.setattr(inspect, "_BATCH", 16)
+    part = look(dataclasses.replace(config, max_examples=40))
+    assert part.statistics.examples == 40
+    assert "figures from 40 of them" in as_text(part)
+    assert part.samples == look(config).samples  # the same order, so the same first samples
+
+
+def test_the_text_marks_masked_positions_with_their_tokens(config):
+    inspection = dataclasses.replace(
+        look(config),
+        samples=[[("[CLS]", None), ("[MASK]", "fox"), ("hen", "hen"), ("ran", None)]],
+        labels=[1],
+    )
+    text = as_text(inspection)
+    assert "Example 1 (random; " in text
+    assert "[CLS] [MASK]«fox» hen«hen» ran\n" in text
+
+
+def test_the_histogram_counts_every_example_once(config):
+    inspection = look(config)
+    counts = re.findall(r"^ +\d+-\d+ +█* +([\d,]+)$", as_text(inspection), re.MULTILINE)
+    assert sum(map(int, counts)) == inspection.total
+
+
+def test_the_page_is_one_file_and_the_same_for_the_same_data(config, tmp_path):
+    path = tmp_path / "page.html"
+    inspect_pretraining_data(dataclasses.replace(config, html=str(path)))
+    written = path.read_text(encoding="utf-8")
+    assert written == page(look(config))
+    assert not re.findall(r"<(?:script|link|img)|(?:src|href)=['\"]http", written)
+    for title in ("Tokens an example", "Masked positions an example", "A's share of the tokens"):
+        assert title in written
+
+
+def test_tokens_of_a_vocabulary_are_no_html(config):
+    inspection = dataclasses.replace(
+        look(config), title="<b>.tfrecord", samples=[[("<i>", "&amp;")]], labels=[0]
+    )
+    written = page(inspection)
+    assert "&lt;b&gt;.tfrecord" in written
+    assert "<i class='random'>&lt;i&gt; <small>&amp;amp;</small></i>" in written
+
+
+@pytest.mark.parametrize("count", [1, 5, 21, 32, 33, 129, 513])
+def test_the_bins_of_a_plot_hold_every_number_once(count):
+    counted, edges = np.histogram(np.arange(count), inspect._whole_bins(count))
+    assert counted.sum() == count
+    assert len(counted) <= 33
+    assert edges[-1] == count - 0.5
+
+
+def test_shards_of_unmasked_pairs_can_be_looked_into(tmp_path):
+    recipe = dataclasses.replace(RECIPE, masking="none", do_next_sentence=False)
+    made = make_shards(tmp_path, recipe=recipe)
+    told = inspect_pretraining_data(InspectConfig(made.output_file, made.vocab_file))
+    assert "(0.0 % of the tokens)" in told
+    assert "«" not in told.split("Lengths")[0].replace("«…»", "")
+
+
+def test_another_vocabulary_is_refused(config, tmp_path):
+    other = make_config(tmp_path).vocab_file
+    with open(other, "a", encoding="utf-8") as file:  # noqa: PTH123
+        file.write("more\n")
+    with pytest.raises(UserError, match="was made with another vocabulary"):
+        look(dataclasses.replace(config, vocab_file=other))

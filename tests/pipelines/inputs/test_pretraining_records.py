@@ -1,0 +1,109 @@
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
+from pipelines.records.check import Expected, find_shards
+from tests.support.pretraining_corpus import RECIPE, make_shards
+
+EXPECTED = Expected(RECIPE.max_seq_length, RECIPE.max_predictions_per_seq)
+SOME = np.array([7, 0, 30])
+
+
+def _sets(folder: Path, **changes) -> str:
+    recipe = dataclasses.replace(RECIPE, **changes)
+    name = "-".join(f"{key}-{value}" for key, value in changes.items()) or "plain"
+    return make_shards(folder, output=f"out/{name}.tfrecord", recipe=recipe).output_file
+
+
+def _restored(batch: dict[str, np.ndarray]) -> np.ndarray:
+    """The ids with the true tokens in their positions."""
+    ids = batch["input_ids"].copy()
+    row, slot = np.nonzero(batch["masked_lm_weights"])
+    ids[row, batch["masked_lm_positions"][row, slot]] = batch["masked_lm_ids"][row, slot]
+    return ids
+
+
+def test_records_of_one_set_are_found_by_their_numbers(tmp_path):
+    records = PretrainingRecords([_sets(tmp_path)], EXPECTED, seed=0)
+    every = records.batch(np.zeros(len(records), int), np.arange(len(records)))
+    some = records.batch(np.zeros(3, int), SOME)
+    for name, array in some.items():
+        np.testing.assert_array_equal(array, every[name][SOME])
+        assert array.dtype == (np.float32 if name == "masked_lm_weights" else np.int32)
+    assert records.reader.name(0).endswith("-00000-of-00003: record 0")
+
+
+def test_predictions_are_filled_up_to_what_the_model_takes(tmp_path):
+    path = _sets(tmp_path)
+    wide = PretrainingRecords([path], dataclasses.replace(EXPECTED, max_predictions_per_seq=9), 0)
+    narrow = PretrainingRecords([path], EXPECTED, 0)
+    for name in ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"):
+        filled, plain = (each.batch(np.zeros(3, int), SOME)[name] for each in (wide, narrow))
+        assert filled.shape == (3, 9)
+        np.testing.assert_array_equal(filled[:, :4], plain)
+        assert not filled[:, 4:].any()
+
+
+def test_dynamic_masks_follow_from_seed_epoch_and_record_alone(tmp_path):
+    path = _sets(tmp_path, masking="dynamic")
+    records, again, other = (PretrainingRecords([path], EXPECTED, seed) for seed in (1, 1, 2))
+    first = records.batch(np.array([0, 1, 2]), SOME)
+    for row in range(3):  # alone, as in a batch
+        alone = again.batch(np.array([row]), SOME[row : row + 1])
+        for name, array in alone.items():
+            np.testing.assert_array_equal(array[0], first[name][row])
+    for batch in (records.batch(np.array([1, 2, 3]), SOME), other.batch(np.arange(3), SOME)):
+        assert (batch["masked_lm_positions"] != first["masked_lm_positions"]).any()
+        np.testing.assert_array_equal(_restored(batch), _restored(first))
+
+
+def test_dynamic_masks_leave_special_tokens_alone(tmp_path):
+    records = PretrainingRecords([_sets(tmp_path, masking="dynamic")], EXPECTED, seed=3)
+    every = np.arange(len(records))
+    batch = records.batch(every % 5, every)
+    real = batch["masked_lm_weights"] > 0
+    assert set(batch["masked_lm_ids"][real].tolist()).isdisjoint({0, 2, 3, 4})
+    lengths = batch["input_mask"].sum(axis=1)
+    wanted = np.clip(np.rint(0.15 * lengths), 1, 4)
+    np.testing.assert_array_equal(real.sum(axis=1), wanted)
+
+
+def test_unmasked_records_have_no_predictions(tmp_path):
+    records = PretrainingRecords([_sets(tmp_path, masking="none")], EXPECTED, seed=3)
+    batch = records.batch(np.zeros(3, int), SOME)
+    assert not batch["masked_lm_weights"].any()
+    assert batch["masked_lm_weights"].shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "change", [{"masking": "none"}, {"max_predictions_per_seq": 3}, {"do_next_sentence": False}]
+)
+def test_sets_that_are_stored_in_other_ways_are_not_mixed(tmp_path, change):
+    with pytest.raises(UserError, match="is stored in another way than"):
+        PretrainingRecords([_sets(tmp_path), _sets(tmp_path, **change)], EXPECTED, seed=0)
+
+
+def test_sets_that_differ_in_seed_and_copies_are_mixed(tmp_path):
+    one, two = _sets(tmp_path), _sets(tmp_path, random_seed=99, dupe_factor=2)
+    lengths = [len(PretrainingRecords(paths, EXPECTED, 0)) for paths in ([one], [two], [one, two])]
+    assert lengths[2] == lengths[0] + lengths[1]
+
+
+def test_what_a_set_holds_is_told_without_a_model(tmp_path):
+    path = _sets(tmp_path, do_next_sentence=False)
+    assert stored_shape(find_shards([path]), "ab12") == (Expected(32, 4, "ab12"), False)
+    Path(f"{path}.recipe.json").unlink()
+    bare = find_shards([f"{path}-*"])
+    assert stored_shape(bare) == (Expected(32, 4), True)
+
+
+def test_a_record_that_the_model_cannot_look_up_is_named(tmp_path):
+    records = PretrainingRecords([_sets(tmp_path)], EXPECTED, 0)
+    assert records.check(BertConfig(vocab_size=18), most=25) == 25
+    with pytest.raises(UserError, match=r"-of-00003: record \d+ has 1\d in input_ids"):
+        records.check(BertConfig(vocab_size=11), most=len(records))
