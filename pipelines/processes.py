@@ -105,7 +105,7 @@ def _lives(process: int) -> bool:
 _Work = TypeVar("_Work")
 _Result = TypeVar("_Result")
 
-_REMEDY = "run the same command again with a smaller --num_workers"
+_REMEDY = "run the same command again with a smaller `num_workers`"
 
 
 def in_order(
@@ -149,7 +149,7 @@ Result = TypeVar("Result")
 
 _TASKS_AHEAD = 2  # tasks handed out for each worker, so that none waits for the next
 _REMEDY_CONTINUE = (
-    "run the same command again to continue, with a smaller --num_workers if it happens again"
+    "run the same command again to continue, with a smaller `num_workers` if it happens again"
 )
 
 

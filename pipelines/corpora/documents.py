@@ -157,7 +157,7 @@ def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
                 f"{block.source.name}: line {number} is not a JSON object with text in the field "
-                f"'{text_field}'; name the field with --text_field or mend the line."
+                f"'{text_field}'; name the field with `text_field` or mend the line."
             ) from error
         yield from (paragraph for paragraph in paragraphs if paragraph.strip())
         yield None
@@ -200,7 +200,7 @@ def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:
     ) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "?"
         raise UserError(
-            f"tfds:{name}: cannot be read ({reason}); check its name, split and --data_dir."
+            f"tfds:{name}: cannot be read ({reason}); check its name, split and `data_dir`."
         ) from error
     first = 1
     iterator = iter(examples)
@@ -214,7 +214,7 @@ def _as_json(name: str, example: Any, text_field: str) -> bytes:
     if not isinstance(example, dict) or not isinstance(example.get(text_field), bytes):
         fields = ", ".join(example) if isinstance(example, dict) else type(example).__name__
         raise UserError(
-            f"tfds:{name}: has no text field '{text_field}'; --text_field names one of: {fields}."
+            f"tfds:{name}: has no text field '{text_field}'; `text_field` names one of: {fields}."
         )
     text = example[text_field].decode("utf-8", "ignore")
     return json.dumps({text_field: text}, ensure_ascii=False).encode() + b"\n"

@@ -189,7 +189,7 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     """
     sources = find_sources(config.input_files, config.input_format)
     files = (source.name for source in sources if source.form != "tfds")
-    refuse_output_among_input(files, [config.vocab_file], "--vocab_file")
+    refuse_output_among_input(files, [config.vocab_file], "vocab_file")
     make_folder(Path(config.vocab_file).parent)
     counts, dropped = merge_counts(_count(config, sources), config.most_words)
     progress = Progress("learn tokens", None, "tokens")

@@ -44,7 +44,7 @@ def find_sources(patterns: list[str], form: str = "auto") -> list[Source]:
         [Source(name='wiki40b/ko:test', form='tfds')]
     """
     if not patterns:
-        raise UserError("--input_file names no file; name at least one.")
+        raise UserError("`input_file` names no file; name at least one.")
     found: list[tuple[str, bool]] = []  # name, whether it is a data set
     for pattern in patterns:
         if form == "tfds" or pattern.startswith(_DATA_SET):
@@ -78,31 +78,31 @@ def expand_patterns(patterns: list[str]) -> list[str]:
 
 
 def refuse_output_among_input(
-    inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]], flag: str
+    inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]], parameter: str
 ) -> None:
     """Refuses to write over what is read: a user's text, or an earlier run's output taken for it.
 
     Args:
         inputs: the files that are read.
         outputs: the files that will be written or removed.
-        flag: the flag that names them.
+        parameter: the parameter that names the outputs.
 
     Raises:
         UserError: a file is both.
 
     Example:
-        >>> refuse_output_among_input(["text.txt"], ["./text.txt"], "--output_file")
+        >>> refuse_output_among_input(["text.txt"], ["./text.txt"], "output_file")
         Traceback (most recent call last):
         ...
         keras_bert_impl.errors.UserError: text.txt: is input, but the output would take its place; \
-name another --output_file, or leave the file out of --input_file.
+name another `output_file`, or leave the file out of `input_file`.
     """
     taken = {Path(path).resolve() for path in outputs}
     for name in inputs:
         if Path(name).resolve() in taken:
             raise UserError(
-                f"{name}: is input, but the output would take its place; name another {flag}, or "
-                "leave the file out of --input_file."
+                f"{name}: is input, but the output would take its place; name another "
+                f"`{parameter}`, or leave the file out of `input_file`."
             )
 
 

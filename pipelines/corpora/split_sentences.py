@@ -111,7 +111,7 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
             is_open = split.is_open if split.text else is_open
             progress.advance(split.packed_bytes)
         if not sentences:
-            raise UserError(f"{config.input_files[0]}: has no text; check --input_format.")
+            raise UserError(f"{config.input_files[0]}: has no text; check `input_format`.")
     progress.close()
     say_what_was_dropped(dropped)
     return SentenceCounts(documents, sentences)
@@ -173,7 +173,7 @@ def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[li
     refuse_output_among_input(
         (source.name for source in sources if source.form != "tfds"),
         [*paths, *_older_shards(config, paths)],
-        "--output_file" if config.output_dir is None else "--output_dir",
+        "output_file" if config.output_dir is None else "output_dir",
     )
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open_whole(path, "wb")) for path in paths]
@@ -189,7 +189,7 @@ def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[li
             path.unlink(missing_ok=True)
     if older:
         _LOGGER.info(
-            "%s: removed %d files of an earlier run with another --num_shards.",
+            "%s: removed %d files of an earlier run with another `num_shards`.",
             config.output_dir,
             len(older),
         )
@@ -197,10 +197,10 @@ def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[li
 
 def _output_paths(config: SplitSentencesConfig) -> list[Path]:
     if (config.output_file is None) == (config.output_dir is None):
-        raise UserError("Give either --output_file or --output_dir (with --num_shards).")
+        raise UserError("Give either `output_file` or `output_dir` (with `num_shards`).")
     if config.output_file is not None:
         if config.num_shards != 1:
-            raise UserError("--num_shards needs --output_dir instead of --output_file.")
+            raise UserError("`num_shards` needs `output_dir` instead of `output_file`.")
         return [Path(config.output_file)]
     names = (
         f"sentences-{number:05d}-of-{config.num_shards:05d}.txt"

@@ -59,7 +59,7 @@ def read_all_lines(
         UserError: a file cannot be read, is not in UTF-8, or is the one to write.
     """
     paths = with_content(expand_patterns(patterns))
-    refuse_output_among_input(paths, [output_file] if output_file else [], "--output_file")
+    refuse_output_among_input(paths, [output_file] if output_file else [], "output_file")
     return _lines_of_files(paths, text_field)
 
 

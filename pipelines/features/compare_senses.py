@@ -92,7 +92,7 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
     positions = [position for position, token in enumerate(line.tokens) if token == config.word]
     if len(positions) < 2:
         raise UserError(
-            f"--text uses the token '{config.word}' {len(positions)} times; it must do so at least "
+            f"`text` uses the token '{config.word}' {len(positions)} times; it must do so at least "
             "twice (is the word one token of the model's vocabulary, in its casing?)."
         )
     vectors = line.vectors.sum(axis=0)[positions].astype(np.float64)

@@ -50,11 +50,11 @@ class FeaturesConfig:
 
     def __post_init__(self) -> None:
         if not self.layers:
-            raise UserError("--layers names no layer; give at least one, such as -1.")
+            raise UserError("`layers` names no layer; give at least one, such as -1.")
         for name, value, allowed in (
             ("pooling", self.pooling, POOLINGS),
             ("layer_combination", self.combination, COMBINATIONS),
             ("output_format", self.output_format, ("json", "npz")),
         ):
             if value not in allowed:
-                raise UserError(f"--{name}={value} is unknown; choose {', '.join(allowed)}.")
+                raise UserError(f"`{name}={value}` is unknown; choose {', '.join(allowed)}.")

@@ -88,7 +88,7 @@ def _check_output(config: FeaturesConfig) -> None:
     output = Path(config.output_file)
     make_folder(output.parent)
     if output.is_dir():
-        raise UserError(f"{output}: is a folder; name a file in it with --output_file.")
+        raise UserError(f"{output}: is a folder; name a file in it with `output_file`.")
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
 

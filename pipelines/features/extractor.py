@@ -68,7 +68,7 @@ class FeatureExtractor:
         self._max_length = config.max_seq_length or positions
         if self._max_length > positions:
             raise UserError(
-                f"--max_seq_length={self._max_length} is more than the model's {positions} "
+                f"`max_seq_length={self._max_length}` is more than the model's {positions} "
                 "positions; lower it."
             )
         self._batch_size = config.batch_size
@@ -189,7 +189,7 @@ def _rows(block: Any) -> list[np.ndarray]:
 def _check_layers(layers: Sequence[int], blocks: int, flag: str) -> list[int]:
     for layer in layers:
         if not -blocks <= layer < blocks:
-            raise UserError(f"--{flag}: there is no layer {layer}; the model has {blocks} blocks.")
+            raise UserError(f"`{flag}`: there is no layer {layer}; the model has {blocks} blocks.")
     return [layer % blocks for layer in layers]
 
 

@@ -58,7 +58,7 @@ class PretrainingBatches:
     ) -> None:
         if batch_size < num_workers:
             raise UserError(
-                f"--train_batch_size={batch_size} leaves some of the {num_workers} workers without "
+                f"`train_batch_size={batch_size}` leaves some of the {num_workers} workers without "
                 "an example; raise it."
             )
         expected = Expected(

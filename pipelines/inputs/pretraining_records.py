@@ -150,13 +150,13 @@ class PretrainingRecords:
             if length != self._expected.max_seq_length:
                 raise UserError(
                     f"{shard.path}: its examples have length {length}, not "
-                    f"{self._expected.max_seq_length}; pass the right --max_seq_length."
+                    f"{self._expected.max_seq_length}; pass the right `max_seq_length`."
                 )
             if predictions > self._expected.max_predictions_per_seq:
                 raise UserError(
                     f"{shard.path}: holds up to {predictions} predictions an example, more than "
-                    f"--max_predictions_per_seq={self._expected.max_predictions_per_seq}; pass "
-                    f"--max_predictions_per_seq={predictions}."
+                    f"`max_predictions_per_seq={self._expected.max_predictions_per_seq}`; pass "
+                    f"`max_predictions_per_seq={predictions}`."
                 )
             if predictions != stored:
                 raise UserError(

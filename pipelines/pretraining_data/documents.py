@@ -145,7 +145,7 @@ def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> 
         where = f"line {line}" if block.start == 0 else f"byte {block.start + error.start}"
         raise UserError(
             f"{block.path}: {where} is not UTF-8; convert the file (iconv -t utf-8), or pass "
-            "--invalid_utf8=drop to leave ill-formed bytes out."
+            "`invalid_utf8=drop` to leave ill-formed bytes out."
         ) from error
     return [line.strip() for line in text.split("\n")]
 

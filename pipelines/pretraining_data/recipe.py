@@ -73,16 +73,16 @@ class Recipe:
         good_predictions = 1 <= self.max_predictions_per_seq < 65536
         known = self.random_replacements in REPLACEMENTS
         return {
-            "--max_seq_length must be 5 to 65535": 5 <= self.max_seq_length < 65536,
-            "--max_predictions_per_seq must be 1 to 65535": good_predictions,
-            "--dupe_factor must be at least 1": self.dupe_factor >= 1,
-            "--short_seq_prob must be 0 to 1": 0 <= self.short_seq_prob <= 1,
-            "--masked_lm_prob must be above 0 and at most 1": 0 < self.masked_lm_prob <= 1,
-            f"--masking must be one of {', '.join(MASKINGS)}": self.masking in MASKINGS,
-            "--max_ngram must be 1, 2 or 3": self.max_ngram in (1, 2, 3),
-            "--mask_probabilities must be three shares from 0 to 1 with sum 1": good_shares,
-            f"--random_replacements must be one of {', '.join(REPLACEMENTS)}": known,
-            "--same_document_tries must be at least 0": self.same_document_tries >= 0,
+            "`max_seq_length` must be 5 to 65535": 5 <= self.max_seq_length < 65536,
+            "`max_predictions_per_seq` must be 1 to 65535": good_predictions,
+            "`dupe_factor` must be at least 1": self.dupe_factor >= 1,
+            "`short_seq_prob` must be 0 to 1": 0 <= self.short_seq_prob <= 1,
+            "`masked_lm_prob` must be above 0 and at most 1": 0 < self.masked_lm_prob <= 1,
+            f"`masking` must be one of {', '.join(MASKINGS)}": self.masking in MASKINGS,
+            "`max_ngram` must be 1, 2 or 3": self.max_ngram in (1, 2, 3),
+            "`mask_probabilities` must be three shares from 0 to 1 with sum 1": good_shares,
+            f"`random_replacements` must be one of {', '.join(REPLACEMENTS)}": known,
+            "`same_document_tries` must be at least 0": self.same_document_tries >= 0,
         }
 
     @property
@@ -167,18 +167,18 @@ class PretrainingDataConfig:
         names = self.output_file.split(",")
         if any(not name or name.endswith(("/", "\\")) for name in names):
             raise UserError(
-                f"--output_file: '{self.output_file}' must be the common name of all shards or the "
+                f"`output_file`: '{self.output_file}' must be the common name of all shards or the "
                 "names of files, separated by commas."
             )
         folders = {re.split(r"[^\\/]*$", name)[0] for name in names}
         if len(folders) > 1 or len({*names}) < len(names):
             raise UserError(
-                f"--output_file: '{self.output_file}' must name different files of one folder."
+                f"`output_file`: '{self.output_file}' must name different files of one folder."
             )
         if len(names) > 1 and self.num_shards not in (0, len(names)):
             raise UserError(
-                f"--num_shards={self.num_shards} contradicts the {len(names)} files that "
-                "--output_file names; leave it out."
+                f"`num_shards={self.num_shards}` contradicts the {len(names)} files that "
+                "`output_file` names; leave it out."
             )
 
     @property
@@ -297,7 +297,7 @@ def parse_shares(words: Sequence[str]) -> tuple[float, float, float]:
         mask, same, random = (float(word) for word in words)
     except ValueError as error:
         raise UserError(
-            f"--mask_probabilities: '{','.join(words)}' is not three numbers; write 0.8,0.1,0.1."
+            f"`mask_probabilities`: '{','.join(words)}' is not three numbers; write 0.8,0.1,0.1."
         ) from error
     return mask, same, random
 

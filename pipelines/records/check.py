@@ -77,7 +77,7 @@ def _match(pattern: str) -> list[Shard]:
         raise UserError(f"{path}: holds no pre-training shards with a description; name its files.")
     files = [Path(name) for name in match_files(pattern) if _may_be_shard(name)]
     if not files:
-        raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
+        raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
     return _matched(files)
 
 
@@ -173,14 +173,14 @@ def _check_description(description: Description, path: Path, expected: Expected)
     if recipe.max_seq_length != expected.max_seq_length:
         raise UserError(
             f"{path}: its examples have length {recipe.max_seq_length}, not "
-            f"{expected.max_seq_length}; pass --max_seq_length={recipe.max_seq_length} or make the "
+            f"{expected.max_seq_length}; pass `max_seq_length={recipe.max_seq_length}` or make the "
             "shards again."
         )
     if recipe.max_predictions_per_seq > expected.max_predictions_per_seq:
         raise UserError(
             f"{path}: holds up to {recipe.max_predictions_per_seq} predictions an example, more "
-            f"than --max_predictions_per_seq={expected.max_predictions_per_seq}; pass "
-            f"--max_predictions_per_seq={recipe.max_predictions_per_seq}."
+            f"than `max_predictions_per_seq={expected.max_predictions_per_seq}`; pass "
+            f"`max_predictions_per_seq={recipe.max_predictions_per_seq}`."
         )
     if expected.vocabulary_sha256 not in (None, description.vocabulary.sha256):
         theirs, ours = description.vocabulary.sha256[:12], str(expected.vocabulary_sha256)[:12]
@@ -189,8 +189,8 @@ def _check_description(description: Description, path: Path, expected: Expected)
             "that vocabulary or make the shards again."
         )
     if expected.do_lower_case not in (None, description.do_lower_case):
-        made = str(description.do_lower_case).lower()
+        made = description.do_lower_case
         raise UserError(
-            f"{path}: was made with --do_lower_case={made}; use the same casing or make the shards "
+            f"{path}: was made with `do_lower_case={made}`; use the same casing or make the shards "
             "again."
         )

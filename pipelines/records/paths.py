@@ -104,7 +104,7 @@ def _copied(pattern: str) -> str:
         globs = [name if has_magic(name) else f"{name}*", f"*{DESCRIPTION_SUFFIX}"]
         found, descriptions = (tf.io.gfile.glob(f"{folder}/{one}") for one in globs)
         if not found:
-            raise UserError(f"--input_file: '{pattern}' matches no file; check the address.")
+            raise UserError(f"`input_file`: '{pattern}' matches no file; check the address.")
         remote = [path for path in dict.fromkeys(found + descriptions) if _is_shard_file(path)]
         cache = _cache_folder(folder)
         _copy_all(remote, cache)

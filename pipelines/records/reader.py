@@ -82,7 +82,7 @@ def allow_open_files(count: int) -> None:
     if hard != resource.RLIM_INFINITY and hard < wanted:
         raise UserError(
             f"The input's {count} shards cannot all be open: this system allows {hard} files; "
-            "raise the limit (`ulimit -Hn`), or make the set with a smaller --num_shards."
+            "raise the limit (`ulimit -Hn`), or make the set with a smaller `num_shards`."
         )
     # Other sets may be open already: room for as many again.
     more = wanted + soft if hard == resource.RLIM_INFINITY else min(wanted + soft, hard)

@@ -25,8 +25,8 @@ def check_partners(config: PretrainingDataConfig, documents: int) -> None:
     if documents == 1 and recipe.do_next_sentence and not recipe.same_document_tries:
         raise UserError(
             f"{config.input_file}: holds one document, so no random next sentence can be taken "
-            "from another; separate documents by empty lines, pass --do_next_sentence=false, or "
-            "--same_document_tries=10 to label sentences of the same document random."
+            "from another; separate documents by empty lines, pass `do_next_sentence=False`, or "
+            "`same_document_tries=10` to label sentences of the same document random."
         )
 
 
@@ -42,7 +42,7 @@ def split_names(patterns: str) -> list[str]:
     """
     names = [name.strip() for name in patterns.split(",") if name.strip()]
     if not names:
-        raise UserError("--input_file names no file; name at least one.")
+        raise UserError("`input_file` names no file; name at least one.")
     return names
 
 

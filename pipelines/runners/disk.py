@@ -97,7 +97,7 @@ def check_disk(
                 f"{folder}: needs about {bytes_needed / 1e9:.1f} GB but has "
                 f"{free / 1e9:.1f} GB free ({need.temporary / text_bytes:.1f} times the input for "
                 f"temporary files, {need.shards / text_bytes:.0f} times for shards); free some "
-                "space, name another --output_file or --work_folder, or lower --dupe_factor."
+                "space, name another `output_file` or `work_folder`, or lower `dupe_factor`."
             )
 
 
@@ -113,8 +113,8 @@ def check_room_for_shards(config: PretrainingDataConfig, examples: int) -> None:
     if needed > free:
         raise UserError(
             f"{folder}: the {examples:,} examples need about {needed / 1e9:.1f} GB, but "
-            f"{free / 1e9:.1f} GB are free; free some space, name another --output_file, or lower "
-            "--dupe_factor."
+            f"{free / 1e9:.1f} GB are free; free some space, name another `output_file`, or lower "
+            "`dupe_factor`."
         )
 
 

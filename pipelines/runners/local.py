@@ -63,7 +63,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
     make_folder(output.parent)
     if output.is_dir():
         raise UserError(
-            f"--output_file: {output} is a folder; give the shards a name in it, such as "
+            f"`output_file`: {output} is a folder; give the shards a name in it, such as "
             f"{output / 'train.tfrecord'}."
         )
     work = Path(config.work_folder or output.with_name(f".{output.name}.work"))
@@ -182,7 +182,7 @@ def find_inputs(patterns: str) -> list[str]:
     for pattern in split_names(patterns):
         paths = match_files(pattern)
         if not paths:
-            raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
+            raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
         found += paths
     return found
 
@@ -297,7 +297,7 @@ def _shards(
     progress = Progress("write", examples, "examples")
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
     chosen = [tasks[number] for number in missing]
-    refuse_output_among_input(text.files, files, "--output_file")
+    refuse_output_among_input(text.files, files, "output_file")
     if chosen:  # from now on an older set of this name is no longer complete
         remove(Path(description_path(config.set_name)))
     for task in chosen:  # nor may it look complete: old shards beside new ones would pass for a set

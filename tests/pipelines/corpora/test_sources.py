@@ -67,7 +67,7 @@ def test_what_another_run_is_writing_is_no_text(folder):
 def test_what_is_not_there_is_named(folder):
     with pytest.raises(UserError, match=r"none\*\.txt: no such file"):
         expand_patterns([f"{folder}/none*.txt"])
-    with pytest.raises(UserError, match="--input_file names no file"):
+    with pytest.raises(UserError, match="`input_file` names no file"):
         find_sources([])
 
 

@@ -81,7 +81,7 @@ def test_a_file_can_be_one_document(text, tmp_path):
     [
         ({}, "either `output_file` or `output_dir`"),
         ({"output_file": "x", "output_dir": "y"}, "either `output_file` or `output_dir`"),
-        ({"output_file": "x", "num_shards": 2}, "--num_shards needs --output_dir"),
+        ({"output_file": "x", "num_shards": 2}, "`num_shards` needs `output_dir`"),
     ],
 )
 def test_outputs_that_contradict_each_other_are_refused(text, outputs, sentence):
@@ -134,7 +134,7 @@ def test_a_run_that_fails_leaves_the_earlier_files(text, tmp_path):
 def test_input_that_the_new_files_would_replace_is_refused(text, tmp_path):
     before = into_shards(text, tmp_path / "out", 2)
     shard = tmp_path / "out" / before[1]
-    with pytest.raises(UserError, match=rf"{before[1]}: is input, .* name another --output_dir"):
+    with pytest.raises(UserError, match=rf"{before[1]}: is input, .* name another `output_dir`"):
         into_shards(str(shard), tmp_path / "out", 3)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
 

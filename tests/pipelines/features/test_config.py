@@ -18,9 +18,9 @@ def test_every_named_choice_is_allowed(pooling, combination):
     ("changes", "message"),
     [
         ({"layers": ()}, "names no layer"),
-        ({"pooling": "max"}, "max is unknown; choose none, mean, cls"),
-        ({"combination": "mean"}, "mean is unknown; choose concat, sum"),
-        ({"output_format": "csv"}, "csv is unknown; choose json, npz"),
+        ({"pooling": "max"}, "max` is unknown; choose none, mean, cls"),
+        ({"combination": "mean"}, "mean` is unknown; choose concat, sum"),
+        ({"output_format": "csv"}, "csv` is unknown; choose json, npz"),
     ],
 )
 def test_other_choices_are_refused_in_one_sentence(changes, message):

@@ -158,7 +158,7 @@ def test_workers_shares_make_up_the_batch_and_each_names_all_of_it():
 
 
 def test_more_workers_than_rows_are_refused():
-    with pytest.raises(UserError, match="--train_batch_size=2 leaves some of the 3 workers"):
+    with pytest.raises(UserError, match="`train_batch_size=2` leaves some of the 3 workers"):
         PretrainingBatches([str(GOLDEN)], 2, 64, 10, seed=1, num_workers=3)
 
 

@@ -30,7 +30,7 @@ PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s
 )
 def test_wrong_values_are_named_with_their_flag(wrong):
     (flag,) = wrong
-    with pytest.raises(UserError, match=f"--{flag} must"):
+    with pytest.raises(UserError, match=f"`{flag}` must"):
         Recipe(**wrong)
 
 
@@ -78,5 +78,5 @@ def test_ids_are_stored_as_small_as_possible(size, dtype):
 
 @pytest.mark.parametrize("words", [["0.8", "0.1"], ["a", "b", "c"], []])
 def test_shares_that_are_not_three_numbers_are_refused(words):
-    with pytest.raises(UserError, match="--mask_probabilities"):
+    with pytest.raises(UserError, match="`mask_probabilities`"):
         parse_shares(words)

@@ -80,6 +80,6 @@ def test_text_that_is_named_as_a_shard_is_kept(tmp_path):
     text = write_corpus(tmp_path)
     before = text.read_bytes()
     config = make_config(tmp_path, output=f"a,{text}", num_shards=0)
-    with pytest.raises(UserError, match=r"corpus.txt: is input, but .* another --output_file"):
+    with pytest.raises(UserError, match=r"corpus.txt: is input, but .* another `output_file`"):
         create_pretraining_data(config)
     assert text.read_bytes() == before
