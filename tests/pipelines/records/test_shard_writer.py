@@ -104,3 +104,9 @@ def test_shards_end_with_the_block_that_reaches_the_size(tmp_path_factory, block
     assert [[entry.bytes, entry.counts["rows"]] for entry in entries] == expected
     records = read_by_tensorflow(*(folder / entry.file for entry in entries))
     assert records == [record for block in blocks for record in block]
+
+
+def test_a_shard_of_exactly_the_size_is_full(tmp_path):
+    names = (str(tmp_path / f"{number}") for number in itertools.count())
+    entries = write_shards(names, [frame_records([b""])] * 5, 32, "rows")
+    assert [entry.bytes for entry in entries] == [32, 32, 16]
