@@ -47,6 +47,7 @@ setup(
     install_requires=[
         "absl-py>=2.1",
         "google-crc32c>=1.6",
+        "huggingface_hub>=0.30",
         "importlib_resources>=6",  # tensorflow-datasets imports it without saying so
         "keras>=3.15",
         "matplotlib>=3.8",

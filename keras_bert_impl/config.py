@@ -164,17 +164,22 @@ class BertConfig:
             values["vocab_size"] = VOCABULARY_SIZES["uncased"]  # as transformers understands it
         return cls._from_mapping(values, _HUGGING_FACE_ACTIVATIONS, origin)
 
-    def check_length(self, max_seq_length: int) -> None:
-        """Refuses sequences that are longer than the model's positions.
+    def check_length(self, max_seq_length: int, at_least: int = 1) -> None:
+        """Refuses sequences that are longer than the model's positions, or too short for text.
 
         Raises:
             UserError: they are.
         """
         if max_seq_length > self.max_position_embeddings:
             raise UserError(
-                f"--max_seq_length={max_seq_length} is more than the "
+                f"`max_seq_length={max_seq_length}` is more than the "
                 f"{self.max_position_embeddings} positions of the model "
                 "(max_position_embeddings); lower it or take another configuration."
+            )
+        if max_seq_length < at_least:
+            raise UserError(
+                f"`max_seq_length={max_seq_length}` leaves no room for text; give {at_least} or "
+                "more."
             )
 
     def to_google(self) -> dict[str, Any]:

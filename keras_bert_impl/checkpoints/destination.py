@@ -14,8 +14,9 @@ from keras_bert_impl.checkpoints.sources import (
     find_checkpoint,
     is_google_checkpoint,
 )
-from keras_bert_impl.config import BertConfig
+from keras_bert_impl.config import BertConfig, read_json_object
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _MODEL_FILES = (CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE)
@@ -71,22 +72,20 @@ def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) 
         )
 
 
-def check_beside(
-    prefix: str | os.PathLike[str], config: BertConfig, vocabulary: Vocabulary
-) -> None:
+def check_beside(prefix: str | os.PathLike[str], config: BertConfig, text: TextSettings) -> None:
     """Sees that the files beside a TF1 checkpoint are free, or say what would be written.
 
     Args:
         prefix: the checkpoint to write.
         config: goes into `bert_config.json` beside it.
-        vocabulary: goes into `vocab.txt` beside it.
+        text: goes into `vocab.txt` and `tokenizer_config.json` beside it.
 
     Raises:
         UserError: they belong to another checkpoint, or a checkpoint is there without them.
     """
     folder = Path(prefix).parent
     beside: list[tuple[str, Callable[[Path], Any], Any]] = [
-        (VOCABULARY_FILE, Vocabulary.load, vocabulary),
+        (VOCABULARY_FILE, Vocabulary.load, text.vocabulary),
         (GOOGLE_CONFIG_FILE, _settings, config.to_google()),
     ]
     for name, read, wanted in beside:
@@ -95,6 +94,10 @@ def check_beside(
             raise UserError(f"{path}: exists and belongs to another model; {_OTHER_OUTPUT}.")
         if not path.exists() and is_google_checkpoint(prefix):
             raise UserError(f"{prefix}: exists, without its {name} beside it; {_OTHER_OUTPUT}.")
+    # google's archives have no file of this name: where it is missing, it may be added.
+    path = folder / TOKENIZER_FILE
+    if path.exists() and not _says(path, _casing, text.as_json()):
+        raise UserError(f"{path}: exists and belongs to another model; {_OTHER_OUTPUT}.")
 
 
 def _says(path: Path, read: Callable[[Path], Any], wanted: Any) -> bool:
@@ -102,6 +105,11 @@ def _says(path: Path, read: Callable[[Path], Any], wanted: Any) -> bool:
         return bool(read(path) == wanted)
     except UserError:
         return False  # what cannot be read is something else
+
+
+def _casing(path: Path) -> dict[str, Any]:
+    values = read_json_object(path)
+    return {name: values.get(name) for name in ("do_lower_case", "strip_accents")}
 
 
 def _settings(path: Path) -> dict[str, Any]:

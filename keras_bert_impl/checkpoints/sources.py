@@ -17,7 +17,16 @@ VOCABULARY_FILE = "vocab.txt"
 TOKENIZER_FILE = "tokenizer_config.json"
 FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
 _PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
-_PART_OF_DIRECTORY = (WEIGHTS_FILE, INDEX_FILE, CONFIG_FILE)
+_PART_OF_DIRECTORY = (
+    WEIGHTS_FILE,
+    INDEX_FILE,
+    CONFIG_FILE,
+    GOOGLE_CONFIG_FILE,
+    VOCABULARY_FILE,
+    TOKENIZER_FILE,
+    FAST_TOKENIZER_FILE,
+)
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
 
 
@@ -36,8 +45,9 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
         'folder/bert_model.ckpt'
     """
     path = Path(path)
-    if path.name in _PART_OF_DIRECTORY and path.is_file():
-        return path.parent
+    named = path.name in _PART_OF_DIRECTORY or _SHARD.fullmatch(path.name)
+    if named and path.is_file():
+        path = path.parent
     if _PART_OF_TF1.search(path.name):
         return path.with_name(_PART_OF_TF1.sub("", path.name))
     whole = any((path / name).exists() for name in (WEIGHTS_FILE, INDEX_FILE))

@@ -1,4 +1,4 @@
-"""Opening a model directory as the model that its heads say it is."""
+"""Opening a model, weights and all, as what its heads say it is."""
 
 import os
 from dataclasses import dataclass
@@ -6,17 +6,10 @@ from typing import Any
 
 import keras
 
-from keras_bert_impl.checkpoints.model_directory import (
-    architecture_of,
-    find_vocabulary,
-    label_names,
-    read_config,
-    read_text_settings,
-)
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import head_names
-from keras_bert_impl.checkpoints.restore import check_sizes, open_source, restore
+from keras_bert_impl.checkpoints.restore import check_sizes, restore
 from keras_bert_impl.checkpoints.sources import TensorSource
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
@@ -25,7 +18,6 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 
 _CLASSIFIER = "BertForSequenceClassification"
 _ENCODER = "BertModel"
-_MULTI_LABEL = "multi_label_classification"
 _PARTS_OF_OUTPUTS = {
     "pooled_output": ("pooler",),
     "next_sentence_logits": ("pooler", "next_sentence"),
@@ -38,25 +30,28 @@ class OpenedModel:
 
     Attributes:
         model: a `BertPretrainer`, `BertClassifier` or `BertEncoder`.
-        text: the vocabulary, the casing and the accents.
+        source: where it comes from, with its configuration and its labels.
         untrained: parts that the directory has no weights for, e.g. "pooler".
     """
 
     model: keras.Model
-    text: TextSettings
+    source: ModelSource
     untrained: frozenset[str]
+
+    @property
+    def text(self) -> TextSettings:
+        """The vocabulary, the casing and the accents."""
+        return self.source.text
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of a classifier's labels, in the order of the classes."""
-        names = label_names(self.model.config)
-        numbers = range(self.model.num_labels)
-        return tuple(names.get(str(number), f"LABEL_{number}") for number in numbers)
+        return self.source.labels
 
     @property
     def is_multi_label(self) -> bool:
         """Whether each label of a classifier is a question of its own."""
-        return self.model.config.extra.get("problem_type") == _MULTI_LABEL
+        return self.source.is_multi_label
 
     def trained(self, outputs: dict[str, Any]) -> dict[str, Any]:
         """Leaves out the outputs that come from untrained parts."""
@@ -67,70 +62,72 @@ class OpenedModel:
         }
 
 
-def open_model(folder: str | os.PathLike[str]) -> OpenedModel:
-    """Opens a model directory: masked-LM head, else classifier, else the bare encoder.
+def open_model(
+    path_or_name: str | os.PathLike[str],
+    *,
+    bert_config_file: str | os.PathLike[str] | None = None,
+    vocab_file: str | os.PathLike[str] | None = None,
+    do_lower_case: bool | None = None,
+) -> OpenedModel:
+    """Opens a model: with a masked-LM head, else as a classifier, else as the bare encoder.
+
+    Args:
+        path_or_name: the model, in any form that `find_model` understands.
+        bert_config_file: the configuration, where none lies with the weights.
+        vocab_file: the vocabulary, where none lies with the weights.
+        do_lower_case: the casing, where no file beside the weights says it.
 
     Raises:
-        UserError: the directory is no model directory, its vocabulary does not fit its model, or
-            it has a head of another kind.
+        UserError: there is no such model, its files do not fit together, or it has a head of
+            another kind.
     """
-    config = read_config(folder)
-    text = read_text_settings(folder)
-    if len(text.vocabulary) > config.vocab_size:
-        path = find_vocabulary(folder)
-        raise UserError(
-            f"{path}: has {len(text.vocabulary)} tokens, but the model only knows "
-            f"{config.vocab_size}; put the vocabulary there that the model was made with."
-        )
-    model = _build(folder, config)
-    report = restore(model, folder)
-    return OpenedModel(
-        model=model,
-        text=text,
-        untrained=frozenset(path.split("/")[0] for path in report.new),
+    source = find_model(
+        path_or_name,
+        bert_config_file=bert_config_file,
+        vocab_file=vocab_file,
+        do_lower_case=do_lower_case,
     )
+    model = _build(source)
+    report = restore(model, str(source.checkpoint))
+    untrained = frozenset(path.split("/")[0] for path in report.new)
+    return OpenedModel(model, source, untrained)
 
 
-def _build(folder: str | os.PathLike[str], config: BertConfig) -> keras.Model:
-    source = open_source(folder)
-    heads = _heads(folder, source, config)
-    # Before the model is made: a configuration may ask for more memory than there is.
-    check_sizes(source, config, heads)
+def _build(source: ModelSource) -> keras.Model:
+    tensors, config, place = source.tensors(), source.config, source.checkpoint
+    heads = _heads(source, tensors)
+    check_sizes(tensors, config, heads)
     if "masked_lm" in heads:
         return BertPretrainer(config)
-    if "classifier" in heads:
-        labels = _count_labels(folder, config)
-        if labels > 1 and config.extra.get("problem_type") == "regression":
-            raise UserError(
-                f"{folder}: gives {labels} numbers (problem_type is regression), which cannot be "
-                "opened here; name a model that gives one number, or a classifier."
-            )
-        return BertClassifier(config, num_labels=labels)
-    return BertEncoder(config)
-
-
-def _heads(
-    folder: str | os.PathLike[str], source: TensorSource, config: BertConfig
-) -> tuple[str, ...]:
-    """The heads that a directory is opened with."""
-    if all(source.find(names) for names in head_names("masked_lm")):
-        return ("masked_lm", "next_sentence")
-    architecture = architecture_of(config) or _ENCODER
-    if architecture == _CLASSIFIER and source.find(head_names("classifier")[0]):
-        return ("classifier",)
-    if architecture != _ENCODER:
-        raise UserError(
-            f"{folder}: is a {architecture}, which cannot be opened here; name a model directory "
-            "with a masked-LM head, a classifier or a bare encoder."
-        )
-    return ()
-
-
-def _count_labels(folder: str | os.PathLike[str], config: BertConfig) -> int:
+    if "classifier" not in heads:
+        return BertEncoder(config)
     named = config.extra.get("id2label")
     if named and not isinstance(named, dict):
         raise UserError(
-            f"{folder}: id2label in its config.json is no object of numbers and names; write it as "
+            f"{place}: id2label in its config.json is no object of numbers and names; write it as "
             '{"0": "no", "1": "yes"}.'
         )
-    return len(named or (0, 1))
+    labels = len(source.labels)
+    if labels > 1 and config.extra.get("problem_type") == "regression":
+        raise UserError(
+            f"{place}: gives {labels} numbers (problem_type is regression), which cannot be "
+            "opened here; name a model that gives one number, or a classifier."
+        )
+    return BertClassifier(config, num_labels=labels)
+
+
+def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
+    """The heads that a model is opened with."""
+    if all(tensors.find(names) for names in head_names("masked_lm")):
+        return ("masked_lm", "next_sentence")
+    has_labels = tensors.find(head_names("classifier")[0]) is not None
+    # google's configurations name no architecture: their programs for labels are classifiers.
+    architecture = source.architecture or (_CLASSIFIER if has_labels else _ENCODER)
+    if architecture == _CLASSIFIER and has_labels:
+        return ("classifier",)
+    if architecture != _ENCODER:
+        raise UserError(
+            f"{source.checkpoint}: is a {architecture}, which cannot be opened here; name a model "
+            "with a masked-LM head, a classifier or a bare encoder."
+        )
+    return ()

@@ -6,8 +6,16 @@ the description of shards. Two models whose settings are equal read the same tex
 
 import dataclasses
 import unicodedata
+from typing import NamedTuple
 
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+
+class Casing(NamedTuple):
+    """What a file, or a caller, says about casing and accents; None is "nothing is said"."""
+
+    do_lower_case: bool | None = None
+    strip_accents: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,21 +44,18 @@ class FeatureExtractor:
     """
 
     def __init__(self, config: FeaturesConfig, layers_flag: str = "layers") -> None:
-        from keras_bert_impl.checkpoints.convert import find_description
-        from keras_bert_impl.checkpoints.model_directory import check_tokenizer_class
-        from keras_bert_impl.checkpoints.restore import check_sizes, open_source, restore
+        from keras_bert_impl.checkpoints.model_source import find_model
+        from keras_bert_impl.checkpoints.restore import restore
         from keras_bert_impl.fast_path.switch import forward_function
         from keras_bert_impl.models.encoder import BertEncoder
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
-        if Path(config.init_checkpoint).is_dir():
-            check_tokenizer_class(config.init_checkpoint)
-        found = find_description(
+        found = find_model(
             config.init_checkpoint,
-            config.bert_config_file,
-            config.vocab_file,
-            config.do_lower_case,
-            otherwise_lower_case=True,
+            bert_config_file=config.bert_config_file,
+            vocab_file=config.vocab_file,
+            do_lower_case=config.do_lower_case,
+            default_lower_case=True,
         )
         self.vocabulary = found.text.vocabulary
         self._tokenizer = Tokenizer(found.text)
@@ -74,10 +70,9 @@ class FeatureExtractor:
         self._batch_size = config.batch_size
         self.hidden_size = found.config.hidden_size
         self._bytes_per_token = 4 * len(self._layers) * self.hidden_size
-        check_sizes(open_source(config.init_checkpoint), found.config)
         policy = dtype_policy(config.precision)
         model = BertEncoder(found.config, return_all_layers=True, dtype=policy)
-        restore(model, config.init_checkpoint)
+        restore(model, str(found.checkpoint))
         self._forward = forward_function(model)
 
     def lengths(self, lines: Iterable[str]) -> np.ndarray:

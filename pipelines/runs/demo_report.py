@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.model_directory import read_config
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.progress import format_count, format_duration
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.metrics.frequency_baseline import (
@@ -65,7 +65,7 @@ def demo_report(
     Raises:
         UserError: a file is missing.
     """
-    vocab_size = read_config(paths.run / "model").vocab_size
+    vocab_size = find_model(paths.run / "model").config.vocab_size
     shape = (_BATCH_SIZE, max_seq_length, max_predictions_per_seq)
     train = _count(
         PretrainingEvaluation([str(paths.train)], *shape, max_batches=_TRAIN_BATCHES), vocab_size

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.checkpoints.model_directory import label_names, write_model_directory
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, label_names
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.serving.task_settings import with_task_settings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.hooks import standard_hooks
@@ -26,7 +28,6 @@ from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet
 from pipelines.runs.training_run import TrainingRun, check_destination
 from pipelines.tasks.glue import find_task
-from pipelines.tasks.starting_point import StartingPoint, find_starting_point
 from pipelines.tasks.task import Head, Task
 from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss
 
@@ -127,7 +128,7 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
     devices = make_devices(config.training)
     directory = RunDirectory.open(config.output_dir)
     start = _starting_point(config, directory)
-    start.check_length(config.max_seq_length)
+    start.config.check_length(config.max_seq_length, at_least=5)
     job = _Job(config, task, directory, start, devices)
     results = FineTuningResults()
     if config.do_train:
@@ -142,13 +143,17 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
     return results
 
 
-def _starting_point(config: FineTuningConfig, run: RunDirectory) -> StartingPoint:
+def _starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
     """The given checkpoint; without training, the run's own model where there is one."""
     checkpoint = config.init_checkpoint
     if not config.do_train and run.model.is_dir():
         checkpoint = str(run.model)
-    return find_starting_point(
-        checkpoint, config.bert_config_file, config.vocab_file, config.do_lower_case
+    return find_model(
+        checkpoint,
+        bert_config_file=config.bert_config_file,
+        vocab_file=config.vocab_file,
+        do_lower_case=config.do_lower_case,
+        default_lower_case=True,
     )
 
 
@@ -160,13 +165,13 @@ class _Job:
         config: FineTuningConfig,
         task: Task[Any, Any],
         directory: RunDirectory,
-        start: StartingPoint,
+        start: ModelSource,
         devices: Devices,
     ) -> None:
         self._config, self._task, self._start = config, task, start
         self._directory, self._devices = directory, devices
         self._work = _work_folder(config, directory, devices)
-        self._data = TaskData(task, start.tokenizer(), config.max_seq_length, self._work)
+        self._data = TaskData(task, Tokenizer(start.text), config.max_seq_length, self._work)
         # All files are read before hours of training: a mistake in a test set shows at once.
         self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
@@ -321,7 +326,8 @@ class _Job:
                 f"{self._directory.model.name}/); add --do_train, or name a fine-tuned model with "
                 "--init_checkpoint."
             )
-        found, wanted = _label_names(self._start.config), _label_names(config)
+        found = [label.lower() for label in self._start.labels]
+        wanted = _label_names(config)
         unnamed = all(name.startswith("label_") for name in found)
         # In the run's own model the user may have named the classes otherwise.
         own = Path(self._start.checkpoint) == self._directory.model

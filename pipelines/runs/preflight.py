@@ -14,7 +14,6 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.planning.plan import ESTIMATE_WITHIN, machine_bytes, training_memory
 from keras_bert_impl.planning.size import count_parameters
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.strategy import Devices
@@ -26,19 +25,6 @@ _BATCHES_TO_COUNT, _PIECES_TO_COUNT = 64, 100_000
 """How many records of a phase are looked at before a run: a few seconds' worth."""
 
 _ERROR_ON_OTHERS = 0.5
-
-
-def check_vocabulary(config: BertConfig, vocabulary: Vocabulary) -> None:
-    """Refuses a vocabulary with more pieces than the model has rows.
-
-    Raises:
-        UserError: it has.
-    """
-    if len(vocabulary) > config.vocab_size:
-        raise UserError(
-            f"--vocab_file: has {len(vocabulary):,} pieces, but the model only has vocab_size "
-            f"{config.vocab_size:,}; give the vocabulary that belongs to the configuration."
-        )
 
 
 def check_records(phases: Sequence[Phase], report: Callable[[str], None]) -> None:

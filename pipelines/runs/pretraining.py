@@ -31,12 +31,11 @@ from pipelines.runs.preflight import (
     check_disk,
     check_memory,
     check_records,
-    check_vocabulary,
     device_memory,
     frequency_loss,
 )
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from pipelines.runs.pretraining_start import find_text_settings, read_model_config
+from pipelines.runs.pretraining_start import find_pretraining_start
 from pipelines.runs.resume_identity import (
     changed_flags,
     check_finished_run,
@@ -120,21 +119,12 @@ class _Job:
 
     def __init__(self, config: RunPretrainingConfig, directory: RunDirectory) -> None:
         self._config = config
-        self._model_config = read_model_config(
-            config.bert_config_file, config.init_checkpoint, config.model_size, config.vocab_file
-        )
+        self._start = find_pretraining_start(config)
+        self._model_config, self._text = self._start.config, self._start.text
         for phase in config.phases():
             self._model_config.check_length(phase.max_seq_length)
         if config.do_train:
             check_disk(directory.path, self._model_config, config.training)
-        self._text = find_text_settings(
-            config.vocab_file,
-            config.do_lower_case,
-            config.init_checkpoint,
-            config.bert_config_file,
-            config.input_file,
-        )
-        check_vocabulary(self._model_config, self._text.vocabulary)
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
         devices = make_devices(config.training)
         _LOGGER.info("%s", devices.describe())
@@ -160,7 +150,7 @@ class _Job:
         self._held_out.check()
         self._objective = PretrainingObjective(config.next_sentence)
         self._model, _ = self._run.build_model(
-            lambda dtype: BertPretrainer(self._model_config, dtype=dtype), config.init_checkpoint
+            lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.checkpoint
         )
         self._evaluation = Evaluation(self._model, self._objective, devices.strategy)
 
@@ -275,7 +265,7 @@ class _Job:
         check_settings(before, now, str(self._run.directory.path))
 
     def _take_over(self, state: TrainingState) -> int:
-        return read_tf1_state(str(self._config.init_checkpoint), state)
+        return read_tf1_state(str(self._start.checkpoint), state)
 
     def _measure(self) -> dict[str, float]:
         return self._evaluation(self._held_out)

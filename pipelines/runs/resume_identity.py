@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -13,7 +14,6 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from pipelines.runs.pretraining_start import read_model_config
 
 _LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, beside its size
 
@@ -136,9 +136,13 @@ def finished_settings(run: RunDirectory) -> dict[str, Any] | None:
 
 def _settings_as_far_as_known(config: RunPretrainingConfig) -> dict[str, Any]:
     try:
-        model_config = read_model_config(
-            config.bert_config_file, config.init_checkpoint, config.model_size, config.vocab_file
-        )
+        model_config = find_model(
+            config.init_checkpoint,
+            bert_config_file=config.bert_config_file,
+            vocab_file=config.vocab_file,
+            model_size=config.model_size,
+            needs_text=False,
+        ).config
         named = config.vocab_file
         sha256 = Vocabulary.load(named).sha256 if named else None
         settings = pretraining_settings(config, model_config, sha256)

@@ -47,7 +47,7 @@ class TrainingRun:
     flags: str = ""
 
     def build_model(
-        self, make: Callable[[str], Any], checkpoint: str | None = None
+        self, make: Callable[[str], Any], checkpoint: Path | None = None
     ) -> tuple[Any, RestoreReport | None]:
         """Builds a model with the run's seed, on its devices.
 
@@ -158,7 +158,7 @@ class KeepFlags(Hook):
             run.directory.write_flags(self._flags)
 
 
-def check_destination(directory: RunDirectory, checkpoint: str | None = None) -> None:
+def check_destination(directory: RunDirectory, checkpoint: str | Path | None = None) -> None:
     """Sees, before hours of training, that the model may be written and replaces no other.
 
     Args:

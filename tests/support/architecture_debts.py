@@ -29,7 +29,6 @@ NAME_FLAGS: set[str] = {
     "pipelines/runs/preflight.py",
     "pipelines/runs/pretraining.py",
     "pipelines/runs/pretraining_start.py",
-    "pipelines/tasks/starting_point.py",
 }
 
 WITHOUT_A_TEST: set[str] = {

@@ -32,9 +32,15 @@ def test_there_and_back_gives_the_same_bytes(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--input=/no/such", "--output=x"], "neither a model directory nor the prefix"),
-        ([f"--input={PREFIX}", "--output=x"], "bert_config.json: no such file; name it with"),
-        ([f"--input={PREFIX}", "--output=x", *BESIDE], "add --do_lower_case"),
+        (["--input=/no/such", "--output=x"], "/no/such: no such file or folder; check the path"),
+        (
+            [f"--input={PREFIX}", "--output=x"],
+            "bert_config.json: no such file; name the configuration",
+        ),
+        (
+            [f"--input={PREFIX}", "--output=x", *BESIDE],
+            "give --do_lower_case for an uncased model or --nodo_lower_case",
+        ),
         ([f"--input={PREFIX}"], "--output"),
     ],
 )

@@ -38,7 +38,7 @@ def test_an_export_says_what_it_serves(model, capsys):
 
 
 def test_a_missing_model_directory_is_named(model, capsys):
-    refused(model, capsys, "/no/model: no such model directory", "--model_dir=/no/model")
+    refused(model, capsys, "/no/model: no such file or folder", "--model_dir=/no/model")
 
 
 @pytest.mark.parametrize("name", ["config.json", "vocab.txt", "model.safetensors"])

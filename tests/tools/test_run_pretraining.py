@@ -39,7 +39,10 @@ def changed_config(folder, **changes):
         ({"do_train": False}, "Nothing to do; give --do_train or --do_eval"),
         ({"input_file": None}, "--input_file is missing"),
         ({"input_file": "nowhere*"}, "'nowhere*' matches no file"),
-        ({"bert_config_file": None}, "--bert_config_file is missing"),
+        (
+            {"bert_config_file": None},
+            "name the configuration with --bert_config_file",
+        ),
         ({"model_size": "tiny"}, "--model_size=tiny is for a new model"),
         (
             {
@@ -51,7 +54,7 @@ def changed_config(folder, **changes):
             "--model_size needs --vocab_file",
         ),
         ({"bert_config_file": "no.json"}, "no.json: no such file"),
-        ({"init_checkpoint": "no.ckpt"}, "no.ckpt: is neither a model directory nor"),
+        ({"init_checkpoint": "no.ckpt"}, "no.ckpt: no such file or folder; check the path"),
         ({"max_seq_length": 256}, "--max_seq_length=256 is more than the 128 positions"),
         ({"max_seq_length": 32}, "have length 64, not 32"),
         ({"max_predictions_per_seq": 5}, "--max_predictions_per_seq=10"),
@@ -73,7 +76,7 @@ def test_a_checkpoint_of_another_shape_is_refused(capsys, tmp_path):
 def test_a_vocabulary_larger_than_the_models_table_is_noticed_in_the_shards(capsys, tmp_path):
     config = changed_config(tmp_path, vocab_size=500)
     error = sentence(capsys, tmp_path / "run", bert_config_file=config, init_checkpoint=None)
-    assert "has 1,000 pieces, but the model only has vocab_size 500" in error
+    assert "has 1000 tokens, but the model only knows 500" in error
 
 
 def poisoned_shard(folder, record, name, value):
@@ -240,7 +243,7 @@ def test_no_vocabulary_is_asked_for_before_training(capsys, tmp_path):
     config = changed_config(tmp_path)
     (tmp_path / "vocab.txt").unlink()
     error = sentence(capsys, tmp_path / "run", bert_config_file=config, vocab_file=None)
-    assert "--vocab_file is missing" in error
+    assert "vocab.txt: no such file; name the vocabulary with --vocab_file" in error
 
 
 def test_an_output_folder_that_is_a_file_is_refused(capsys, tmp_path):

@@ -85,11 +85,7 @@ def test_a_model_directory_goes_through_tf1_unchanged(tmp_path):
     model = scatter_weights(BertPretrainer(TINY.replace(hidden_act="gelu_erf", causal=True)))
     write_model_directory(tmp_path / "a", model, TextSettings(VOCABULARY, do_lower_case=False))
     write_portable(read_portable(tmp_path / "a"), tmp_path / "g" / "m.ckpt", "google_tf1")
-    write_portable(
-        read_portable(tmp_path / "g" / "m.ckpt", do_lower_case=False),
-        tmp_path / "b",
-        "hugging_face",
-    )
+    write_portable(read_portable(tmp_path / "g" / "m.ckpt"), tmp_path / "b", "hugging_face")
     for file in ("model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
 
@@ -106,8 +102,11 @@ def test_a_tagger_stays_a_tagger(tmp_path):
 @pytest.mark.parametrize(
     ("remove", "words"),
     [
-        ("vocab.txt", r"vocab\.txt: no such file; name it with --vocab_file"),
-        ("bert_config.json", r"bert_config\.json: no such file; name it with --bert_config_file"),
+        ("vocab.txt", r"vocab\.txt: no such file; name the vocabulary with `vocab_file`"),
+        (
+            "bert_config.json",
+            r"bert_config\.json: no such file; name the configuration with `bert_config_file`",
+        ),
     ],
 )
 def test_what_lies_not_beside_must_be_named(google, remove, words):
@@ -117,7 +116,7 @@ def test_what_lies_not_beside_must_be_named(google, remove, words):
 
 
 def test_the_casing_must_be_said_where_no_file_says_it(google):
-    with pytest.raises(UserError, match="add --do_lower_case for an uncased model"):
+    with pytest.raises(UserError, match="give `do_lower_case=True` for an uncased model"):
         read_portable(google)
 
 
@@ -128,7 +127,7 @@ def test_a_configuration_of_another_model_is_refused(google):
         ({"max_position_embeddings": 64}, r"position_embeddings has the shape \[128, 64\]"),
         ({"num_hidden_layers": 3}, "lacks 16 of the encoder's weights"),
         ({"intermediate_size": 128}, r"intermediate/kernel has the shape \[64, 256\]"),
-        ({"vocab_size": 999}, "has 1000 pieces, but the checkpoint only 999"),
+        ({"vocab_size": 999}, r"token_embeddings has the shape \[1000, 64\]"),
     ):
         path.write_text(json.dumps({**config, **change}))
         with pytest.raises(UserError, match=words):

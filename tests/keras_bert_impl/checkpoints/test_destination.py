@@ -78,7 +78,7 @@ def test_a_download_of_the_original_is_never_replaced_by_its_own_conversion(mode
     refused(google, prefix, "google_tf1", "the input .* lies there and would be replaced")
 
 
-@pytest.mark.parametrize("name", ["vocab.txt", "bert_config.json"])
+@pytest.mark.parametrize("name", ["vocab.txt", "bert_config.json", "tokenizer_config.json"])
 def test_files_of_another_model_beside_a_tf1_checkpoint_are_left_alone(model, tmp_path, name):
     (tmp_path / "google").mkdir()
     (tmp_path / "google" / name).write_text("{}\n")
@@ -91,6 +91,14 @@ def test_a_checkpoint_without_its_files_beside_is_left_alone(model, tmp_path):
     write_portable(model, prefix, "google_tf1")
     (prefix.parent / "vocab.txt").unlink()
     refused(model, prefix, "google_tf1", r"mine\.ckpt: exists, without its vocab\.txt beside it")
+
+
+def test_the_casing_is_added_beside_a_checkpoint_of_google_s(model, tmp_path):
+    prefix = tmp_path / "google" / "mine.ckpt"
+    write_portable(model, prefix, "google_tf1")
+    (prefix.parent / "tokenizer_config.json").unlink()
+    write_portable(model, prefix, "google_tf1")
+    assert read_portable(prefix).text == model.text
 
 
 def test_files_that_say_the_same_stay_as_they_are(model, tmp_path):

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.model_directory import read_config
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.models.encoder import BertEncoder
 from pipelines.features.config import FeaturesConfig
@@ -37,7 +37,7 @@ def test_every_layer_is_that_of_transformers(weights_folder, tmp_path):
     output = tmp_path / "theirs.npz"
     command = [sys.executable, "-c", _TRANSFORMERS, weights_folder, json.dumps(IDS), output]
     subprocess.run([str(word) for word in command], check=True, capture_output=True)
-    encoder = BertEncoder(read_config(weights_folder), return_all_layers=True)
+    encoder = BertEncoder(find_model(weights_folder).config, return_all_layers=True)
     report = restore(encoder, weights_folder)
     assert (len(report.loaded), report.new) == (5 + 16 * 6 + 2, ())
     ids = np.array(IDS, np.int32)

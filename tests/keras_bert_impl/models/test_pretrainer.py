@@ -2,7 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.model_directory import read_config, write_model_directory
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -118,7 +119,7 @@ def test_a_saved_model_gives_the_same_scores(tmp_path):
 def test_mixed_precision_gives_float32_logits_near_float32_s(tmp_path):
     plain = scatter_weights(BertPretrainer(QUIET))
     write_model_directory(tmp_path / "model", plain, TextSettings(VOCABULARY))
-    mixed = BertPretrainer(read_config(tmp_path / "model"), dtype="mixed_bfloat16")
+    mixed = BertPretrainer(find_model(tmp_path / "model").config, dtype="mixed_bfloat16")
     restore(mixed, tmp_path / "model")
     for name, value in mixed(features()).items():
         assert keras.backend.standardize_dtype(value.dtype) == "float32"

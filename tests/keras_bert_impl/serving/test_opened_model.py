@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
@@ -57,7 +58,7 @@ def without(folder, part):
 
 
 def test_a_missing_directory_is_named(tmp_path):
-    with pytest.raises(UserError, match="no such model directory"):
+    with pytest.raises(UserError, match="no such file or folder"):
         open_model(tmp_path / "nothing")
 
 
@@ -96,6 +97,40 @@ def test_an_architecture_may_stand_without_a_list(tmp_path):
     folder = write_classifier(tmp_path / "m", "ab")
     change_config(folder, architectures="BertForSequenceClassification")
     assert open_model(folder).labels == ("a", "b")
+
+
+def test_a_classifier_whose_configuration_miscounts_its_labels_opens(tmp_path):
+    folder = write_classifier(tmp_path / "m", ["no", "yes", "perhaps"])
+    change_config(folder, id2label={"0": "no", "1": "yes"}, num_labels=3)
+    opened = open_model(folder)
+    assert opened.model.num_labels == 3
+    assert opened.labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+
+
+@pytest.mark.parametrize("write", [write_pretrainer, write_encoder, write_classifier])
+def test_a_tf1_folder_opens_as_the_model_directory_that_it_was_made_of(tmp_path, write):
+    more = [["no", "yes", "perhaps"]] if write is write_classifier else []
+    folder = write(tmp_path / "m", *more)
+    write_portable(read_portable(folder), tmp_path / "google" / "bert_model.ckpt", "google_tf1")
+    first, second = open_model(folder), open_model(tmp_path / "google")
+    assert type(first.model) is type(second.model)
+    assert first.text == second.text
+    assert first.untrained == second.untrained
+    for one, other in zip(first.model.weights, second.model.weights, strict=True):
+        assert np.array_equal(one, other), one.path
+
+
+def test_a_classifier_of_google_s_programs_is_told_by_its_weights(tmp_path):
+    folder = write_classifier(tmp_path / "m", ["no", "yes", "perhaps"])
+    write_portable(read_portable(folder), tmp_path / "google" / "model.ckpt-9", "google_tf1")
+    path = tmp_path / "google" / "bert_config.json"
+    config = json.loads(path.read_text())
+    for name in ("architectures", "id2label", "label2id"):
+        del config[name]
+    path.write_text(json.dumps(config))
+    opened = open_model(tmp_path / "google")
+    assert isinstance(opened.model, BertClassifier)
+    assert opened.labels == ("LABEL_0", "LABEL_1", "LABEL_2")
 
 
 def test_labels_that_are_no_object_are_refused(tmp_path):

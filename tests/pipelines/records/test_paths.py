@@ -11,7 +11,7 @@ from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.records import paths
 from pipelines.records.check import find_shards
 from pipelines.records.paths import match_files
-from pipelines.runs.pretraining_start import find_text_settings
+from pipelines.runs.pretraining_start import casing_of_shards
 from tests.support.pretraining_corpus import make_shards
 
 
@@ -98,5 +98,4 @@ def test_a_remote_set_can_be_looked_into_and_tells_its_casing(bucket, tmp_path):
     vocabulary = f"{tmp_path}/vocab.txt"
     told = inspect_pretraining_data(InspectConfig(f"{bucket}/train.tfrecord", vocabulary))
     assert "next sentence" in told
-    text = find_text_settings(vocabulary, None, None, None, [f"{bucket}/train.tfrecord"])
-    assert text.do_lower_case
+    assert casing_of_shards([f"{bucket}/train.tfrecord"]).do_lower_case

@@ -311,7 +311,7 @@ def test_a_casing_that_contradicts_the_vocabulary_is_refused(cola, tmp_path):
         vocab_file=str(vocabulary),
         do_train=True,
     )
-    with pytest.raises(UserError, match=r"have capitals .* Then give --nodo_lower_case"):
+    with pytest.raises(UserError, match=r"have capitals .* Then give `do_lower_case=False`"):
         run_classifier(config)
 
 

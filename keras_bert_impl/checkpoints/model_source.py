@@ -1,0 +1,327 @@
+"""The one answer to "which model?": its weights, its configuration and how its text is cut.
+
+Every tool and `from_pretrained` ask here, so all of them take a model in the same forms:
+
+- a model directory (Hugging Face's form), ours or anybody's;
+- google's TF1 checkpoint by its prefix, or the folder that it lies in, with `bert_config.json` and
+  `vocab.txt` beside it as google's archives have them;
+- any one file of either;
+- a name on the Hugging Face hub such as "klue/bert-base" (`hub.py`; the package `huggingface_hub`
+  is installed with this one);
+- no weights at all: a configuration, or one of the published sizes, with a vocabulary.
+
+What a file beside the weights says comes first; a parameter fills in what no file says.
+"""
+
+import dataclasses
+import functools
+import os
+from pathlib import Path
+
+from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
+from keras_bert_impl.checkpoints.names import head_names
+from keras_bert_impl.checkpoints.restore import check_sizes, open_source
+from keras_bert_impl.checkpoints.sources import (
+    CONFIG_FILE,
+    FAST_TOKENIZER_FILE,
+    GOOGLE_CONFIG_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+    TensorSource,
+    find_checkpoint,
+    is_google_checkpoint,
+    weight_shape,
+)
+from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
+from keras_bert_impl.config import BertConfig, named_config, read_json_object
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+_NOTHING_SAID = Casing()
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelSource:
+    """A model before it is built: everything but the numbers.
+
+    Attributes:
+        checkpoint: the weights: a model directory, or the prefix of a TF1 checkpoint; None where
+            the model is new.
+        config: the model's configuration.
+        found_text: `text`, or None where it was not asked for.
+    """
+
+    checkpoint: Path | None
+    config: BertConfig
+    found_text: TextSettings | None
+
+    @property
+    def text(self) -> TextSettings:
+        """The vocabulary, the casing and the accents.
+
+        Raises:
+            ValueError: the source was found with `needs_text=False`.
+        """
+        if self.found_text is None:
+            raise ValueError("this source was found with needs_text=False")
+        return self.found_text
+
+    @property
+    def architecture(self) -> str:
+        """The model that the configuration names first, e.g. "BertModel"; "" if it names none."""
+        return architecture_of(self.config)
+
+    @property
+    def is_multi_label(self) -> bool:
+        """Whether each label of a classifier is a question of its own."""
+        return self.config.extra.get("problem_type") == "multi_label_classification"
+
+    @functools.cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The labels' names in the order of the classes; () without weights that have labels.
+
+        The weights say how many there are. A configuration may be wrong about it (`num_labels` and
+        a stale `id2label`): its names count only if there are as many, as in transformers.
+        """
+        names = label_names(self.config)
+        count = self._count_labels()
+        unnamed = len(names) != count
+        return tuple(
+            f"LABEL_{number}" if unnamed else names.get(str(number), f"LABEL_{number}")
+            for number in range(count)
+        )
+
+    def tensors(self) -> TensorSource:
+        """Opens the weights.
+
+        Raises:
+            UserError: they cannot be read.
+            ValueError: the model is new.
+        """
+        if self.checkpoint is None:
+            raise ValueError("a new model has no weights")
+        return open_source(self.checkpoint)
+
+    def _count_labels(self) -> int:
+        if self.checkpoint is None:
+            return 0
+        tensors, weights = self.tensors(), head_names("classifier")
+        found = [hit for hit in map(tensors.find, weights) if hit]  # a tagger's are called the same
+        return max((weight_shape(tensors, hit)[-1] for hit in found), default=0)
+
+
+def find_model(
+    path_or_name: str | os.PathLike[str] | None,
+    *,
+    bert_config_file: str | os.PathLike[str] | None = None,
+    vocab_file: str | os.PathLike[str] | None = None,
+    do_lower_case: bool | None = None,
+    model_size: str | None = None,
+    told: Casing = _NOTHING_SAID,
+    default_lower_case: bool | None = None,
+    needs_text: bool = True,
+    any_tokenizer: bool = False,
+) -> ModelSource:
+    """Finds a model and what belongs to it; sees that they fit together.
+
+    Args:
+        path_or_name: the model, in any form above; None for a new one.
+        bert_config_file: the configuration, where none lies with the weights.
+        vocab_file: the vocabulary, where none lies with the weights or the configuration.
+        do_lower_case: the casing, where no file says it; it must not contradict one that does.
+        model_size: a published size, for a new model in place of `bert_config_file`.
+        told: what else says the casing, such as the description of the shards to train on; it
+            counts after the files beside the weights.
+        default_lower_case: the casing where nothing says it; None refuses to guess.
+        needs_text: whether vocabulary and casing are wanted.
+        any_tokenizer: whether a model is taken whose text is cut by other rules than BERT's.
+
+    Raises:
+        UserError: something is missing, not whole, or contradicts something else.
+    """
+    checkpoint = None if path_or_name is None else locate(path_or_name)
+    tensors = None if checkpoint is None else open_source(checkpoint)
+    config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
+    if tensors is not None:
+        # Before a model is made: a configuration may ask for more memory than there is.
+        check_sizes(tensors, config)
+    if not needs_text:
+        return ModelSource(checkpoint, config, None)
+    if checkpoint is not None and not any_tokenizer:
+        refuse_foreign_tokenizer(folder_of(checkpoint))
+    vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
+    vocabulary = Vocabulary.load(vocab_file)
+    if len(vocabulary) > config.vocab_size:
+        raise UserError(
+            f"{vocab_file}: has {len(vocabulary)} tokens, but the model only knows "
+            f"{config.vocab_size}; name the vocabulary that the model was made with (`vocab_file`)."
+        )
+    own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
+    lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
+    text = TextSettings(vocabulary, lower, accents)
+    if lower not in (own.do_lower_case, told.do_lower_case):
+        _check_choice(text, vocab_file)
+    return ModelSource(checkpoint, config, text)
+
+
+def locate(path_or_name: str | os.PathLike[str]) -> Path:
+    """The model directory, or the prefix of the TF1 checkpoint, that a user's words mean.
+
+    Raises:
+        UserError: there is no such thing here, and none of that name on the Hugging Face hub.
+    """
+    found = find_checkpoint(path_or_name)
+    if is_google_checkpoint(found) or found.is_dir():
+        return found
+    if found.is_file():
+        raise _not_a_checkpoint(found)
+    if may_be_hub_name(str(path_or_name)):
+        return find_on_hub(str(path_or_name))
+    raise UserError(
+        f"{path_or_name}: no such file or folder; check the path (a TF1 checkpoint is named "
+        "without '.index')."
+    )
+
+
+def _not_a_checkpoint(file: Path) -> UserError:
+    if file.suffix in _PICKLES:
+        return UserError(
+            f"{file}: is a pickle, which can run any code and is never opened here; name the "
+            "folder if model.safetensors lies there too, else save the model again with "
+            "transformers' save_pretrained(..., safe_serialization=True) where you trust it."
+        )
+    return UserError(
+        f"{file}: is no file of a model that can be read here; name the folder with "
+        "model.safetensors, or a TF1 checkpoint's prefix."
+    )
+
+
+def architecture_of(config: BertConfig) -> str:
+    """The model that a configuration names first; "" if it names none.
+
+    Example:
+        >>> architecture_of(BertConfig(vocab_size=9, extra={"architectures": ["BertModel"]}))
+        'BertModel'
+    """
+    names = config.extra.get("architectures")
+    if isinstance(names, list) and names:
+        return str(names[0])
+    return names if isinstance(names, str) else ""
+
+
+def label_names(config: BertConfig) -> dict[str, str]:
+    """The names of a head's labels by their numbers, as a configuration has them; {} if none.
+
+    Example:
+        >>> label_names(BertConfig(vocab_size=9, extra={"id2label": {"0": "no", "1": "yes"}}))
+        {'0': 'no', '1': 'yes'}
+    """
+    names = config.extra.get("id2label")
+    return {str(k): str(v) for k, v in names.items()} if isinstance(names, dict) else {}
+
+
+def folder_of(checkpoint: Path) -> Path:
+    """The folder of a located checkpoint: what lies beside its weights lies there."""
+    return checkpoint if checkpoint.is_dir() else checkpoint.parent
+
+
+def _find_config(
+    checkpoint: Path | None,
+    bert_config_file: str | os.PathLike[str] | None,
+    model_size: str | None,
+    vocab_file: str | os.PathLike[str] | None,
+) -> BertConfig:
+    if model_size:
+        return _config_of_size(model_size, checkpoint, bert_config_file, vocab_file)
+    if bert_config_file:
+        return BertConfig.from_google_file(bert_config_file)
+    if checkpoint is None:
+        raise UserError(
+            "`bert_config_file` is missing; give it, or `model_size`, or `init_checkpoint` with a "
+            "trained model."
+        )
+    folder = folder_of(checkpoint)
+    if checkpoint.is_dir():
+        path = folder / CONFIG_FILE
+        if path.exists():
+            return BertConfig.from_hugging_face(read_json_object(path), str(path))
+    else:
+        for name in (GOOGLE_CONFIG_FILE, CONFIG_FILE):
+            if (folder / name).exists():
+                return BertConfig.from_google_file(folder / name)
+        path = folder / GOOGLE_CONFIG_FILE
+    raise UserError(f"{path}: no such file; name the configuration with `bert_config_file`.")
+
+
+def _config_of_size(
+    model_size: str,
+    checkpoint: Path | None,
+    bert_config_file: str | os.PathLike[str] | None,
+    vocab_file: str | os.PathLike[str] | None,
+) -> BertConfig:
+    if bert_config_file or checkpoint:
+        raise UserError(
+            f"`model_size={model_size}` is for a new model, without `bert_config_file` and "
+            "`init_checkpoint`; leave it out."
+        )
+    if not vocab_file:
+        raise UserError("`model_size` needs `vocab_file`; name the vocabulary of the text.")
+    return named_config(model_size, len(Vocabulary.load(vocab_file)))
+
+
+def _find_vocabulary(
+    checkpoint: Path | None, bert_config_file: str | os.PathLike[str] | None
+) -> Path:
+    folders = [folder_of(checkpoint)] if checkpoint else []
+    folders += [Path(bert_config_file).parent] if bert_config_file else []
+    for folder in folders:
+        for name in (VOCABULARY_FILE, FAST_TOKENIZER_FILE):
+            if (folder / name).is_file():
+                return folder / name
+    if checkpoint:
+        raise UserError(
+            f"{folders[0] / VOCABULARY_FILE}: no such file; name the vocabulary with `vocab_file`."
+        )
+    raise UserError("`vocab_file` is missing; name the vocabulary that the model is for.")
+
+
+def _find_casing(
+    own: Casing,
+    checkpoint: Path | None,
+    do_lower_case: bool | None,
+    told: Casing,
+    default_lower_case: bool | None,
+) -> tuple[bool, bool | None]:
+    if own.do_lower_case is not None:
+        if do_lower_case not in (None, own.do_lower_case):
+            raise UserError(
+                f"`do_lower_case={do_lower_case}` contradicts {checkpoint}, which was trained with "
+                f"{own.do_lower_case}; leave it out."
+            )
+        return own.do_lower_case, own.strip_accents
+    if told.do_lower_case is not None and do_lower_case in (None, told.do_lower_case):
+        return told.do_lower_case, _first(own.strip_accents, told.strip_accents)
+    lower = _first(do_lower_case, default_lower_case)
+    if lower is None:
+        place = f"{folder_of(checkpoint)}: no file there" if checkpoint else "nothing"
+        raise UserError(
+            f"{place} says whether text is lower-cased; give `do_lower_case=True` for an uncased "
+            "model or `do_lower_case=False` for a cased one (or write it into "
+            f'{TOKENIZER_FILE} beside the weights: {{"do_lower_case": true}} or false).'
+        )
+    return lower, own.strip_accents
+
+
+def _first(first: bool | None, second: bool | None) -> bool | None:
+    return second if first is None else first
+
+
+def _check_choice(text: TextSettings, vocab_file: str | os.PathLike[str]) -> None:
+    """Refuses a casing that was chosen or guessed and cannot be that of the vocabulary."""
+    # Accents are not counted: no parameter says whether they are kept, and no file of google's.
+    contradiction = dataclasses.replace(text, strip_accents=False).contradiction()
+    if contradiction:
+        remedy = f"`do_lower_case={not text.do_lower_case}`"
+        raise UserError(f"{vocab_file}: {contradiction} Then give {remedy}.")

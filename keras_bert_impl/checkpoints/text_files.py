@@ -1,0 +1,79 @@
+"""What the files beside a model's weights say of its text: casing, accents, tokenizer."""
+
+import re
+from pathlib import Path
+
+from keras_bert_impl.checkpoints.sources import CONFIG_FILE, FAST_TOKENIZER_FILE, TOKENIZER_FILE
+from keras_bert_impl.config import read_json_object
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import Casing
+from keras_bert_impl.tokenization.vocabulary import read_tokenizer_json
+
+_BERT_TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
+    "BertTokenizer",
+    "BertTokenizerFast",
+    "DistilBertTokenizer",
+    "DistilBertTokenizerFast",
+    "ElectraTokenizer",
+    "ElectraTokenizerFast",
+    "PreTrainedTokenizerFast",
+    "TokenizersBackend",
+)
+# The folders of google's archives say the casing in their names, and nowhere else.
+_GOOGLE_FOLDER = re.compile(r"(?:wwm_)?(uncased|cased|multi_cased|multilingual|chinese)_L-\d+_H-")
+_CASED_FOLDERS = ("cased", "multi_cased")
+
+
+def read_casing(folder: Path) -> Casing:
+    """What the files beside a model say about its text; `tokenizer_config.json` comes first.
+
+    Raises:
+        UserError: a file says what BERT's tokenizer does not do.
+    """
+    path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
+    values = read_json_object(path) if path.exists() else {}
+    lower, accents = values.get("do_lower_case"), values.get("strip_accents")
+    if not isinstance(lower, bool) and fast.exists():
+        described = read_tokenizer_json(fast)
+        lower = described.do_lower_case
+        accents = described.strip_accents if accents is None else accents
+    if accents is not None and not isinstance(accents, bool):
+        raise UserError(f"{path}: strip_accents is {accents!r}; it must be true, false or null.")
+    if values.get("tokenize_chinese_chars") is False:
+        raise UserError(
+            f"{path}: tokenize_chinese_chars is false, but BERT's tokenizer always puts spaces "
+            "around Chinese characters; name a model that was trained that way."
+        )
+    archive = _GOOGLE_FOLDER.match(folder.resolve().name)
+    if not isinstance(lower, bool) and archive:
+        lower = archive[1] not in _CASED_FOLDERS
+    return Casing(lower if isinstance(lower, bool) else None, accents)
+
+
+def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
+    """The tokenizer of a model whose text BERT's own rules do not cut, and the file that names it.
+
+    Example:
+        >>> import tempfile
+        >>> foreign_tokenizer(Path(tempfile.mkdtemp()))  # nothing says anything
+    """
+    for path in (folder / TOKENIZER_FILE, folder / CONFIG_FILE):
+        values = read_json_object(path) if path.exists() else {}
+        name, words = values.get("tokenizer_class"), values.get("word_tokenizer_type", "basic")
+        if (name is not None and name not in _BERT_TOKENIZERS) or words not in (None, "basic"):
+            return path, str(name or words)
+    return None
+
+
+def refuse_foreign_tokenizer(folder: Path) -> None:
+    """Refuses a model whose text is cut by other rules than BERT's.
+
+    Raises:
+        UserError: a file beside the weights says so.
+    """
+    if (found := foreign_tokenizer(folder)) is not None:
+        path, name = found
+        raise UserError(
+            f"{path}: its text is cut by {name}, not by BERT's own rules, so that its tokens would "
+            "not be found; name a model with a BertTokenizer."
+        )

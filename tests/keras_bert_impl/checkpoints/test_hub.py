@@ -1,0 +1,115 @@
+import json
+import shutil
+import socket
+import sys
+
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+
+from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from tests.support.model_folders import WORD_VOCABULARY, write_encoder
+
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty cache, and no way to the internet."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(socket, "create_connection", _no_internet)
+    return tmp_path / "hub"
+
+
+def _no_internet(*_, **__):
+    raise OSError("no internet")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("made") / "model")
+
+
+def put_into(cache, name, folder):
+    """Lays a model into the cache as huggingface_hub does."""
+    repository = cache / f"models--{name.replace('/', '--')}"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(REVISION)
+    return shutil.copytree(folder, repository / "snapshots" / REVISION)
+
+
+def test_a_cached_model_opens_without_internet(cache, model):
+    snapshot = put_into(cache, "klue/bert-base", model)
+    source = find_model("klue/bert-base")
+    assert source.checkpoint == snapshot
+    assert source.text == TextSettings(WORD_VOCABULARY)
+
+
+def test_a_name_without_an_owner_is_a_name(cache, model):
+    snapshot = put_into(cache, "bert-base-uncased", model)
+    assert find_on_hub("bert-base-uncased") == snapshot
+
+
+def test_what_is_not_cached_gives_one_sentence_with_a_remedy():
+    with pytest.raises(UserError, match=r"no such file or folder.*hf download klue/bert-base") as e:
+        find_model("klue/bert-base")
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("missing", ["model.safetensors", "vocab.txt", "config.json"])
+def test_a_half_cached_model_is_fetched_anew(cache, model, missing, monkeypatch):
+    snapshot = put_into(cache, "klue/bert-base", model)
+    (snapshot / missing).unlink()
+    asked = []
+
+    def download(name, allow_patterns, local_files_only=False):
+        if not local_files_only:
+            asked.append((name, allow_patterns))
+            shutil.copy(model / missing, snapshot)
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert find_on_hub("klue/bert-base") == snapshot
+    ((name, patterns),) = asked
+    assert name == "klue/bert-base"
+    assert not any(pattern.endswith((".bin", ".py", ".h5", "*")) for pattern in patterns)
+
+
+def test_a_model_that_is_only_a_pickle_is_refused(cache, model, monkeypatch):
+    snapshot = put_into(cache, "old/bert", model)
+    (snapshot / "model.safetensors").unlink()
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(snapshot))
+    with pytest.raises(UserError, match=r"has no model\.safetensors of it.*never opened"):
+        find_on_hub("old/bert")
+
+
+def test_without_the_package_the_sentence_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(UserError, match="need the package huggingface_hub; check the path"):
+        find_model("klue/bert-base")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "/a/b", "./a", "../a", "a/b/c", "a b", "x/model.ckpt", "a\\b", "-x/y", "~/model"]
+)
+def test_paths_are_no_names(text):
+    assert not may_be_hub_name(text)
+
+
+def test_a_path_into_a_folder_is_no_name(tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert not may_be_hub_name("run/modle")
+    assert may_be_hub_name("rnu/model")
+
+
+def test_shards_of_weights_are_whole_with_their_index(cache, model):
+    snapshot = put_into(cache, "big/bert", model)
+    (snapshot / "model.safetensors").rename(snapshot / "model-00001-of-00001.safetensors")
+    index = {"weight_map": {"x": "model-00001-of-00001.safetensors"}}
+    (snapshot / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert find_on_hub("big/bert") == snapshot

@@ -1,0 +1,291 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
+from keras_bert_impl.checkpoints.model_source import find_model, locate
+from keras_bert_impl.config import named_config
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.model_folders import (
+    WORD_VOCABULARY,
+    tiny_config,
+    write_classifier,
+    write_encoder,
+    write_pretrainer,
+)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("start") / "model")
+
+
+@pytest.fixture
+def folder(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "model")
+
+
+@pytest.fixture(scope="module")
+def google_original(tmp_path_factory):
+    """A folder as google's archives have it: nothing in it says the casing."""
+    folder = tmp_path_factory.mktemp("google")
+    model = read_portable(write_pretrainer(folder / "model"))
+    write_portable(model, folder / "archive" / "bert_model.ckpt", "google_tf1")
+    (folder / "archive" / "tokenizer_config.json").unlink()
+    return folder / "archive"
+
+
+@pytest.fixture
+def google(google_original, tmp_path):
+    return shutil.copytree(google_original, tmp_path / "archive")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A configuration and a vocabulary as files of their own."""
+    config, vocabulary = tmp_path / "bert_config.json", tmp_path / "vocab.txt"
+    config.write_text(json.dumps(tiny_config().to_google()))
+    WORD_VOCABULARY.write(vocabulary)
+    return {"bert_config_file": str(config), "vocab_file": str(vocabulary)}
+
+
+def change(path, **values):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def test_a_model_directory_brings_everything(folder):
+    source = find_model(folder)
+    assert source.config == tiny_config()
+    assert source.text == TextSettings(WORD_VOCABULARY)
+    assert source.checkpoint == folder
+    assert source.architecture == "BertModel"
+
+
+MODEL_FILES = ["", "model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json"]
+
+
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_any_file_of_a_model_directory_stands_for_it(folder, name):
+    assert find_model(folder / name).checkpoint == folder
+
+
+GOOGLE_FILES = [
+    "",
+    "bert_model.ckpt",
+    "bert_model.ckpt.index",
+    "bert_model.ckpt.data-00000-of-00001",
+    "bert_config.json",
+    "vocab.txt",
+]
+
+
+@pytest.mark.parametrize("name", GOOGLE_FILES)
+def test_any_file_of_a_google_archive_stands_for_it(google, name):
+    source = find_model(google / name, do_lower_case=True)
+    assert source.checkpoint == google / "bert_model.ckpt"
+    assert source.config == tiny_config()
+    assert source.text == TextSettings(WORD_VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("name", "lower"),
+    [
+        ("uncased_L-12_H-768_A-12", True),
+        ("wwm_uncased_L-24_H-1024_A-16", True),
+        ("cased_L-12_H-768_A-12", False),
+        ("multi_cased_L-12_H-768_A-12", False),
+        ("multilingual_L-12_H-768_A-12", True),
+        ("chinese_L-12_H-768_A-12", True),
+    ],
+)
+def test_the_names_of_google_s_folders_say_the_casing(google, name, lower):
+    assert find_model(google.rename(google.with_name(name))).text.do_lower_case is lower
+
+
+def test_a_new_model_needs_a_configuration_and_a_vocabulary(files):
+    source = find_model(None, **files, do_lower_case=False)
+    assert source.checkpoint is None
+    assert source.labels == ()
+    assert (source.config, source.text) == (tiny_config(), TextSettings(WORD_VOCABULARY, False))
+
+
+def test_a_new_model_of_a_published_size_takes_the_tokens_of_the_vocabulary(files):
+    source = find_model(None, model_size="mini", vocab_file=files["vocab_file"], do_lower_case=True)
+    assert source.config == named_config("mini", len(WORD_VOCABULARY))
+
+
+def test_a_size_beside_a_configuration_is_refused(files):
+    with pytest.raises(UserError, match="`model_size=mini` is for a new model"):
+        find_model(None, **files, model_size="mini")
+
+
+def test_a_size_needs_a_vocabulary():
+    with pytest.raises(UserError, match="`model_size` needs `vocab_file`"):
+        find_model(None, model_size="mini")
+
+
+def test_the_vocabulary_may_lie_beside_the_configuration(files):
+    source = find_model(None, bert_config_file=files["bert_config_file"], do_lower_case=True)
+    assert source.text.vocabulary == WORD_VOCABULARY
+
+
+@pytest.mark.parametrize("missing", ["bert_config_file", "vocab_file"])
+def test_what_is_missing_is_named(files, tmp_path, missing):
+    (tmp_path / "elsewhere").mkdir()
+    config = shutil.move(files["bert_config_file"], tmp_path / "elsewhere")
+    given = {**files, "bert_config_file": config, missing: None}
+    with pytest.raises(UserError, match=f"`{missing}` is missing"):
+        find_model(None, **given)
+
+
+def test_without_text_no_vocabulary_is_needed(folder):
+    (folder / "vocab.txt").unlink()
+    source = find_model(folder, needs_text=False)
+    assert source.found_text is None
+    with pytest.raises(ValueError, match="needs_text=False"):
+        _ = source.text
+
+
+@pytest.mark.parametrize("name", ["modle/", "archive/modle.ckpt", "archive/modle", "x.ckpt"])
+def test_a_mistyped_path_is_said_to_be_missing(google, name):
+    with pytest.raises(UserError, match="no such file or folder; check the path"):
+        find_model(google.parent / name)
+
+
+def test_a_mistyped_relative_path_into_a_folder_is_not_looked_for_on_the_hub(google, monkeypatch):
+    monkeypatch.chdir(google.parent)
+    with pytest.raises(UserError, match="archive/modle: no such file or folder; check the path"):
+        find_model("archive/modle")
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt"])
+def test_a_named_pickle_is_refused_with_a_remedy(folder, name):
+    (folder / name).write_bytes(b"\x80\x04.")
+    with pytest.raises(UserError, match=r"is a pickle.*name the folder if model\.safetensors"):
+        find_model(folder / name)
+
+
+def test_another_file_is_refused_with_a_remedy(folder):
+    (folder / "tf_model.h5").touch()
+    with pytest.raises(UserError, match=r"tf_model\.h5: is no file of a model.*name the folder"):
+        find_model(folder / "tf_model.h5")
+
+
+def test_an_empty_folder_is_no_model(tmp_path):
+    with pytest.raises(UserError, match=r"holds neither model\.safetensors nor"):
+        find_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("config.json", "name the configuration with `bert_config_file`"),
+        ("vocab.txt", "name the vocabulary with `vocab_file`"),
+        ("tokenizer_config.json", "give `do_lower_case=True` for an uncased model or"),
+    ],
+)
+def test_a_missing_file_is_named_with_a_remedy_that_helps(folder, files, name, remedy):
+    (folder / name).unlink()
+    with pytest.raises(UserError, match=remedy):
+        find_model(folder)
+    assert find_model(folder, **files, do_lower_case=True).text == TextSettings(WORD_VOCABULARY)
+
+
+def test_a_casing_that_contradicts_the_directory_is_refused(folder):
+    with pytest.raises(UserError, match=r"`do_lower_case=False` contradicts .*model, which was"):
+        find_model(folder, do_lower_case=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "default", "expected"),
+    [
+        (None, Casing(), True, (True, None)),
+        (None, Casing(False), True, (False, None)),
+        (True, Casing(False, True), None, (True, None)),
+        (False, Casing(False, True), None, (False, True)),
+        (True, Casing(), False, (True, None)),
+    ],
+)
+def test_the_casing_is_what_is_given_then_what_is_told_then_the_default(
+    google, given, told, default, expected
+):
+    text = find_model(google, do_lower_case=given, told=told, default_lower_case=default).text
+    assert (text.do_lower_case, text.strip_accents) == expected
+
+
+def test_a_directory_s_casing_counts_before_what_is_told(folder):
+    text = find_model(folder, told=Casing(False, False), default_lower_case=False).text
+    assert text == TextSettings(WORD_VOCABULARY)
+
+
+def cased_vocabulary(folder):
+    words = (f"Word{number}" for number in range(12))
+    Vocabulary([*SPECIAL_TOKENS, *words]).write(folder / "vocab.txt")
+
+
+@pytest.mark.parametrize("options", [{"do_lower_case": True}, {"default_lower_case": True}])
+def test_a_chosen_casing_must_go_with_the_vocabulary(google, options):
+    cased_vocabulary(google)
+    with pytest.raises(UserError, match=r"have capitals .* Then give `do_lower_case=False`"):
+        find_model(google, **options)
+
+
+def test_a_casing_that_the_shards_tell_is_believed(google):
+    cased_vocabulary(google)
+    assert find_model(google, told=Casing(True)).text.do_lower_case
+
+
+def test_a_configuration_that_the_weights_do_not_bear_out_is_refused(folder, files, tmp_path):
+    change(tmp_path / "bert_config.json", vocab_size=10**12)
+    with pytest.raises(UserError, match=r"the configuration says \[1000000000000, 16\]"):
+        find_model(folder, bert_config_file=files["bert_config_file"])
+
+
+def test_a_vocabulary_that_is_too_large_is_refused(folder, tmp_path):
+    path = tmp_path / "large.txt"
+    path.write_text("\n".join([*WORD_VOCABULARY.pieces, "extra"]) + "\n")
+    with pytest.raises(UserError, match=r"large\.txt: has 18 tokens, but the model only knows 17"):
+        find_model(folder, vocab_file=str(path))
+
+
+def test_labels_are_those_of_the_configuration(tmp_path):
+    folder = write_classifier(tmp_path / "m", ["no", "yes", "perhaps"])
+    assert find_model(folder).labels == ("no", "yes", "perhaps")
+
+
+def test_the_weights_say_how_many_labels_there_are(tmp_path):
+    """`num_labels` 3 with the `id2label` of another model: transformers numbers them anew."""
+    folder = write_classifier(tmp_path / "m", ["no", "yes", "perhaps"])
+    change(folder / "config.json", id2label={"0": "no", "1": "yes"}, num_labels=3)
+    assert find_model(folder).labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+
+
+def test_a_model_without_head_has_no_labels(folder):
+    change(folder / "config.json", id2label={"0": "no", "1": "yes"})
+    assert find_model(folder).labels == ()
+
+
+def test_a_single_bias_counts_labels_too(tmp_path):
+    folder = write_classifier(tmp_path / "m", ["no", "yes", "perhaps"])
+    tensors = load_file(folder / "model.safetensors")
+    tensors.pop("classifier.weight")
+    save_file(
+        {n: np.ascontiguousarray(a) for n, a in tensors.items()}, folder / "model.safetensors"
+    )
+    assert len(find_model(folder).labels) == 3
+
+
+def test_a_name_of_the_hub_is_not_looked_for_where_a_folder_has_it(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    assert locate("model").resolve() == folder
+
+
+@pytest.mark.parametrize(("length", "sentence"), [(13, "12 positions"), (4, "5 or more")])
+def test_lengths_out_of_range_are_refused(folder, length, sentence):
+    with pytest.raises(UserError, match=sentence):
+        find_model(folder).config.check_length(length, at_least=5)
