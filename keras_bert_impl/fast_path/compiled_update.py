@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
+from keras_bert_impl.fast_path.xla_programs import compiled
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 
@@ -55,7 +56,7 @@ def _own_copy(variable: Any) -> Any:
     return copies[replica] if isinstance(copies, tuple) and isinstance(replica, int) else variable
 
 
-@tf.function(jit_compile=True)
+@compiled
 def _adamw(
     variable: Any,
     first_moment: Any,

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.fast_path.matrices import like, normalized, rows_of
+from keras_bert_impl.fast_path.xla_programs import compiled
 from keras_bert_impl.layers.dropout import Draw
 from keras_bert_impl.layers.kernels import Dense, Norm, PlainKernels, Projections, activate
 
@@ -87,7 +88,7 @@ def _prepared(weight: Any, dtype: Any, factor: float = 1.0) -> Any:
         return tf.cast(tf.convert_to_tensor(weight) * factor, dtype)
 
 
-@tf.function(jit_compile=True)
+@compiled
 def _layer_norm(rows: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
     """LayerNorm of [rows, width] in one pass over memory."""
     return tf.cast(normalized(tf.cast(rows, tf.float32), gamma, beta, epsilon), dtype)

@@ -6,7 +6,7 @@ a passage. Its gradient is an island too, which computes the forward pass again 
 inputs: these are in memory anyway, and nothing else is kept for the backward pass.
 
 XLA computes reductions on one core only. So a large island is cut along its first axis into as many
-parts as there are cores, and TensorFlow runs the parts side by side.
+parts as there are cores, and TensorFlow runs the parts side by side (see `xla_programs`).
 """
 
 import itertools
@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+
+from keras_bert_impl.fast_path.xla_programs import compiled
 
 _LARGE = 2**18  # numbers; a smaller island is not worth cutting
 _MOST_PARTS = 8
@@ -46,9 +48,9 @@ def island(
         >>> float(result), float(tape.gradient(result, number))
         (9.0, 6.0)
     """
-    forward = tf.function(function, jit_compile=True)
+    forward = compiled(function)
 
-    @tf.function(jit_compile=True)
+    @compiled
     def backward(inputs: Any, constants: Any, upstream: Any) -> Any:
         with tf.GradientTape() as tape:
             tape.watch(inputs)

@@ -15,7 +15,8 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
     """Puts plain or fast kernels in use for all models that are traced from now on.
 
     "auto" takes the fast ones where they are faster: on TensorFlow, without a GPU or TPU, where
-    the step as a whole is not compiled by XLA.
+    the step as a whole is not compiled by XLA. Where XLA was used before in this process, in a way
+    that threads cannot share its programs, the plain ones are taken whatever the choice.
 
     Args:
         choice: one of `CHOICES`.
@@ -42,6 +43,11 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
     fast = choice == "fast" or (
         choice == "auto" and on_tensorflow and not use_xla and not _accelerated()
     )
+    if fast and not set_up_xla():
+        from keras_bert_impl.fast_path.xla_programs import warn_of_slower_kernels
+
+        warn_of_slower_kernels()
+        fast = False
     if fast:
         from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
 
@@ -70,7 +76,26 @@ def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]
     return freeze(model)
 
 
-def _accelerated() -> bool:
-    import tensorflow as tf
+def set_up_xla() -> bool:
+    """Makes XLA, where it will compile for CPUs, compile programs that threads may share.
 
-    return bool(tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("TPU"))
+    It can do so only before anything is compiled in this process; see `fast_path.xla_programs`.
+
+    Returns:
+        Whether threads may share programs.
+
+    Example:
+        >>> set_up_xla()
+        True
+    """
+    if keras.backend.backend() != "tensorflow":
+        return True
+    from keras_bert_impl.fast_path.xla_programs import safe_in_threads
+
+    return safe_in_threads()
+
+
+def _accelerated() -> bool:
+    from keras_bert_impl.fast_path.xla_programs import accelerated
+
+    return accelerated()

@@ -6,6 +6,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.fast_path.switch import set_up_xla
 from keras_bert_impl.models.frozen import freeze_layers, frozen_layers
 from keras_bert_impl.models.inputs import ENCODER_INPUTS, complete_inputs
 
@@ -37,6 +38,7 @@ class ConfiguredModel(keras.Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        set_up_xla()  # before Keras compiles a step of this model
         self.config = config
         self.precision = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
         self._names = tuple(inputs)

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.fast_path.switch import choose_kernels
+from keras_bert_impl.fast_path.switch import choose_kernels, set_up_xla
 from keras_bert_impl.training.config import TrainingConfig
 
 
@@ -74,6 +74,11 @@ def make_devices(config: TrainingConfig) -> Devices:
         UserError: the devices are not there, or TensorFlow has already started with others.
     """
     devices = _find_devices(config)
+    if devices.use_xla and devices.own_replicas > 1 and not set_up_xla():
+        raise UserError(
+            "--use_xla with several CPU devices comes too late: XLA was used before in this "
+            "process, and its programs crash when replicas share them; start a new process."
+        )
     choose_kernels(config.kernels, devices.use_xla)
     return devices
 
