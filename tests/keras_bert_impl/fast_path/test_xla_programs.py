@@ -1,0 +1,101 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.fast_path import xla_programs
+
+FUSION, FLAG = "__ynn_fusion", "--xla_cpu_experimental_ynn_fusion_type"
+ROOT = Path(__file__).parents[3]
+
+
+def run(ways, xla_flags=""):
+    return subprocess.run(
+        [sys.executable, "-m", "tests.support.xla_steps", *ways],
+        env={**os.environ, "XLA_FLAGS": xla_flags},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+
+def programs(folder):
+    """The optimized programs that XLA dumped."""
+    return [path.read_text() for path in folder.glob("*.cpu_after_optimizations.txt")]
+
+
+def written(folder, flags):
+    path = folder / "flags"
+    path.write_text("\n".join(flags.split()))
+    return str(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "ways", [["train", "fine_tune", "infer", "fit"], ["on_two_devices"]], ids=lambda ways: ways[0]
+)
+def test_no_program_of_ours_races_with_itself(tmp_path, ways):
+    result = run(ways, f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text")
+    assert result.returncode == 0, result.stderr
+    assert "slower kernels" not in result.stderr
+    dumped = programs(tmp_path)
+    assert not any(FUSION in program for program in dumped)
+    assert len(dumped) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_whatever_flags_the_user_gives(tmp_path, in_a_file):
+    flags = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text {FLAG}=reduce,individual_dot"
+    result = run(["one_program"], written(tmp_path, flags) if in_a_file else flags)
+    assert result.returncode == 0, result.stderr
+    dumped = programs(tmp_path)
+    assert not any(FUSION in program for program in dumped)
+    assert len(dumped) == 2  # what is looked at, and ours
+
+
+@pytest.mark.slow
+def test_where_xla_was_used_before_nothing_of_ours_is_compiled_and_one_line_says_so(tmp_path):
+    flags = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
+    result = run(["use_xla_before", "all_late"], flags)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("slower kernels") == 1
+    (before, looked_at) = sorted(programs(tmp_path), key=len)
+    assert FUSION in before
+    assert FUSION in looked_at
+
+
+@pytest.mark.slow
+def test_hundreds_of_first_runs_from_many_threads_are_survived():
+    result = run(["stress"])
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("given", [None, "--xla_cpu_enable_fast_math=false"])
+def test_the_users_flags_are_left_as_they_were(monkeypatch, given):
+    if given is None:
+        monkeypatch.delenv("XLA_FLAGS", raising=False)
+    else:
+        monkeypatch.setenv("XLA_FLAGS", given)
+    seen = []
+    monkeypatch.setattr(xla_programs, "_program", lambda: seen.append(os.environ["XLA_FLAGS"]))
+    xla_programs._first_use()  # asks, but XLA was used long ago
+    assert seen == [f"{given or ''} {FLAG}=".lstrip()]
+    assert os.environ.get("XLA_FLAGS") == given
+
+
+def test_a_flag_that_this_tensorflow_does_not_know_is_not_set(monkeypatch):
+    import tensorflow as tf
+
+    folder = Path(tf.sysconfig.get_lib())
+    assert xla_programs._known(folder)
+    monkeypatch.setattr(xla_programs, "_FLAG", "xla_cpu_use_ynnpack")
+    assert not xla_programs._known(folder)
+
+
+def test_a_file_of_flags_that_cannot_be_read_is_left_to_xla(tmp_path):
+    missing = str(tmp_path / "missing")
+    assert xla_programs._with_flag(missing) == missing
+    assert xla_programs._with_flag("") == f"{FLAG}="

@@ -1,0 +1,115 @@
+"""Runs our compiled programs in a process of its own: `python -m tests.support.xla_steps WAY...`.
+
+Whoever starts it has XLA dump its programs, or counts on the process to live.
+"""
+
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.fast_path.frozen import freeze
+from keras_bert_impl.fast_path.switch import choose_kernels
+from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
+from keras_bert_impl.fast_path.xla_programs import compiled
+from keras_bert_impl.layers import kernels
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.training.classification_objective import ClassificationObjective
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.pretraining_objective import PretrainingObjective
+from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.step import TrainingStep
+from keras_bert_impl.training.strategy import make_devices
+from tests.support.tiny_bert import TINY, features
+
+# Large enough that islands are cut, and that XLA would hand their reductions to YNNPACK.
+CONFIG = TINY.replace(max_position_embeddings=128, hidden_dropout_prob=0.1)
+BATCH = features(16, 128, config=CONFIG) | {"label_ids": np.zeros([16], np.int32)}
+INPUTS = {name: BATCH[name] for name in ("input_ids", "input_mask", "segment_ids")}
+
+
+def take_step(make_model, objective, **changes):
+    config = TrainingConfig(
+        learning_rate=1e-4, num_train_steps=2, num_warmup_steps=1, batch_size=16, **changes
+    )
+    devices = make_devices(config)
+    with devices.strategy.scope():
+        model = make_model()
+    state = TrainingState(model, config, devices)
+    step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
+    (row,) = step.run(*step.prepare([BATCH], 0, [1e-4]))
+    assert np.isfinite(step.metrics(row)["loss"])
+
+
+def train(**changes):
+    take_step(
+        lambda: BertPretrainer(CONFIG, dtype="mixed_bfloat16"), PretrainingObjective(), **changes
+    )
+
+
+def on_two_devices():
+    train(distribution_strategy="mirrored", num_logical_devices=2)
+
+
+def fine_tune():
+    take_step(lambda: BertClassifier(CONFIG, num_labels=2), ClassificationObjective())
+
+
+def infer():
+    freeze(BertClassifier(CONFIG, num_labels=2))(INPUTS)
+
+
+def fit():
+    for choice, jit_compile in (("fast", False), ("plain", "auto")):
+        choose_kernels(choice)
+        model = BertClassifier(CONFIG, num_labels=2)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(optimizer="adam", loss={"logits": loss}, jit_compile=jit_compile)
+        model.fit(INPUTS, {"logits": BATCH["label_ids"]}, batch_size=16, verbose=0)
+
+
+def one_program():
+    compiled(lambda rows: tf.reduce_sum(rows, 0))(tf.ones([512, 512]))
+
+
+def use_xla_before():
+    tf.function(lambda rows: tf.reduce_sum(rows, 0), jit_compile=True)(tf.ones([512, 512]))
+
+
+def all_late():
+    """Everything that is compiled elsewhere, in a process that has used XLA before."""
+    assert choose_kernels("fast") == "plain"
+    train()
+    infer()
+    with kernels.use(TensorFlowKernels()):
+        fine_tune_without_choice()
+
+
+def fine_tune_without_choice():
+    model = BertClassifier(CONFIG, num_labels=2)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.function(model)(INPUTS, training=True)["logits"])
+    assert tape.gradient(loss, model.trainable_variables[-1].value) is not None
+
+
+def stress(shapes=200, threads=16):
+    """New programs, each run for the first time by many threads at once."""
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+
+    @compiled
+    def column_sums(rows):
+        return tf.reduce_sum(rows, axis=0)
+
+    @tf.function
+    def together(batches):
+        return [column_sums(rows) for rows in batches]
+
+    for more in range(shapes):
+        together([tf.ones([256 + more, 128]) for _ in range(threads)])
+
+
+if __name__ == "__main__":
+    for way in sys.argv[1:]:
+        globals()[way]()
