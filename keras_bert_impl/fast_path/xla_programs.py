@@ -5,8 +5,8 @@ the gradient of a bias) to YNNPACK, as fusions of the kind `__ynn_fusion`. Such 
 anew for every thread that runs its program while others do, and each time the builder appends its
 literals to one vector of the program, under no lock: a vector that two threads let grow at once
 ends the process (SIGSEGV). Parts of an island, replicas on one CPU, and a server's threads run one
-program at once. XLA's later sources hold the vector under a lock; of TensorFlow no release with it
-was seen yet.
+program at once. XLA's later sources hold the vector under a lock (`Literals` in its ynn_emitter.cc);
+no release of TensorFlow with that lock was seen yet.
 
 A flag of XLA takes the fusions out, at no cost in speed. XLA reads its flags once, when it is first
 used. So the first use is made here, with the flag, and what came of it is looked at: whoever used
@@ -61,8 +61,8 @@ def accelerated() -> bool:
 def warn_of_slower_kernels() -> None:
     """Says that, and why, nothing is compiled in this process."""
     warnings.warn(
-        "slower kernels, without XLA, are in use: XLA was used in this process before "
-        f"keras_bert_impl could set --{_FLAG}=, and its programs crash when threads share them.",
+        "slower kernels, without XLA, are in use: its programs crash when threads share them, and "
+        f"keras_bert_impl could not set --{_FLAG}= before XLA was first used in this process.",
         stacklevel=3,
     )
 
@@ -96,9 +96,9 @@ def _first_use() -> bool:
     import tensorflow as tf
 
     given = os.environ.get("XLA_FLAGS")
-    if _known(Path(tf.sysconfig.get_lib())):
-        os.environ["XLA_FLAGS"] = _with_flag(given or "")
     try:
+        if _known(Path(tf.sysconfig.get_lib())):
+            os.environ["XLA_FLAGS"] = _with_flag(given or "")
         with tf.init_scope():  # the caller may be tracing a graph
             return _KIND not in _program()
     except Exception:  # whatever TensorFlow raises: who cannot look does not know
@@ -147,7 +147,7 @@ def _with_flag(given: str) -> str:
     """
     if given.strip() and not given.lstrip().startswith("-"):
         try:
-            given = Path(given).read_text(encoding="utf-8")
+            given = Path(given).read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             return given  # XLA says best what it cannot read
     return f"{given} --{_FLAG}=".lstrip()
