@@ -5,8 +5,8 @@ the gradient of a bias) to YNNPACK, as fusions of the kind `__ynn_fusion`. Such 
 anew for every thread that runs its program while others do, and each time the builder appends its
 literals to one vector of the program, under no lock: a vector that two threads let grow at once
 ends the process (SIGSEGV). Parts of an island, replicas on one CPU, and a server's threads run one
-program at once. XLA's later sources hold the vector under a lock (`Literals` in its ynn_emitter.cc);
-no release of TensorFlow with that lock was seen yet.
+program at once. XLA's later sources hold the vector under a lock (`Literals` in ynn_emitter.cc); no
+release of TensorFlow with that lock was seen yet.
 
 A flag of XLA takes the fusions out, at no cost in speed. XLA reads its flags once, when it is first
 used. So the first use is made here, with the flag, and what came of it is looked at: whoever used
