@@ -16,9 +16,8 @@ from keras_bert_impl.fast_path.xla_programs import compiled
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.training.classification_objective import ClassificationObjective
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.pretraining_objective import PretrainingObjective
+from keras_bert_impl.training.objectives import ClassificationObjective, PretrainingObjective
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
@@ -32,7 +31,7 @@ INPUTS = {name: BATCH[name] for name in ("input_ids", "input_mask", "segment_ids
 
 def take_step(make_model, objective, **changes):
     config = TrainingConfig(
-        learning_rate=1e-4, num_train_steps=2, num_warmup_steps=1, batch_size=16, **changes
+        learning_rate=1e-4, num_train_steps=2, num_warmup_steps=1, train_batch_size=16, **changes
     )
     devices = make_devices(config)
     with devices.strategy.scope():
