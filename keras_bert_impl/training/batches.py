@@ -1,4 +1,4 @@
-"""Where batches come from, and how they are made ready ahead of the step."""
+"""The contracts of data sources, sources of arrays in memory, and reading ahead in a thread."""
 
 import collections
 import contextlib
@@ -24,8 +24,8 @@ class BatchSource(Protocol):
 
     Attributes:
         batch_size: rows of the whole batch of a step, over all workers.
-        num_workers: into how many workers' shares each batch is cut: 1 gives whole batches, more
-            give the share of one worker only.
+        num_workers: 1 where every worker reads whole batches; otherwise how many workers share a
+            batch, of which this source gives one worker's rows only.
     """
 
     batch_size: int
@@ -71,9 +71,9 @@ def _count_rows(features: Batch) -> int:
 class ArrayBatches:
     """Endless batches from arrays in memory, in an order that is arithmetic.
 
-    The examples stand in one endless row: epoch after epoch, each epoch in an order of its own
-    that follows from (seed, epoch) alone. Step `s` takes the places `s * batch_size` and following;
-    a batch may reach into the next epoch, so no example is left out.
+    The examples form one endless sequence, epoch after epoch, each epoch in an order of its own
+    that follows from (seed, epoch) alone. Step `s` takes the `batch_size` examples from position
+    `s * batch_size` on; a batch may reach into the next epoch, so no example is left out.
 
     Args:
         features: arrays with a common first dimension.
@@ -128,9 +128,9 @@ class ArrayBatches:
         return f"examples {', '.join(map(str, sorted(self._rows_of(step).tolist())))} of the set"
 
     def _rows_of(self, step: int) -> np.ndarray:
-        places = np.arange(step * self.batch_size, (step + 1) * self.batch_size)
-        epochs, inside = places // self._rows, places % self._rows
-        rows = np.empty_like(places)
+        positions = np.arange(step * self.batch_size, (step + 1) * self.batch_size)
+        epochs, inside = np.divmod(positions, self._rows)
+        rows = np.empty_like(positions)
         for epoch in np.unique(epochs):
             chosen = epochs == epoch
             rows[chosen] = self._epoch_order(int(epoch))[inside[chosen]]
@@ -179,9 +179,9 @@ class ArrayEvaluation:
     def batches(self) -> Iterator[Batch]:
         """Gives the batches of one pass, in the same order every time."""
         for first in range(0, self._rows, self.batch_size):
-            places = np.arange(first, first + self.batch_size)
-            real = places < self._rows
-            rows = np.where(real, places, 0)
+            positions = np.arange(first, first + self.batch_size)
+            real = positions < self._rows
+            rows = np.where(real, positions, 0)
             batch = {name: array[rows] for name, array in self._features.items()}
             yield self._finish({**batch, EXAMPLE_WEIGHTS: real.astype(np.float32)})
 
@@ -191,12 +191,12 @@ _END = object()
 
 @contextlib.contextmanager
 def prefetched(items: Iterable[Any], ahead: int = 2) -> Iterator[Iterator[Any]]:
-    """Runs an iterator in a thread, at most `ahead` items before its reader.
+    """Runs an iterator in a thread that keeps up to `ahead` items ready for the caller.
 
-    An error in the iterator is raised in the reader; leaving the block ends the thread.
+    An error in the iterator is raised where its item is read; leaving the block ends the thread.
 
     Args:
-        items: what to make; only the thread touches it.
+        items: the iterator; only the thread touches it.
         ahead: how many items may wait.
 
     Example:

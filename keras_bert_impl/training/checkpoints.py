@@ -308,8 +308,8 @@ class Checkpoints:
     def _check_shapes(self, folder: Path) -> None:
         saved = tf.train.load_checkpoint(str(folder / "state")).get_variable_to_shape_map()
         for name, variables in self._state.items():
-            for place, variable in enumerate(variables):
-                shape = saved.get(f"{name}/{place}/.ATTRIBUTES/VARIABLE_VALUE")
+            for number, variable in enumerate(variables):
+                shape = saved.get(f"{name}/{number}/.ATTRIBUTES/VARIABLE_VALUE")
                 if shape is not None and list(shape) != list(variable.shape):
                     raise UserError(
                         f"{folder}: was made with a model of another shape ({list(shape)} where "

@@ -24,7 +24,7 @@ class LossScale:
         (16384.0, 1.0)
     """
 
-    REPORT = ("loss_scale", "skipped_steps")
+    FIGURES = ("loss_scale", "skipped_steps")
 
     def __init__(self, dynamic: bool, patience: int = _PATIENCE) -> None:
         self.dynamic, self._patience = dynamic, patience
@@ -49,7 +49,7 @@ class LossScale:
         factor = 1.0 / self.value()
         return [gradient * factor for gradient in gradients]
 
-    def report(self, used: Any) -> Any:
+    def figures(self, used: Any) -> Any:
         """The scale that a step used and the number of skipped steps, float32 [2].
 
         Args:

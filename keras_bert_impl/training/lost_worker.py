@@ -1,4 +1,4 @@
-"""Going on when another worker dies: start again, and wait until it is back."""
+"""Going on when another worker dies: this process starts again and waits for it."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ _STARTED_AGAIN = "KERAS_BERT_STARTED_AGAIN"  # what the process that starts agai
 
 @contextlib.contextmanager
 def restart_when_a_worker_is_lost(
-    config: TrainingConfig, newest_step: Callable[[], int], report: Callable[[str], None]
+    config: TrainingConfig, newest_step: Callable[[], int], log: Callable[[str], None]
 ) -> Iterator[None]:
     """Inside the block, losing another worker starts this process again with its own command.
 
@@ -35,7 +35,7 @@ def restart_when_a_worker_is_lost(
     Args:
         config: without several workers nothing is done.
         newest_step: gives the step of the run's newest checkpoint.
-        report: is told in a line.
+        log: called with one line before the restart.
     """
     try:
         yield
@@ -48,7 +48,7 @@ def restart_when_a_worker_is_lost(
         if times > _RESTARTS:
             raise
         reason = (error.message or type(error).__name__).strip().splitlines()[0]
-        report(
+        log(
             f"Another worker was lost ({reason}); this one starts again and waits until it is "
             "back: start the same command there."
         )

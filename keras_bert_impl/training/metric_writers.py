@@ -209,15 +209,16 @@ class TensorBoard:
     def _forget_from(self, step: int) -> None:
         """Tells TensorBoard that older files' figures of `step` and later ones do not count.
 
-        It reads the files in the order of their names; `tf.summary` cannot write such a mark.
+        It reads the files in the order of their names. The first start that it sees means nothing
+        to it, so there are two. `tf.summary` has no way to write one.
         """
         restart = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
         mark = tf.compat.v1.Event(wall_time=time.time(), step=step, session_log=restart)
         version = tf.compat.v1.Event(wall_time=time.time(), file_version="brain.Event:2")
         name = f"events.out.tfevents.{int(time.time()):010d}.-restart"  # "-": before the new file
         with tf.io.TFRecordWriter(str(self._folder / name)) as file:
-            file.write(version.SerializeToString())
-            file.write(mark.SerializeToString())
+            for event in (version, mark, mark):
+                file.write(event.SerializeToString())
 
 
 _LOSSES = ("loss", "masked_lm_loss", "next_sentence_loss")

@@ -1,4 +1,4 @@
-"""What a model is trained for: the contract with the training step, and the losses."""
+"""Losses that add up over the parts of a batch: the contract, and those of the models here."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -15,9 +15,9 @@ ENCODER_INPUTS: tuple[str, ...] = ("input_ids", "input_mask", "segment_ids")
 class Objective(Protocol):
     """A loss that may be computed in parts.
 
-    A big batch is cut over replicas and micro-batches. Each part's loss is a *sum* over its rows,
-    already divided by what the *whole* batch counts, so the parts simply add up to the loss of the
-    big batch: one mathematics for every way of cutting it.
+    A batch is split over replicas and micro-batches. The loss of a part is a *sum* over its rows,
+    already divided by the counts of the *whole* batch. So the parts add up to the loss of the
+    batch, however it is split.
 
     Attributes:
         input_names: the features that the model reads.
@@ -88,8 +88,6 @@ def count_examples(batch: Batch) -> np.float32:
 
 def weights_of(batch: Mapping[str, Any], rows_like: Any) -> Any:
     """The examples' weights float32 [rows], or ones where the batch has none."""
-    from keras import ops
-
     weights = batch.get(EXAMPLE_WEIGHTS)
     if weights is None:
         return ops.ones(ops.shape(rows_like)[:1], "float32")
@@ -156,10 +154,10 @@ _NO_DIVISION_BY_ZERO = 1e-5  # what the original adds to the sum of masked_lm_we
 
 
 class PretrainingObjective:
-    """Masked-LM cross entropy per masked piece plus next-sentence cross entropy per example.
+    """Masked-LM cross entropy per masked token plus next-sentence cross entropy per example.
 
-    The masked-LM loss is divided by the number of masked pieces of the whole batch (not by the
-    number of slots), as in the original.
+    The masked-LM loss is divided by the number of masked tokens of the whole batch (not by the
+    number of slots), as in the original (`get_masked_lm_output` of google-research/bert).
 
     Args:
         next_sentence: False leaves the next-sentence loss out (the "no NSP" ablation).
@@ -171,7 +169,7 @@ class PretrainingObjective:
         ...     "next_sentence_labels": np.array([[0]]),
         ... }
         >>> {name: float(count) for name, count in objective.normalizers(batch).items()}
-        {'masked_pieces': 1.0, 'examples': 1.0}
+        {'masked_tokens': 1.0, 'examples': 1.0}
         >>> logits = {
         ...     "masked_lm_logits": ops.zeros([1, 2, 4]), "next_sentence_logits": ops.zeros([1, 2])
         ... }
@@ -186,12 +184,12 @@ class PretrainingObjective:
         self._next_sentence = next_sentence
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts masked pieces and examples; see `Objective.normalizers`."""
+        """Counts masked tokens and examples; see `Objective.normalizers`."""
         weights = batch["masked_lm_weights"]  # [batch, predictions]
         if EXAMPLE_WEIGHTS in batch:
             weights = weights * batch[EXAMPLE_WEIGHTS][:, None]
         return {
-            "masked_pieces": np.float32(np.sum(weights)),
+            "masked_tokens": np.float32(np.sum(weights)),
             "examples": count_examples(batch),
         }
 
@@ -203,11 +201,11 @@ class PretrainingObjective:
     ) -> tuple[Any, dict[str, Any]]:
         """Gives the part's share of the loss, both losses and both accuracies."""
         examples = weights_of(batch, batch["masked_lm_ids"])  # [rows]
-        pieces = ops.cast(batch["masked_lm_weights"], "float32") * examples[:, None]
+        tokens = ops.cast(batch["masked_lm_weights"], "float32") * examples[:, None]
         masked_lm = _cross_entropy(
             outputs["masked_lm_logits"],  # [rows, predictions, vocabulary]
             batch["masked_lm_ids"],
-            pieces / (normalizers["masked_pieces"] + _NO_DIVISION_BY_ZERO),
+            tokens / (normalizers["masked_tokens"] + _NO_DIVISION_BY_ZERO),
         )
         next_sentence = _cross_entropy(
             outputs["next_sentence_logits"],  # [rows, 2]

@@ -1,4 +1,4 @@
-"""The names of everything that a run leaves behind."""
+"""The folder of a run: the names of its files, and its lock."""
 
 import contextlib
 import dataclasses

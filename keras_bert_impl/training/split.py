@@ -1,4 +1,4 @@
-"""Cutting a batch into equal parts for replicas and micro-batches."""
+"""Splitting batches into equal parts for workers, replicas and micro-batches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,14 +9,14 @@ from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch
 
 
 def split_batch(batch: Batch, replicas: int, micro_batches: int) -> dict[str, np.ndarray]:
-    """Cuts a batch into [replicas, micro_batches, rows, ...], padded so that all parts are equal.
+    """Splits a batch into [replicas, micro_batches, rows, ...], padded so that all parts are equal.
 
     Padding repeats row 0 with `example_weights` 0, so it counts nowhere.
 
     Args:
         batch: arrays [batch, ...], perhaps with `example_weights` float32 [batch].
         replicas: how many devices share it.
-        micro_batches: how many pieces each device computes one after the other.
+        micro_batches: how many parts each device computes one after the other.
 
     Example:
         >>> parts = split_batch({"x": np.array([5, 6, 7])}, replicas=2, micro_batches=1)
@@ -25,10 +25,10 @@ def split_batch(batch: Batch, replicas: int, micro_batches: int) -> dict[str, np
     """
     rows = len(next(iter(batch.values())))
     size = -(-rows // (replicas * micro_batches))
-    places = np.arange(replicas * micro_batches * size)
-    real = places < rows
+    positions = np.arange(replicas * micro_batches * size)
+    real = positions < rows
     weights = np.asarray(batch.get(EXAMPLE_WEIGHTS, np.ones(rows, np.float32)), np.float32)
-    chosen = np.where(real, places, 0)
+    chosen = np.where(real, positions, 0)
     padded = {name: np.asarray(array)[chosen] for name, array in batch.items()}
     padded[EXAMPLE_WEIGHTS] = weights[chosen] * real.astype(np.float32)
     return {
@@ -84,7 +84,7 @@ def stack_batches(batches: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]
 def chunk_lengths(
     start: int, end: int, longest: int, stops: Sequence[int], boundaries: Sequence[int] = ()
 ) -> Iterator[int]:
-    """Cuts the steps from `start` to `end` into compiled calls.
+    """Divides the steps from `start` to `end` into compiled calls.
 
     A call ends at every multiple of a stop (a save, an evaluation), so that what happens there
     sees the state of that very step.

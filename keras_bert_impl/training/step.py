@@ -1,4 +1,4 @@
-"""One optimizer step, the same mathematics however the batch is cut, and what it is fed."""
+"""One optimizer step, the same mathematics however the batch is split, and its inputs."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ class TrainingStep:
     def prepare(
         self, batches: Sequence[Batch], first_step: int, learning_rates: Sequence[float]
     ) -> tuple[Any, dict[str, Any]]:
-        """Cuts the batches, hands each replica its part and counts what losses are divided by.
+        """Splits the batches, hands each replica its part, counts what losses are divided by.
 
         Args:
             batches: with several workers, this worker's share of each (see `share_of`).
@@ -88,7 +88,7 @@ class TrainingStep:
             learning_rates: one a step.
         """
         devices, micro_batches = self.devices, self._config.accumulation_steps
-        cut = [split_batch(batch, devices.own_replicas, micro_batches) for batch in batches]
+        parts = [split_batch(batch, devices.own_replicas, micro_batches) for batch in batches]
         counts = stack_batches([self._objective.normalizers(batch) for batch in batches])
         numbers = {name: tf.constant(array) for name, array in counts.items()}
         if devices.workers > 1:
@@ -97,7 +97,7 @@ class TrainingStep:
         numbers["learning_rate"] = tf.constant(learning_rates, tf.float32)
         # [steps, replicas, micro-batches, rows] -> a replica gets [steps, micro-batches, rows]
         first = devices.worker * devices.own_replicas
-        return distribute(devices.strategy, stack_batches(cut), axis=1, first=first), numbers
+        return distribute(devices.strategy, stack_batches(parts), axis=1, first=first), numbers
 
     def _counted_by_worker(self, counts: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Puts a worker's counts on its first replica, so that the sum over replicas is global."""
@@ -116,8 +116,8 @@ class TrainingStep:
     def _many_steps(self, features: Any, numbers: Mapping[str, Any]) -> Any:
         count = numbers["step"].shape[0]
         _, rows = tf.while_loop(
-            lambda place, _rows: place < count,
-            lambda place, rows: (place + 1, rows.write(place, self._at(features, numbers, place))),
+            lambda index, _rows: index < count,
+            lambda index, rows: (index + 1, rows.write(index, self._at(features, numbers, index))),
             (tf.constant(0), tf.TensorArray(tf.float32, size=count)),
             parallel_iterations=1,
         )
@@ -126,20 +126,20 @@ class TrainingStep:
     def _one_step(self, features: Any, numbers: Mapping[str, Any]) -> Any:
         return self._at(features, numbers, 0)
 
-    def _at(self, features: Any, numbers: Mapping[str, Any], place: Any) -> Any:
-        shared = {name: numbers[name][place] for name in _SHARED}
+    def _at(self, features: Any, numbers: Mapping[str, Any], index: Any) -> Any:
+        shared = {name: numbers[name][index] for name in _SHARED}
         counts = {name: values for name, values in numbers.items() if name not in _SHARED}
-        arguments = (features, counts, shared, place)
+        arguments = (features, counts, shared, index)
         values = self.devices.strategy.run(self._replica_step, args=arguments)
         return self.devices.strategy.experimental_local_results(values)[0]
 
     def _replica_step(
-        self, features: Any, counts: Mapping[str, Any], shared: Mapping[str, Any], place: Any
+        self, features: Any, counts: Mapping[str, Any], shared: Mapping[str, Any], index: Any
     ) -> Any:
         """What a replica does in one step; gives the metrics, the same on every replica."""
         context = tf.distribute.get_replica_context()
-        features = {name: values[place] for name, values in features.items()}
-        counted = tf.stack([values[place] for values in counts.values()])
+        features = {name: values[index] for name, values in features.items()}
+        counted = tf.stack([values[index] for values in counts.values()])
         if self.devices.workers > 1:  # each knows the counts of its own share only
             counted = context.all_reduce(tf.distribute.ReduceOp.SUM, counted)
         numbers = {**shared, **dict(zip(counts, tf.unstack(counted), strict=True))}
@@ -155,7 +155,7 @@ class TrainingStep:
         tf.__internal__.distribute.interim.maybe_merge_call(
             self._update, self.devices.strategy, gradients, norm, shared
         )
-        return tf.concat([metrics, [norm], self._loss_scale.report(scale)], axis=0)
+        return tf.concat([metrics, [norm], self._loss_scale.figures(scale)], axis=0)
 
     def _replica_gradients(self, features: Any, numbers: Any, replica: Any) -> tuple[list, Any]:
         """Adds up gradients and metrics over this replica's micro-batches."""
@@ -194,10 +194,12 @@ class TrainingStep:
             scaled = loss * scale
             gradients = tape.gradient(scaled, self._variables)
         metrics = {"loss": loss, **metrics}
-        self._metric_names = [*metrics, "stop_votes", "gradient_norm", *LossScale.REPORT]
+        self._metric_names = [*metrics, "stop_votes", "gradient_norm", *LossScale.FIGURES]
         # A variable that the loss does not reach keeps its weight: no gradient, no decay.
-        self._reached = [place for place, gradient in enumerate(gradients) if gradient is not None]
-        dense = [tf.convert_to_tensor(gradients[place]) for place in self._reached]
+        self._reached = [
+            number for number, gradient in enumerate(gradients) if gradient is not None
+        ]
+        dense = [tf.convert_to_tensor(gradients[number]) for number in self._reached]
         return dense, tf.stack([tf.cast(value, tf.float32) for value in metrics.values()])
 
     def _clip_factor(self, norm: Any) -> Any:
@@ -219,9 +221,9 @@ class TrainingStep:
     def _apply(self, strategy: Any, gradients: Sequence[Any], numbers: Any) -> Any:
         self._optimizer.iterations.assign(tf.cast(numbers["step"], tf.int32))
         update_step = update_step_of(self._optimizer)
-        for place, gradient in zip(self._reached, gradients, strict=True):
+        for number, gradient in zip(self._reached, gradients, strict=True):
             strategy.extended.update(
-                self._variables[place],
+                self._variables[number],
                 lambda variable, value, rate: update_step(value, variable, rate),
                 args=(gradient, numbers["learning_rate"]),
                 group=False,
@@ -239,8 +241,8 @@ class Chunk:
         numbers: learning rates, normalizers and step numbers.
         learning_rates: one a step.
         examples: rows of each batch, those of other workers included.
-        tokens: places of each batch, padding included; 0 where the data has no `input_mask`.
-        padding_share: the share of this worker's places that are padding.
+        tokens: positions of each batch, padding included; 0 where the data has no `input_mask`.
+        padding_share: the share of this worker's positions that are padding.
     """
 
     first_step: int
@@ -263,7 +265,7 @@ def chunks(
     """Prepares the inputs of the steps from `start` to `end`; a thread may run this.
 
     Args:
-        step: cuts and places the batches.
+        step: splits the batches and puts them on the devices.
         batches: the data of all phases.
         config: how long a chunk may be, and where it must end.
         rate: the learning rate by the number of steps done.

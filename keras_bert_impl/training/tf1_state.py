@@ -43,13 +43,13 @@ def read_tf1_state(prefix: str | os.PathLike[str], state: TrainingState) -> int:
                     "with --init_checkpoint alone."
                 )
             value = source.read(name)
-            turned = value.T if names.google_turned else value
-            if turned.shape != tuple(variable.shape):
+            transposed = value.T if names.google_turned else value
+            if transposed.shape != tuple(variable.shape):
                 raise UserError(
                     f"{prefix}: {name} has shape {list(value.shape)}, which does not fit the "
                     "model; give the configuration that belongs to it."
                 )
-            variable.assign(turned)
+            variable.assign(transposed)
     return int(source.read(_STEP))
 
 

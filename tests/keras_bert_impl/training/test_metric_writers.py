@@ -1,3 +1,5 @@
+import time
+
 import pytest
 import tensorflow as tf
 
@@ -100,18 +102,18 @@ def test_tensorboard_gets_the_numbers_by_kind(tmp_path):
     assert not any(event.HasField("session_log") for event in events_of(tmp_path))
 
 
-def test_a_resumed_run_tells_tensorboard_to_forget_what_it_does_again(tmp_path, monkeypatch):
-    for first_step, now in ((0, 100.0), (5, 200.0)):
-        monkeypatch.setattr(
-            "keras_bert_impl.training.metric_writers.time.time", lambda now=now: now
-        )
+def test_a_resumed_run_tells_tensorboard_to_forget_what_it_does_again(tmp_path):
+    for first_step in (0, 5):
         board = TensorBoard(tmp_path)
         board.open(first_step)
         board.write("train", first_step + 1, {"loss": 2.0})
         board.close()
-    (restart,) = (event for event in events_of(tmp_path) if event.HasField("session_log"))
-    assert restart.step == 6
-    assert restart.session_log.status == tf.compat.v1.SessionLog.START
+        time.sleep(1.1)  # names of event files have whole seconds
+    marks = [event for event in events_of(tmp_path) if event.HasField("session_log")]
+    assert [mark.step for mark in marks] == [6, 6]  # TensorBoard ignores the first one of a folder
+    assert {m.session_log.status for m in marks} == {tf.compat.v1.SessionLog.START}
+    steps = [event.step for event in events_of(tmp_path) if event.step]
+    assert steps == [1, 6, 6, 6]  # the old figure, the marks, the new figure
 
 
 def test_the_usual_writers_leave_figures_that_a_curve_is_drawn_of(tmp_path):
