@@ -74,12 +74,12 @@ def test_masking_keeps_its_promises(a, b, most, share, kind):
         assert rows.ids[0, place] in (MASK, before[0, place], 42)
 
 
-def test_per_piece_the_number_is_reached_exactly():
+def test_per_token_the_number_is_reached_exactly():
     chosen = choose_positions(_rows([WORD] * 12, [MORE] * 12, copies=50), _keys(50), RULES)
     assert (chosen.sum(axis=1) == 4).all()
 
 
-def test_every_place_is_as_likely():
+def test_every_position_is_as_likely():
     rows = _rows([WORD, MORE, MORE, WORD], [MORE, WORD, WORD], copies=20_000)
     counts = choose_positions(rows, _keys(20_000), RULES).sum(axis=0)
     places = counts[[1, 2, 3, 4, 6, 7, 8]]
@@ -87,7 +87,7 @@ def test_every_place_is_as_likely():
     assert abs(places / places.sum() - 1 / 7).max() < 0.01
 
 
-def test_pieces_of_a_word_are_masked_together():
+def test_tokens_of_a_word_are_masked_together():
     rows = _rows([WORD, MORE, WORD, WORD, MORE, MORE], [WORD, MORE] * 7, copies=300)
     chosen = choose_positions(rows, _keys(300), WHOLE)
     words = [(1, 2), (3,), (4, 5, 6), *((place, place + 1) for place in range(8, 22, 2))]
@@ -135,6 +135,9 @@ def test_ngrams_do_not_run_from_a_into_b():
     rules = dataclasses.replace(RULES, max_ngram=3, max_predictions=2, probability=0.01)
     chosen = choose_positions(_rows([WORD], [WORD, WORD], copies=500), _keys(500), rules)
     assert not (chosen[:, 1] & chosen[:, 3]).any()
+    # One position is wanted: a run over both words would not fit, and nothing would be masked.
+    one_word_each = choose_positions(_rows([WORD], [WORD], copies=500), _keys(500), rules)
+    assert (one_word_each.sum(axis=1) == 1).all()
 
 
 @pytest.mark.parametrize("shares", [(0.8, 0.1), (1.0, 0.0), (0.0, 0.0), (0.2, 0.7)])
@@ -149,7 +152,7 @@ def test_shares_of_mask_same_and_random(shares):
     assert abs((rows.ids == 42).sum() / total - (1 - sum(shares))) < 0.015
 
 
-def test_random_pieces_are_drawn_from_the_given_ones():
+def test_random_tokens_are_drawn_from_the_given_ones():
     rules = dataclasses.replace(
         RULES, mask_share=0.0, same_share=0.0, replacements=np.array([20, 21, 22], np.uint16)
     )
