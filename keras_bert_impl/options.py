@@ -8,10 +8,12 @@ Messages name an option in backquotes, as a caller in Python writes it: `max_seq
 option of a nested config may be named with its path: `phase2.max_seq_length=64`.
 """
 
+import contextlib
 import dataclasses
+import re
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_bert_impl.errors import UserError
@@ -22,6 +24,8 @@ or give it anew each time, because it is about one call only."""
 
 REQUIRED: Any = dataclasses.MISSING
 """The default of an option that must be given."""
+
+_NAME = re.compile(r"(?<=`)[a-z][a-z0-9_.]*(?=[=`])")
 
 _RULES, _NESTED = "option", "nested options"
 
@@ -246,6 +250,24 @@ def check_options(config: Any) -> None:
             raise UserError(f"`{field.name}={value}` {wrong}.")
 
 
+@contextlib.contextmanager
+def options_named(names: Mapping[str, str]) -> Iterator[None]:
+    """Gives options other names in a `UserError` raised inside, as the caller knows them.
+
+    Example:
+        >>> with options_named({"length": "second.length"}):
+        ...     raise UserError("`length=5` is not `width`.")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: `second.length=5` is not `width`.
+    """
+    try:
+        yield
+    except UserError as error:
+        message = _NAME.sub(lambda found: names.get(found.group(), found.group()), str(error))
+        raise UserError(message) from error
+
+
 def settings_of(config: Any) -> dict[str, Any]:
     """The values of a config's own options that a resumed run must have the same.
 
@@ -278,7 +300,7 @@ def changed_settings(
 
 
 def _without_none(annotation: Any) -> Any:
-    """`int` of `int | None`."""
+    """`int` of `int | None`; `str` of a `Literal` of words."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         (annotation,) = (arm for arm in typing.get_args(annotation) if arm is not types.NoneType)
-    return annotation
+    return str if typing.get_origin(annotation) is typing.Literal else annotation

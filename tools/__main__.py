@@ -7,10 +7,9 @@ from pathlib import Path
 _NOT_TOOLS = {
     "__init__",
     "__main__",
-    "checkpoint_flags",
     "command_line",
     "config_flags",
-    "text_flags",
+    "google_flags",
     "training_flags",
 }
 

@@ -10,7 +10,7 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from absl import flags
@@ -49,6 +49,7 @@ class FlagSet:
         self._sentences: dict[str, str] = {}
         self._required: set[str] = set()
         self._aliases: dict[str, str] = {}
+        self._shorthands: dict[str, Mapping[str, Any]] = {}
         self._parameters: dict[str, str] = {}
         self.extra_arguments: list[str] = []
 
@@ -125,6 +126,11 @@ class FlagSet:
         """A flag that may be given several times: None, or the list of its values."""
         return self._define(flags.DEFINE_multi_string, name, sentence, default=None)
 
+    def shorthand(self, name: str, sentence: str, means: Mapping[str, Any]) -> flags.FlagHolder:
+        """A switch that, turned on, sets other flags: `means` gives their values by name."""
+        self._shorthands[name] = means
+        return self.switch(name, False, sentence)
+
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name).
 
@@ -148,10 +154,17 @@ class FlagSet:
                 f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
             )
         self._read_aliases()
+        for shorthand, means in self._shorthands.items():
+            for name, value in means.items() if self._values[shorthand].value else ():
+                self._values[name].value = value
         for name in sorted(self._required):
             if self._values[name].value is None:
                 raise UserError(f"--{name} is missing; --help lists the flags.")
         self.extra_arguments = rest
+
+    def value_of(self, name: str) -> Any:
+        """The present value of a flag."""
+        return self._values[name].value
 
     def refuse_mistyped(self, arguments: Sequence[str]) -> None:
         """Refuses what `keep_unknown` would pass on though it is meant for this tool.

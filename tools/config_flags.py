@@ -1,12 +1,19 @@
 """A tool's flags, made of the options of its config dataclass."""
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import ONCE, REQUIRED, Option, nested_configs, options_of
+from keras_bert_impl.options import (
+    ONCE,
+    REQUIRED,
+    Option,
+    nested_configs,
+    options_named,
+    options_of,
+)
 from tools.command_line import FlagSet
 
 Config = TypeVar("Config")
@@ -37,7 +44,10 @@ class ConfigFlags(FlagSet, Generic[Config]):
     def __init__(self, usage: str | None, config_class: type[Config]) -> None:
         super().__init__(usage)
         self._config_class = config_class
-        self._options = options_of(config_class)
+        # What must be given stands first in the help.
+        self._options = sorted(
+            options_of(config_class), key=lambda one: one.default is not REQUIRED
+        )
         for one in self._options:
             self._parameters.setdefault(one.path[-1], one.name)
         for one in self._options:
@@ -57,7 +67,8 @@ class ConfigFlags(FlagSet, Generic[Config]):
         own = {path[0]: value for path, value in values.items() if len(path) == 1}
         for name, nested in nested_configs(self._config_class).items():
             inner = {path[1]: value for path, value in values.items() if path[0] == name}
-            own[name] = _build_nested(name, nested.config_class, {**nested.defaults, **inner})
+            with options_named({one: f"{name}.{one}" for one in inner}):
+                own[name] = nested.config_class(**{**nested.defaults, **inner})
         return self._config_class(**{**own, **more})
 
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
@@ -102,26 +113,15 @@ def _from_flag(one: Option, value: Any) -> Any:
     if element is not None:
         if not value and not one.default:
             return one.default
-        return _numbers(one.name, value, element) if element in _NUMBERS else tuple(value)
+        return _numbers(one, value, element) if element in _NUMBERS else tuple(value)
     return Path(value) if one.type is Path and value is not None else value
 
 
-def _numbers(name: str, words: Sequence[str], kind: type) -> tuple:
+def _numbers(one: Option, words: Sequence[str], kind: type) -> tuple:
     try:
         return tuple(kind(word) for word in words)
     except ValueError as error:
+        example = f" such as {','.join(map(str, one.default))}" if one.default else ""
         raise UserError(
-            f"`{name}={','.join(words)}` must be {_NUMBERS[kind]}, separated by commas."
+            f"`{one.name}={','.join(words)}`: give {_NUMBERS[kind]} separated by commas{example}."
         ) from error
-
-
-def _build_nested(field: str, config_class: type, values: Mapping[str, Any]) -> Any:
-    """Makes a nested config; its messages then name its options by their path."""
-    try:
-        return config_class(**values)
-    except UserError as error:
-        message = str(error)
-        for one in options_of(config_class):
-            message = message.replace(f"`{one.name}=", f"`{field}.{one.name}=")
-            message = message.replace(f"`{one.name}`", f"`{field}.{one.name}`")
-        raise UserError(message) from error

@@ -16,17 +16,15 @@ Example:
 import sys
 from collections.abc import Sequence
 
+from keras_bert_impl.checkpoints.convert import ConvertConfig, convert_checkpoint
 from tools import command_line
-from tools.checkpoint_flags import ConversionFlags
+from tools.config_flags import ConfigFlags
 
-FLAGS = command_line.FlagSet(__doc__)
-_CONVERSION = ConversionFlags(FLAGS)
+FLAGS = ConfigFlags(__doc__, ConvertConfig)
 
 
 def _run() -> None:
-    from keras_bert_impl.checkpoints.convert import ConvertConfig, convert_checkpoint
-
-    print(convert_checkpoint(ConvertConfig(**_CONVERSION.values())))
+    print(convert_checkpoint(FLAGS.config()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,19 +13,30 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.options import check_options, option
 from tools import command_line
+from tools.config_flags import ConfigFlags
 
-FLAGS = command_line.FlagSet(__doc__)
-_OUTPUT_DIR = FLAGS.string("output_dir", "demo", "The folder for everything the demo makes.")
-_NUM_TRAIN_STEPS = FLAGS.integer(
-    "num_train_steps", 3000, "How many steps to train (32 examples each).", lower_bound=1
-)
-_VOCAB_SIZE = FLAGS.integer("vocab_size", 3000, "How many word pieces to learn.", lower_bound=300)
+
+@dataclass(frozen=True, kw_only=True)
+class DemoConfig:
+    """How large the demo is, and where it goes."""
+
+    output_dir: str = option("demo", "The folder for everything the demo makes.")
+    num_train_steps: int = option(3000, "How many steps to train (32 examples each).", at_least=1)
+    vocab_size: int = option(3000, "How many WordPiece tokens to learn.", at_least=300)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+FLAGS = ConfigFlags(__doc__, DemoConfig)
 
 _MODEL = {
     "hidden_size": 128,
@@ -131,7 +142,7 @@ def _model_steps(folder: Path, num_train_steps: int) -> list[Step]:
         Step(
             "A SavedModel that serves ids and raw text",
             "export_saved_model",
-            (f"--model_dir={folder}/run/model", f"--output_dir={folder}/saved_model"),
+            (f"--model={folder}/run/model", f"--output_dir={folder}/saved_model"),
         ),
         Step(
             "A fresh process loads it and fills in masked words",
@@ -165,11 +176,11 @@ def _write_configuration(folder: Path, vocab_size: int) -> None:
 
 
 def _run() -> None:
-    folder = make_folder(_OUTPUT_DIR.value)
-    vocab_size = _VOCAB_SIZE.value
-    _write_configuration(folder, vocab_size)
+    config = FLAGS.config()
+    folder = make_folder(config.output_dir)
+    _write_configuration(folder, config.vocab_size)
     print(f"The model's shape is in {folder}/bert_config.json; everything goes to {folder}/.")
-    steps = plan(folder, _NUM_TRAIN_STEPS.value, vocab_size)
+    steps = plan(folder, config.num_train_steps, config.vocab_size)
     seconds: dict[str, float] = {}
     for number, step in enumerate(steps, start=1):
         _show(step, number, len(steps))

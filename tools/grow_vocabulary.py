@@ -1,9 +1,9 @@
-"""Adds words to a trained checkpoint, so that they are no longer cut into pieces.
+"""Adds words to a trained checkpoint, so that they are no longer split into several tokens.
 
 A new word takes an [unused…] entry while there are any, and then enlarges the token table, decoder
-and output bias. Its row starts as the mean of the rows of its former pieces. The result is written
+and output bias. Its row starts as the mean of the rows of its former tokens. The result is written
 as a model directory or, where the output's name holds ".ckpt", as a TF1 checkpoint. One line a
-word is printed: id, word, former pieces.
+word is printed: id, word, former tokens.
 
 Example:
   keras-bert grow_vocabulary --input=bert --output=medical_bert --words=angioplasty,stent
@@ -12,29 +12,15 @@ Example:
 import sys
 from collections.abc import Sequence
 
+from keras_bert_impl.checkpoints.grow import GrowConfig, grow_checkpoint
 from tools import command_line
-from tools.checkpoint_flags import ConversionFlags
+from tools.config_flags import ConfigFlags
 
-FLAGS = command_line.FlagSet(__doc__)
-_CONVERSION = ConversionFlags(FLAGS)
-_WORDS = FLAGS.words("words", [], "The new words, comma-separated.")
-_WORDS_FILE = FLAGS.string("words_file", None, "A UTF-8 file with new words, one a line.")
-_FILL_UNUSED = FLAGS.switch(
-    "fill_unused", True, "Use [unused…] entries up before the tables are enlarged."
-)
+FLAGS = ConfigFlags(__doc__, GrowConfig)
 
 
 def _run() -> None:
-    from keras_bert_impl.checkpoints.grow import GrowConfig, grow_checkpoint
-
-    config = GrowConfig(
-        words=_WORDS.value,
-        words_file=_WORDS_FILE.value,
-        fill_unused=_FILL_UNUSED.value,
-        **_CONVERSION.values(),
-    )
-    new = grow_checkpoint(config)
-    for entry in new:
+    for entry in grow_checkpoint(FLAGS.config()):
         print(f"{entry.id}\t{entry.piece}\t{' '.join(entry.made_from)}")
 
 

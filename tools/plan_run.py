@@ -7,76 +7,21 @@ Example:
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from keras_bert_impl.config import MODEL_SIZES
+from pipelines.runs.plan_run import PlanRunConfig, PlanRunResults, plan
 from tools import command_line
-from tools.training_flags import TrainingFlags
+from tools.config_flags import ConfigFlags
+from tools.google_flags import add_tpu_flags
 
-if TYPE_CHECKING:
-    from pipelines.runs.plan_run import PlanRunResults
-
-FLAGS = command_line.FlagSet(__doc__)
-_BERT_CONFIG_FILE = FLAGS.string(
-    "bert_config_file", None, "The model's configuration (google's JSON form)."
-)
-_MODEL_SIZE = FLAGS.choice(
-    "model_size",
-    None,
-    MODEL_SIZES,
-    "A published size, instead of a configuration file.",
-)
-_VOCAB_SIZE = FLAGS.integer(
-    "vocab_size", 30522, "How many word pieces a model of --model_size has.", lower_bound=5
-)
-_MAX_SEQ_LENGTH = FLAGS.integer("max_seq_length", 128, "Word pieces of an example.", lower_bound=5)
-_MAX_PREDICTIONS = FLAGS.integer(
-    "max_predictions_per_seq", 20, "Masked places of an example.", lower_bound=1
-)
-_NUM_TRAIN_STEPS = FLAGS.integer(
-    "num_train_steps", 1000000, "Optimizer steps of the run.", lower_bound=1
-)
-_REPLICAS = FLAGS.integer(
-    "num_replicas", 1, "Over how many devices, of all machines, a batch is split.", lower_bound=1
-)
-_DEVICE_MEMORY_GB = FLAGS.number(
-    "device_memory_gb",
-    None,
-    "Memory of one device in 10^9 bytes; the largest batch that fits is then said.",
-    lower_bound=0.0,
-)
-_ON_CPU = FLAGS.switch("on_cpu", False, "The device is a CPU: checkpoints share its memory.")
-_EXAMPLES_PER_SECOND = FLAGS.number(
-    "examples_per_second", None, "The rate of the whole run, to say the hours.", lower_bound=0.0
-)
-_MEASURE_STEPS = FLAGS.integer(
-    "measure_steps", 0, "Time so many steps on this machine to get the rate.", lower_bound=0
-)
-_TRAINING = TrainingFlags(FLAGS, batch_size=256, learning_rate=1e-4)
+FLAGS = ConfigFlags(__doc__, PlanRunConfig)
+add_tpu_flags(FLAGS)
 
 
 def _run() -> None:
-    from pipelines.runs.plan_run import PlanRunConfig, plan
-
-    results = plan(
-        PlanRunConfig(
-            bert_config_file=_BERT_CONFIG_FILE.value,
-            model_size=_MODEL_SIZE.value,
-            vocab_size=_VOCAB_SIZE.value,
-            max_seq_length=_MAX_SEQ_LENGTH.value,
-            max_predictions_per_seq=_MAX_PREDICTIONS.value,
-            training=_TRAINING.config(_NUM_TRAIN_STEPS.value, 0),
-            replicas=_REPLICAS.value,
-            device_memory_gb=_DEVICE_MEMORY_GB.value,
-            on_cpu=_ON_CPU.value,
-            examples_per_second=_EXAMPLES_PER_SECOND.value,
-            measure_steps=_MEASURE_STEPS.value,
-        )
-    )
-    _show(results)
+    _show(plan(FLAGS.config()))
 
 
-def _show(results: "PlanRunResults") -> None:
+def _show(results: PlanRunResults) -> None:
     plan = results.plan
     print(f"{'parameters':24} {plan.parameters:>15,}")
     for name, count in results.parts.items():

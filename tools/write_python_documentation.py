@@ -7,27 +7,19 @@ Example:
 import sys
 from collections.abc import Sequence
 
+from pipelines.corpora.python_documentation import (
+    PythonDocumentationConfig,
+    write_python_documentation,
+)
 from tools import command_line
+from tools.config_flags import ConfigFlags
 
-FLAGS = command_line.FlagSet(__doc__)
-_OUTPUT_FILE = FLAGS.string(
-    "output_file",
-    None,
-    "Where to write the documents: JSON lines with `title` and `text`.",
-    required=True,
-)
-_HELD_OUT_FILE = FLAGS.string(
-    "held_out_file",
-    None,
-    "Where to write every 16th document instead, for evaluation.",
-    required=True,
-)
+FLAGS = ConfigFlags(__doc__, PythonDocumentationConfig)
 
 
 def _run() -> None:
-    from pipelines.corpora.python_documentation import write_python_documentation
-
-    size = write_python_documentation(_OUTPUT_FILE.value, _HELD_OUT_FILE.value)
+    config = FLAGS.config()
+    size = write_python_documentation(config.output_file, config.held_out_file)
     print(f"{size / 1e6:.2f} MB of text")
 
 

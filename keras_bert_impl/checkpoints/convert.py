@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.checkpoints import google_tf1
+from keras_bert_impl.checkpoints.described import DescribedCheckpoint
 from keras_bert_impl.checkpoints.destination import check_apart, check_beside
 from keras_bert_impl.checkpoints.model_directory import (
     heads_of,
@@ -41,6 +42,7 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
 FORMATS = ("hugging_face", "google_tf1")
@@ -169,24 +171,25 @@ def _possible_heads(config: BertConfig) -> tuple[str, ...]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ConvertConfig:
+class ConvertConfig(DescribedCheckpoint):
     """What to convert.
 
-    Attributes:
-        input: a model directory or the prefix of a TF1 checkpoint.
-        output: a folder, or a prefix such as "folder/bert_model.ckpt".
-        output_format: "hugging_face", "google_tf1", or "auto": as the output's name says.
-        bert_config_file: the configuration where the input has none beside it.
-        vocab_file: the vocabulary where the input has none beside it.
-        do_lower_case: the casing where the input does not say it.
+    Raises:
+        UserError: an unknown format.
     """
 
-    input: str
-    output: str
-    output_format: str = "auto"
-    bert_config_file: str | None = None
-    vocab_file: str | None = None
-    do_lower_case: bool | None = None
+    input: str = option(
+        REQUIRED, "A model directory, or the prefix, folder or a file of a TF1 checkpoint."
+    )
+    output: str = option(REQUIRED, "A folder, or a prefix such as folder/bert_model.ckpt.")
+    output_format: str = option(
+        "auto",
+        "The format to write; auto goes by the output's name.",
+        choices=("auto", "hugging_face", "google_tf1"),
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 def convert_checkpoint(config: ConvertConfig) -> str:

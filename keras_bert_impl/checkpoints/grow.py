@@ -13,6 +13,7 @@ from keras_bert_impl.checkpoints.convert import (
 )
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input
+from keras_bert_impl.options import option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -124,17 +125,11 @@ def _check_words(words: Sequence[str], known: dict[str, int]) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrowConfig(ConvertConfig):
-    """Which words to add to which checkpoint; what is read and written as in `ConvertConfig`.
+    """Which words to add to which checkpoint; what is read and written as in `ConvertConfig`."""
 
-    Attributes:
-        words: the new words.
-        words_file: a UTF-8 file with more new words, one a line.
-        fill_unused: use `[unused…]` entries up before the tables are enlarged.
-    """
-
-    words: Sequence[str] = ()
-    words_file: str | None = None
-    fill_unused: bool = True
+    words: Sequence[str] = option((), "The new words, separated by commas.")
+    words_file: str | None = option(None, "A UTF-8 file with more new words, one a line.")
+    fill_unused: bool = option(True, "Use up [unused…] entries before the tables are enlarged.")
 
 
 def grow_checkpoint(config: GrowConfig) -> list[NewPiece]:

@@ -12,6 +12,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
@@ -44,7 +45,7 @@ def serve_model(
     length = max_seq_length or config.max_position_embeddings
     if length > config.max_position_embeddings:
         raise UserError(
-            f"--max_seq_length={length} is more than the {config.max_position_embeddings} "
+            f"`max_seq_length={length}` is more than the {config.max_position_embeddings} "
             "positions of the model; lower it."
         )
     if isinstance(opened.model, BertPretrainer):
@@ -82,7 +83,7 @@ def export_saved_model(
     free = not final.exists() or (final.is_dir() and not any(final.iterdir()))
     if not free and not (final / "saved_model.pb").exists():
         raise UserError(
-            f"{final}: exists and is no SavedModel; name another --output_dir, so that nothing of "
+            f"{final}: exists and is no SavedModel; name another `output_dir`, so that nothing of "
             "yours is replaced."
         )
     if not free:
@@ -110,25 +111,6 @@ def _write_assets(opened: OpenedModel, folder: Path) -> None:
     (folder / CASING_ASSET).write_text(f"{casing}\n", encoding="utf-8")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExportConfig:
-    """What an export is told.
-
-    Attributes:
-        model_dir: the model directory to export.
-        output_dir: the SavedModel's folder.
-        top_k: pieces that `fill_mask_text` gives for each mask.
-        max_seq_length: texts are cut to this many pieces; None is the model's positions.
-        verify: load the result in a fresh process and compare.
-    """
-
-    model_dir: Path
-    output_dir: Path
-    top_k: int = 10
-    max_seq_length: int | None = None
-    verify: bool = True
-
-
 @dataclass(frozen=True)
 class ExportResult:
     """What was written.
@@ -150,7 +132,7 @@ def run_export(config: ExportConfig) -> ExportResult:
     Raises:
         UserError: the model directory cannot be opened, or the SavedModel cannot be written.
     """
-    opened = open_model(config.model_dir)
+    opened = open_model(config.model)
     served = serve_model(opened, config.top_k, config.max_seq_length)
     verification = export_saved_model(served, opened, config.output_dir, config.verify)
     files = [path for path in config.output_dir.rglob("*") if path.is_file()]

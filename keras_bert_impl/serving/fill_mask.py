@@ -10,6 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_input
+from keras_bert_impl.serving.config import FillMaskConfig
 from keras_bert_impl.tokenization.vocabulary import MASK
 
 SIGNATURE = "fill_mask_text"
@@ -38,6 +40,46 @@ class FilledText:
     text: str
     masks: list[list[Candidate]]
     num_truncated: int
+
+
+def fill_mask(config: FillMaskConfig) -> list[FilledText]:
+    """Fills in the texts that a configuration gives.
+
+    Raises:
+        UserError: there is no text, or the model or a text is not what it should be.
+    """
+    texts = read_texts(config)
+    return FillMask.load(config.model, config.top_k).fill(texts, config.top_k)
+
+
+def read_texts(config: FillMaskConfig) -> list[str]:
+    r"""The texts that are given and those of the file, without empty lines.
+
+    Raises:
+        UserError: there are none, or the file is not UTF-8.
+
+    Example:
+        >>> read_texts(FillMaskConfig(model="", text=["a [MASK]\n\nb [MASK]"]))
+        ['a [MASK]', 'b [MASK]']
+    """
+    lines = [line for text in config.text for line in text.splitlines()]
+    if config.input_file:
+        lines += _read_lines(config.input_file)
+    texts = [line for line in lines if line.strip()]
+    if not texts:
+        raise UserError("there is no text; give `text` or an `input_file` with text.")
+    return texts
+
+
+def _read_lines(path: str) -> list[str]:
+    lines = []
+    with open_input(path) as file:
+        for number, raw in enumerate(file, start=1):
+            try:
+                lines.append(raw.decode("utf-8").strip("\r\n\ufeff"))
+            except UnicodeDecodeError as error:
+                raise UserError(f"{path}: line {number} is not UTF-8; convert it.") from error
+    return lines
 
 
 class FillMask:
@@ -102,8 +144,8 @@ class FillMask:
         available = answer["pieces"].shape[-1]
         if top_k > available:
             raise UserError(
-                f"--top_k={top_k} is more than the {available} pieces that this model gives for a "
-                "mask; ask for fewer, or export it with a larger --top_k."
+                f"`top_k={top_k}` is more than the {available} pieces that this model gives for a "
+                "mask; ask for fewer, or export it with a larger `top_k`."
             )
         return [
             FilledText(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, split_pieces
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 
@@ -24,20 +25,29 @@ _WORDS_IN_REPORT = 200_000
 class LearnerOptions:
     """What kind of vocabulary to learn.
 
-    Attributes:
-        vocab_size: how many pieces it has, all told.
-        min_frequency: how often two pieces must occur together to be joined.
-        limit_alphabet: how many different characters are kept, the most frequent ones; words with
-            another one do not count.
-        num_unused: how many entries `[unused0]`, `[unused1]`, ... are reserved behind [PAD].
-        special_tokens: further tokens that get an id, behind the five of BERT.
+    Raises:
+        UserError: a value out of range.
     """
 
-    vocab_size: int
-    min_frequency: int = 2
-    limit_alphabet: int = 1000
-    num_unused: int = 0
-    special_tokens: tuple[str, ...] = ()
+    vocab_size: int = option(REQUIRED, "How many tokens the vocabulary gets in all.", at_least=6)
+    min_frequency: int = option(
+        2, "How often two tokens must occur side by side to be joined.", at_least=1
+    )
+    limit_alphabet: int = option(
+        1000,
+        "How many different characters are kept, the most frequent ones; words with another one "
+        "do not count. Chinese and Korean (without stripping accents) need more, about 6000.",
+        at_least=1,
+    )
+    num_unused: int = option(
+        0, "How many entries [unused0], [unused1], ... to reserve after [PAD].", at_least=0
+    )
+    special_tokens: tuple[str, ...] = option(
+        (), "Further tokens that get an id, after [PAD], [UNK], [CLS], [SEP], [MASK]."
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 @dataclass(frozen=True)

@@ -48,10 +48,10 @@ def check_settings(before: Mapping[str, Any], now: Mapping[str, Any], where: str
     """
     changed = changed_settings(before, now)
     if changed:
-        listed = ", ".join(f"--{name} was {old!r} and is {new!r}" for name, old, new in changed)
+        listed = ", ".join(f"`{name}` was {old!r} and is {new!r}" for name, old, new in changed)
         raise UserError(
             f"{where}: its checkpoint was made with other settings: {listed}; give the old values, "
-            "another --output_dir, or --allow_changed_flags to continue all the same."
+            "another `output_dir`, or `allow_changed_flags=True` to continue all the same."
         )
 
 
@@ -275,7 +275,7 @@ class Checkpoints:
                 return None
             raise UserError(
                 f"{self._folder}: none of the {len(steps)} checkpoints can be read; delete the "
-                "folder to start again, or name another --output_dir."
+                "folder to start again, or name another `output_dir`."
             )
         self._newest = step
         if self._writes:
@@ -314,7 +314,7 @@ class Checkpoints:
                     raise UserError(
                         f"{folder}: was made with a model of another shape ({list(shape)} where "
                         f"the present one has {list(variable.shape)}); give the configuration it "
-                        "was made with, or another --output_dir."
+                        "was made with, or another `output_dir`."
                     )
 
     def _write(

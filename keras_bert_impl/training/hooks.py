@@ -65,7 +65,7 @@ class CheckFinite(Hook):
             run.log(
                 f"{skipped:.0f} of {run.step} steps were skipped because float16 overflowed (the "
                 "loss scale fell and they changed nothing); where they are many, "
-                "--precision=bfloat16 needs no scale."
+                "`precision=bfloat16` needs no scale."
             )
 
 
@@ -92,10 +92,10 @@ def check_finite(
         if not math.isfinite(metrics[name]):
             raise UserError(
                 f"Step {step}: the {name.replace('_', ' ')} is {metrics[name]}; its batch holds "
-                f"{where(step - 1)}; try a smaller --learning_rate or a longer --num_warmup_steps"
-                f"{' or --precision=bfloat16' if scaled else ''}, see that ids, labels and weights "
-                "of these examples are right, and resume with --allow_changed_flags: the newest "
-                "checkpoint is from before this step."
+                f"{where(step - 1)}; try a smaller `learning_rate` or a longer warm-up"
+                f"{' or `precision=bfloat16`' if scaled else ''}, see that ids, labels and weights "
+                "of these examples are right, and resume with `allow_changed_flags=True`: the "
+                "newest checkpoint is from before this step."
             )
 
 
@@ -151,8 +151,8 @@ class WarnOfPlateau(Hook):
             self._warned = True
             run.log(
                 f"Step {run.step}: the masked-LM loss ({mean:.2f}) is still what guessing by word "
-                f"frequency reaches ({self._frequency_loss:.2f}); try a smaller --learning_rate "
-                "or a longer --num_warmup_steps, and see that the shards' masking is right."
+                f"frequency reaches ({self._frequency_loss:.2f}); try a smaller `learning_rate` "
+                "or a longer warm-up, and see that the shards' masking is right."
             )
 
 

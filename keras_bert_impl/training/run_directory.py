@@ -119,7 +119,7 @@ class RunDirectory:
         """
         busy = (
             f"{self.path}: another process is training in this folder; wait for its end, stop it, "
-            "or name another --output_dir."
+            "or name another `output_dir`."
         )
         with owned(self.path / ".lock", busy) as held:
             for name in (self.model.name, self.best_checkpoint.name) if held else ():

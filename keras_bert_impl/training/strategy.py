@@ -109,7 +109,7 @@ def check_same_step(devices: Devices, step: int) -> None:
     if len(set(seen)) > 1:
         raise UserError(
             f"the workers' newest checkpoints are of the steps {', '.join(map(str, seen))}; give "
-            "them one --output_dir that all see."
+            "them one `output_dir` that all see."
         )
 
 
@@ -191,7 +191,7 @@ def _split_cpu(count: int) -> None:
     except RuntimeError as error:
         if len(tf.config.list_logical_devices("CPU")) != count:
             raise UserError(
-                f"--num_logical_devices={count} comes too late: TensorFlow has already started "
+                f"`num_logical_devices={count}` comes too late: TensorFlow has already started "
                 "with another number of CPU devices; start a new process."
             ) from error
 
@@ -206,8 +206,8 @@ def _tpu(config: TrainingConfig) -> Devices:
     except (ValueError, tf.errors.OpError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UserError(
-            f"--tpu_name={config.tpu_name}: no TPU answers ({reason}); check the name, zone and "
-            "project, or choose another --distribution_strategy."
+            f"`tpu_name={config.tpu_name}`: no TPU answers ({reason}); check the name, zone and "
+            "project, or choose another `distribution_strategy`."
         ) from error
     # On a TPU everything in `strategy.run` is compiled anyway.
     return Devices(tf.distribute.TPUStrategy(resolver), use_xla=False, on_cpu=False)

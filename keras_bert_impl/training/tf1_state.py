@@ -32,7 +32,7 @@ def read_tf1_state(prefix: str | os.PathLike[str], state: TrainingState) -> int:
     if _STEP not in known:
         raise UserError(
             f"{prefix}: holds no global_step, so it is no training checkpoint; take its weights "
-            "with --init_checkpoint alone."
+            "with `init_checkpoint` alone."
         )
     for names, variables in _rows(state):
         for suffix, variable in variables.items():
@@ -40,7 +40,7 @@ def read_tf1_state(prefix: str | os.PathLike[str], state: TrainingState) -> int:
             if name not in known:
                 raise UserError(
                     f"{prefix}: lacks {name}, so the run cannot be continued; take its weights "
-                    "with --init_checkpoint alone."
+                    "with `init_checkpoint` alone."
                 )
             value = source.read(name)
             transposed = value.T if names.google_turned else value

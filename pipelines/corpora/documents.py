@@ -8,12 +8,14 @@ it is read for pre-training by `pretraining_data.documents`.
 import html
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import check_options, option
 from keras_bert_impl.tokenization.reference import as_text
-from pipelines.corpora.sources import Source
+from pipelines.corpora.sources import FORMS, Source
 from pipelines.corpora.unpacking import LineBlock, decode, read_line_blocks
 
 _EXAMPLES_AT_ONCE = 256
@@ -51,18 +53,33 @@ class DecodedBlock(NamedTuple):
     ends_source: bool
 
 
-class Reading(NamedTuple):
-    """How sources are read.
+@dataclass(frozen=True)
+class Reading:
+    """How to read the sources.
 
-    Attributes:
-        text_field: the field of a JSON object or of a data set's example that holds the text.
-        one_document_per_file: whether empty lines of plain text only separate paragraphs.
-        data_dir: the folder of TFDS data sets; None is TFDS's own.
+    Raises:
+        UserError: an unknown form of input.
     """
 
-    text_field: str = "text"
-    one_document_per_file: bool = False
-    data_dir: str | None = None
+    text_field: str = option(
+        "text",
+        "The field that holds the text in JSON lines and data sets; its lines are paragraphs.",
+    )
+    one_document_per_file: bool = option(
+        False,
+        "Each file of plain text is one document; empty lines then only separate paragraphs.",
+    )
+    data_dir: str | None = option(
+        None, "The folder of TensorFlow Datasets; ~/tensorflow_datasets if not given."
+    )
+    input_format: str = option(
+        "auto",
+        "The form of the input; auto looks at the beginning of each file.",
+        choices=FORMS,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:

@@ -7,12 +7,13 @@ which bounds memory and makes the result independent of the number of workers; t
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_impl.files import make_folder
+from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.learner import (
@@ -131,33 +132,44 @@ def _remembered_words(do_lower_case: bool, strip_accents: bool) -> dict[str, str
     return _MEMORY.setdefault((do_lower_case, strip_accents), {})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LearnVocabularyConfig:
     """What to learn from and what to learn.
 
-    Attributes:
-        input_files: paths, folders, glob patterns, or "tfds:NAME:SPLIT".
-        vocab_file: where to write the vocabulary.
-        options: its size and what it has.
-        do_lower_case: whether words are lower-cased.
-        strip_accents: whether accents go; None: where words are lower-cased.
-        input_format: one of `sources.FORMS`.
-        reading: how documents are found.
-        most_words: how many different words are held in memory.
-        num_workers: how many processes count; None: one for each processor.
-        show_merges: how many of the first merges are wanted.
+    Raises:
+        UserError: a value out of range.
     """
 
-    input_files: list[str]
-    vocab_file: str
-    options: LearnerOptions
-    do_lower_case: bool = True
-    strip_accents: bool | None = None
-    input_format: str = "auto"
-    reading: Reading = field(default_factory=Reading)
-    most_words: int = 5_000_000
-    num_workers: int | None = None
-    show_merges: int = 0
+    input_file: Sequence[str] = option(
+        (),
+        "The text: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas.",
+    )
+    vocab_file: str = option(REQUIRED, "Where to write the vocabulary.")
+    do_lower_case: bool = option(
+        True, "Whether words are lower-cased; give the same value wherever it is used."
+    )
+    strip_accents: bool | None = option(
+        None, "Whether accents are removed; by default where words are lower-cased."
+    )
+    options: LearnerOptions = nested(LearnerOptions, defaults={"vocab_size": 30_000})
+    show_merges: int = option(
+        0, "How many of the first merges to print, with their counts.", at_least=0
+    )
+    max_words: int = option(
+        5_000_000,
+        "How many different words are held in memory (about 150 bytes each); where there are "
+        "more, the rarest so far are dropped.",
+        at_least=1000,
+    )
+    num_workers: int | None = option(
+        None,
+        "How many processes count words; by default one for each processor.",
+        at_least=1,
+    )
+    reading: Reading = nested(Reading)
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 class LearnedVocabulary(NamedTuple):
@@ -187,11 +199,11 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     Raises:
         UserError: an input cannot be read, the size cannot be reached, or the file not written.
     """
-    sources = find_sources(config.input_files, config.input_format)
+    sources = find_sources(config.input_file, config.reading.input_format)
     files = (source.name for source in sources if source.form != "tfds")
     refuse_output_among_input(files, [config.vocab_file], "vocab_file")
     make_folder(Path(config.vocab_file).parent)
-    counts, dropped = merge_counts(_count(config, sources), config.most_words)
+    counts, dropped = merge_counts(_count(config, sources), config.max_words)
     progress = Progress("learn tokens", None, "tokens")
     learned = learn_pieces(counts, config.options)
     progress.advance(len(learned.vocabulary))

@@ -11,10 +11,12 @@ import os
 import re
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.options import REQUIRED, option
 
 _LEAST_CHARACTERS = 400
 _CODE = re.compile(r"^\s*(>>>|\.\.\.|\$|#|@|def |class |import )|::=|[=(]\s*$")
@@ -68,6 +70,18 @@ def read_python_documentation() -> Iterator[Document]:
         module = path.relative_to(library)
         if not {"site-packages", "test", "tests", "idlelib", "lib2to3"} & set(module.parts):
             yield from _document(str(module), "\n\n".join(_docstrings(path)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonDocumentationConfig:
+    """Where to write the corpus."""
+
+    output_file: str = option(
+        REQUIRED, "Where to write the documents: JSON lines with `title` and `text`."
+    )
+    held_out_file: str = option(
+        REQUIRED, "Where to write every 16th document instead, for evaluation."
+    )
 
 
 def write_python_documentation(

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -29,7 +29,7 @@ class Source(NamedTuple):
     form: Form
 
 
-def find_sources(patterns: list[str], form: str = "auto") -> list[Source]:
+def find_sources(patterns: Sequence[str], form: str = "auto") -> list[Source]:
     """Finds the sources that are meant, in a fixed order, each once; without empty files.
 
     Args:
@@ -61,7 +61,7 @@ def find_sources(patterns: list[str], form: str = "auto") -> list[Source]:
     return list(sources)
 
 
-def expand_patterns(patterns: list[str]) -> list[str]:
+def expand_patterns(patterns: Sequence[str]) -> list[str]:
     """Gives the files that paths, folders and glob patterns name, in a fixed order, each once.
 
     Raises:

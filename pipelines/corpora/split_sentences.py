@@ -5,13 +5,14 @@ import functools
 import logging
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.corpora.documents import (
     Reading,
@@ -38,25 +39,37 @@ _LANGUAGES_BY_SCRIPT = (
 class SplitSentencesConfig:
     """What to split and where to write it.
 
-    Attributes:
-        input_files: paths, folders, glob patterns, or "tfds:NAME:SPLIT".
-        output_file: the one file to write, or None.
-        output_dir: the folder for `num_shards` files, or None.
-        num_shards: into how many files documents are dealt out.
-        input_format: one of `sources.FORMS`.
-        language: ISO 639 code, or "auto": by each paragraph's script.
-        reading: how documents are found.
-        num_workers: how many processes split; None: one for each processor.
+    Raises:
+        UserError: a value out of range.
     """
 
-    input_files: list[str]
-    output_file: str | None = None
-    output_dir: str | None = None
-    num_shards: int = 1
-    input_format: str = "auto"
-    language: str = "auto"
-    reading: Reading = field(default_factory=Reading)
-    num_workers: int | None = None
+    input_file: Sequence[str] = option(
+        (),
+        "The documents: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas.",
+    )
+    output_file: str | None = option(None, "Where to write the sentences, in one file.")
+    output_dir: str | None = option(
+        None,
+        "The folder for several files instead: sentences-00000-of-00010.txt and so on; documents "
+        "are dealt out to them in turn. Files of that form from another number of shards are "
+        "removed.",
+    )
+    num_shards: int = option(1, "How many files to write into the folder.", at_least=1)
+    language: str = option(
+        "auto",
+        "The language as an ISO 639 code such as en, ko or de; auto recognises Korean, Japanese "
+        "and Chinese by their scripts and takes the rest for English.",
+    )
+    num_workers: int | None = option(
+        None,
+        "How many processes work; by default one for each processor. The output does not depend "
+        "on it.",
+        at_least=1,
+    )
+    reading: Reading = nested(Reading)
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 class SentenceCounts(NamedTuple):
@@ -94,7 +107,7 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
     Raises:
         UserError: an input cannot be read, or the output cannot be written.
     """
-    sources = find_sources(config.input_files, config.input_format)
+    sources = find_sources(config.input_file, config.reading.input_format)
     blocks = (block for source in sources for block in read_blocks(source, config.reading))
     work = functools.partial(split_block, reading=config.reading, language=config.language)
     progress = Progress("split sentences", _packed_size(sources), "bytes of input")
@@ -111,7 +124,7 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
             is_open = split.is_open if split.text else is_open
             progress.advance(split.packed_bytes)
         if not sentences:
-            raise UserError(f"{config.input_files[0]}: has no text; check `input_format`.")
+            raise UserError(f"{config.input_file[0]}: has no text; check `input_format`.")
     progress.close()
     say_what_was_dropped(dropped)
     return SentenceCounts(documents, sentences)
@@ -197,7 +210,7 @@ def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[li
 
 def _output_paths(config: SplitSentencesConfig) -> list[Path]:
     if (config.output_file is None) == (config.output_dir is None):
-        raise UserError("Give either `output_file` or `output_dir` (with `num_shards`).")
+        raise UserError("give either `output_file` or `output_dir` (with `num_shards`).")
     if config.output_file is not None:
         if config.num_shards != 1:
             raise UserError("`num_shards` needs `output_dir` instead of `output_file`.")

@@ -1,11 +1,16 @@
 """Tokenizes lines into JSON lines, or certifies that the tokenizer is exact."""
 
+import contextlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Literal
+from pathlib import Path
+from typing import IO, Any, Literal, get_args
 
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -20,23 +25,51 @@ Offsets = Literal["none", "bytes", "characters"]
 _LINES_AT_ONCE = 1024
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TokenizeTextConfig:
-    """How text is tokenized.
+    """What to tokenize, and how.
 
-    Attributes:
-        vocab_file: the vocabulary.
-        do_lower_case: whether text is lower-cased.
-        strip_accents: whether accents go; None: where text is lower-cased.
-        special_tokens: whether a literal "[MASK]" in the text is split or kept.
-        offsets: whether and in what unit the tokens' positions are written.
+    Raises:
+        UserError: a value out of range.
     """
 
-    vocab_file: str
-    do_lower_case: bool = True
-    strip_accents: bool | None = None
-    special_tokens: SpecialTokens = "split"
-    offsets: Offsets = "none"
+    input_file: Sequence[str] = option(
+        (),
+        "The lines: paths or glob patterns, separated by commas, plain or packed (.gz, .xz, "
+        ".bz2). Without it lines are read from standard input.",
+    )
+    text_field: str | None = option(
+        None, "If the input is JSON lines: the field whose text is tokenized, line by line."
+    )
+    output_file: str | None = option(None, "Where to write; standard output if it is not given.")
+    vocab_file: str = option(REQUIRED, "The vocabulary: one token a line.")
+    do_lower_case: bool = option(
+        True, "Whether text is lower-cased; true for uncased vocabularies."
+    )
+    strip_accents: bool | None = option(
+        None, "Whether accents are removed; by default where text is lower-cased."
+    )
+    special_tokens: SpecialTokens = option(
+        "split",
+        "Whether a literal [MASK], [CLS], ... in the text is split like any text (as google's "
+        "code does) or kept as the one token (as Hugging Face's does).",
+        choices=get_args(SpecialTokens),
+    )
+    offsets: Offsets = option(
+        "none",
+        "Whether each token's position in its line is written as `spans` (start, end), and in "
+        "what unit.",
+        choices=get_args(Offsets),
+    )
+    certify: bool = option(
+        False,
+        "Instead of tokens, write a certificate: all code points of Unicode, and the lines of the "
+        "input files if there are any, are compared with the plain reference. The exit code is 1 "
+        "where anything differs.",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def tokenizer(self) -> Tokenizer:
         """Makes the tokenizer."""
@@ -45,8 +78,45 @@ class TokenizeTextConfig:
         return Tokenizer(settings, self.special_tokens)
 
 
+def run_tokenize_text(
+    config: TokenizeTextConfig, standard_input: Iterable[bytes], standard_output: IO[str]
+) -> None:
+    """Writes the tokens of all lines, or the certificate, where the configuration says.
+
+    Args:
+        config: what to do.
+        standard_input: lines to read where no file is named.
+        standard_output: where to write if no file is named.
+
+    Raises:
+        UserError: a file cannot be read or written, or tokens differ from the reference's.
+    """
+    lines: Iterable[str | bytes] | None = None
+    if config.input_file:
+        lines = read_all_lines(config.input_file, config.text_field, config.output_file)
+    with _output(config.output_file, standard_output) as output:
+        if not config.certify:
+            ends_removed = (line.rstrip(b"\r\n") for line in standard_input)
+            tokenize_text(config, ends_removed if lines is None else lines, output)
+            return
+        report = certify_tokenizer(config, lines)
+        output.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+    if not report["exact"]:
+        raise UserError("Some tokens differ from the reference's; the certificate has the first.")
+
+
+@contextlib.contextmanager
+def _output(path: str | None, otherwise: IO[str]) -> Iterator[IO[str]]:
+    if path is None:
+        yield otherwise
+    else:
+        make_folder(Path(path).parent)
+        with open_whole(path) as file:
+            yield file
+
+
 def read_all_lines(
-    patterns: list[str], text_field: str | None = None, output_file: str | None = None
+    patterns: Sequence[str], text_field: str | None = None, output_file: str | None = None
 ) -> Iterator[str | bytes]:
     """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked.
 

@@ -8,33 +8,9 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from pipelines.features.config import FeaturesConfig
+from keras_bert_impl.options import options_named
+from pipelines.features.config import FeaturesConfig, SensesConfig
 from pipelines.features.extractor import FeatureExtractor, LineFeatures
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SensesConfig:
-    """Which word of which text.
-
-    Attributes:
-        init_checkpoint: a model directory or the prefix of a TF1 checkpoint.
-        text: uses the word at least twice.
-        word: the word, one token of the vocabulary.
-        last_layers: how many of the last layers are added up.
-        picture: a PNG file to write, or None.
-        bert_config_file: as in `FeaturesConfig`.
-        vocab_file: as there.
-        do_lower_case: as there.
-    """
-
-    init_checkpoint: str
-    text: str
-    word: str
-    last_layers: int = 4
-    picture: str | None = None
-    bert_config_file: str | None = None
-    vocab_file: str | None = None
-    do_lower_case: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,19 +51,18 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
         UserError: the text does not use the word twice as one token, or the checkpoint is not what
             it should be.
     """
-    extractor = FeatureExtractor(
-        FeaturesConfig(
-            input_file="",
-            output_file="",
-            init_checkpoint=config.init_checkpoint,
-            layers=range(-config.last_layers, 0),
-            max_seq_length=None,
-            bert_config_file=config.bert_config_file,
-            vocab_file=config.vocab_file,
-            do_lower_case=config.do_lower_case,
-        ),
-        layers_flag="last_layers",
+    features = FeaturesConfig(
+        input_file="",
+        output_file="",
+        model=config.model,
+        layers=range(-config.last_layers, 0),
+        max_seq_length=None,
+        bert_config_file=config.bert_config_file,
+        vocab_file=config.vocab_file,
+        do_lower_case=config.do_lower_case,
     )
+    with options_named({"layers": "last_layers"}):
+        extractor = FeatureExtractor(features)
     (line,) = extractor.extract([config.text])
     positions = [position for position, token in enumerate(line.tokens) if token == config.word]
     if len(positions) < 2:

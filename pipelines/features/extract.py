@@ -79,7 +79,7 @@ def extract_features(config: FeaturesConfig) -> int:
             extractor.lengths(lines),
             extractor.hidden_size,
             config.pooling,
-            config.combination,
+            config.layer_combination,
         )
     return len(lines)
 

@@ -37,13 +37,12 @@ class FeatureExtractor:
     Args:
         config: what to load; only the fields that describe the model, its layers and its batches
             are read.
-        layers_flag: what a message calls the layers.
 
     Raises:
         UserError: the checkpoint is not whole, or has no such layer or too few positions.
     """
 
-    def __init__(self, config: FeaturesConfig, layers_flag: str = "layers") -> None:
+    def __init__(self, config: FeaturesConfig) -> None:
         from keras_bert_impl.checkpoints.model_source import find_model
         from keras_bert_impl.checkpoints.restore import restore
         from keras_bert_impl.fast_path.switch import forward_function
@@ -51,7 +50,7 @@ class FeatureExtractor:
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
         found = find_model(
-            config.init_checkpoint,
+            config.model,
             bert_config_file=config.bert_config_file,
             vocab_file=config.vocab_file,
             do_lower_case=config.do_lower_case,
@@ -59,7 +58,7 @@ class FeatureExtractor:
         )
         self.vocabulary = found.text.vocabulary
         self._tokenizer = Tokenizer(found.text)
-        self._layers = _check_layers(config.layers, found.config.num_hidden_layers, layers_flag)
+        self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
         positions = found.config.max_position_embeddings
         self._max_length = config.max_seq_length or positions
         if self._max_length > positions:
@@ -181,10 +180,10 @@ def _rows(block: Any) -> list[np.ndarray]:
     return np.split(block.ids, block.offsets[1:-1])
 
 
-def _check_layers(layers: Sequence[int], blocks: int, flag: str) -> list[int]:
+def _check_layers(layers: Sequence[int], blocks: int) -> list[int]:
     for layer in layers:
         if not -blocks <= layer < blocks:
-            raise UserError(f"`{flag}`: there is no layer {layer}; the model has {blocks} blocks.")
+            raise UserError(f"`layers`: there is no layer {layer}; the model has {blocks} blocks.")
     return [layer % blocks for layer in layers]
 
 

@@ -123,6 +123,6 @@ def write_json(config: FeaturesConfig, features: Iterable[LineFeatures]) -> None
             # "linex_index" is how the original spells it, and what its readers look for.
             record: dict[str, Any] = {"linex_index": number, "features": tokens}
             if config.pooling != "none":
-                vector = pool(line, config.pooling, config.combination)
+                vector = pool(line, config.pooling, config.layer_combination)
                 record = {"linex_index": number, "values": np.round(vector, 6).tolist()}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
@@ -43,21 +44,27 @@ table { width: 100%; border-collapse: collapse; } td:last-child { text-align: ri
 
 @dataclasses.dataclass(frozen=True)
 class InspectConfig:
-    """One look at a set of shards.
+    """What to look at, and how much of it.
 
-    Attributes:
-        input_file: shards: files, globs, a folder or the common name of a set, by commas.
-        vocab_file: their vocabulary.
-        num_samples: how many examples to print.
-        max_examples: how many examples the figures are made from, spread over the set.
-        html: file for the page, or None.
+    Raises:
+        UserError: a value out of range.
     """
 
-    input_file: str
-    vocab_file: str
-    num_samples: int = 5
-    max_examples: int = 100_000
-    html: str | None = None
+    input_file: str = option(
+        REQUIRED,
+        "Shards: the common name of a set, files, globs or a folder, separated by commas.",
+    )
+    vocab_file: str = option(REQUIRED, "The vocabulary that the shards were made with.")
+    num_samples: int = option(5, "How many examples to print.", at_least=0)
+    max_examples: int = option(
+        100_000,
+        "How many examples the figures are made from, spread over the whole set.",
+        at_least=1,
+    )
+    html: str | None = option(None, "File for a page with plots.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 @dataclasses.dataclass(frozen=True)

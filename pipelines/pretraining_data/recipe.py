@@ -14,76 +14,78 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.chunks import ChunkRules
 from pipelines.pretraining_data.examples import SpecialIds
 from pipelines.pretraining_data.masking import MaskingRules
 
-MASKINGS = ("static", "dynamic", "none")
-REPLACEMENTS = ("ordinary", "any")
-
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
     """How documents become examples; names as in google-research/bert.
 
-    Attributes:
-        max_seq_length: length of an example in tokens.
-        max_predictions_per_seq: most masked positions an example.
-        dupe_factor: how often each document is used, with new draws.
-        short_seq_prob: share of documents cut to a random, shorter target length.
-        masked_lm_prob: share of tokens to mask.
-        do_whole_word_mask: the tokens of a word are masked together.
-        random_seed: any whole number.
-        masking: "static" masks once and for all; "dynamic" leaves it to the input pipeline, anew in
-            each epoch; "none" makes examples without masks.
-        max_ngram: longest run of words masked together, 1 to 3.
-        mask_probabilities: shares of [MASK], same token, random token.
-        do_next_sentence: pairs with A and B; otherwise runs of full sentences.
-        random_replacements: "ordinary" draws random tokens among all but [PAD], [unused...] and the
-            other special tokens; "any" among the whole vocabulary, as the reference does.
-        same_document_tries: 0 takes a random B always from another document; n > 0 gives up after n
-            tries, as the reference does after 10.
+    Raises:
+        UserError: a value out of range.
     """
 
-    max_seq_length: int = 128
-    max_predictions_per_seq: int = 20
-    dupe_factor: int = 10
-    short_seq_prob: float = 0.1
-    masked_lm_prob: float = 0.15
-    do_whole_word_mask: bool = False
-    random_seed: int = 12345
-    masking: str = "static"
-    max_ngram: int = 1
-    mask_probabilities: tuple[float, float, float] = (0.8, 0.1, 0.1)
-    do_next_sentence: bool = True
-    random_replacements: str = "ordinary"
-    same_document_tries: int = 0
+    max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5, at_most=65535)
+    max_predictions_per_seq: int = option(
+        20, "Most masked positions of an example.", at_least=1, at_most=65535
+    )
+    dupe_factor: int = option(
+        10, "How often every document is used, each time with new draws.", at_least=1
+    )
+    short_seq_prob: float = option(
+        0.1,
+        "Share of documents that are divided into examples of a random, shorter length.",
+        at_least=0,
+        at_most=1,
+    )
+    masked_lm_prob: float = option(0.15, "Share of the tokens to mask.", more_than=0, at_most=1)
+    do_whole_word_mask: bool = option(False, "Mask all tokens of a word together.")
+    random_seed: int = option(12345, "Fixes every draw.")
+    masking: str = option(
+        "static",
+        "static masks once and for all; dynamic stores unmasked pairs that run_pretraining masks "
+        "anew in each epoch; none stores unmasked pairs that are never masked.",
+        choices=("static", "dynamic", "none"),
+    )
+    max_ngram: int = option(
+        1,
+        "Longest run of words masked together, 1 to 3; a run of n words is drawn with a share "
+        "proportional to 1/n. Above 1, whole words are masked.",
+        at_least=1,
+        at_most=3,
+    )
+    mask_probabilities: tuple[float, float, float] = option(
+        (0.8, 0.1, 0.1),
+        "Shares of masked tokens that become [MASK], stay what they are, or become a random token.",
+    )
+    do_next_sentence: bool = option(
+        True,
+        "Make pairs for next-sentence prediction; otherwise full sentences are packed to the "
+        "length.",
+    )
+    random_replacements: str = option(
+        "ordinary",
+        "What a random token is drawn from: ordinary leaves out [PAD], [unused...] and the other "
+        "special tokens; any is the whole vocabulary, as in the original.",
+        choices=("ordinary", "any"),
+    )
+    same_document_tries: int = option(
+        0,
+        "0 always takes a random next sentence from another document. The original gives up after "
+        "10 tries and then labels a sentence of the same document random: 10 does so too.",
+        at_least=0,
+    )
 
     def __post_init__(self) -> None:
-        for sentence, holds in self._checks().items():
-            if not holds:
-                raise UserError(f"{sentence}; change the flag.")
-
-    def _checks(self) -> dict[str, bool]:
-        """What must hold, by the sentence that says so."""
+        check_options(self)
         shares = self.mask_probabilities
-        good_shares = len(shares) == 3 and abs(sum(shares) - 1) < 1e-6 and min(shares) >= 0
-        good_predictions = 1 <= self.max_predictions_per_seq < 65536
-        known = self.random_replacements in REPLACEMENTS
-        return {
-            "`max_seq_length` must be 5 to 65535": 5 <= self.max_seq_length < 65536,
-            "`max_predictions_per_seq` must be 1 to 65535": good_predictions,
-            "`dupe_factor` must be at least 1": self.dupe_factor >= 1,
-            "`short_seq_prob` must be 0 to 1": 0 <= self.short_seq_prob <= 1,
-            "`masked_lm_prob` must be above 0 and at most 1": 0 < self.masked_lm_prob <= 1,
-            f"`masking` must be one of {', '.join(MASKINGS)}": self.masking in MASKINGS,
-            "`max_ngram` must be 1, 2 or 3": self.max_ngram in (1, 2, 3),
-            "`mask_probabilities` must be three shares from 0 to 1 with sum 1": good_shares,
-            f"`random_replacements` must be one of {', '.join(REPLACEMENTS)}": known,
-            "`same_document_tries` must be at least 0": self.same_document_tries >= 0,
-        }
+        if len(shares) != 3 or abs(sum(shares) - 1) >= 1e-6 or min(shares) < 0:
+            raise UserError("`mask_probabilities` must be three shares from 0 to 1 with sum 1.")
 
     @property
     def token_budget(self) -> int:
@@ -134,36 +136,56 @@ class PretrainingDataConfig:
     """One run of `create_pretraining_data`.
 
     Attributes:
-        input_file: documents: files or globs, separated by commas.
-        output_file: the shards' common name; `-00000-of-00008` and so on is added to it. Or the
-            shards' names, separated by commas; the first one also names the set.
-        vocab_file: the vocabulary, one token a line.
-        do_lower_case: lower-case the text (for an uncased vocabulary).
-        strip_accents: remove accents; None follows `do_lower_case`.
-        recipe: the rules.
-        num_shards: number of shards; 0 chooses by the number of examples.
-        num_workers: processes that work at the same time; 0 works in this process.
-        work_folder: where tokens and plans are kept, for other recipes too; None keeps them beside
-            the shards until the run is complete.
-        invalid_utf8: "refuse" or "drop" ill-formed bytes.
-        runner: "local", or the name of a Beam runner.
         beam_arguments: further options for Beam.
+
+    Raises:
+        UserError: a value out of range, or names of output files that cannot be.
     """
 
-    input_file: str
-    output_file: str
-    vocab_file: str
-    do_lower_case: bool = True
-    strip_accents: bool | None = None
-    recipe: Recipe = dataclasses.field(default_factory=Recipe)
-    num_shards: int = 0
-    num_workers: int = 1
-    work_folder: str | None = None
-    invalid_utf8: str = "refuse"
-    runner: str = "local"
+    input_file: str = option(REQUIRED, "Text files or quoted globs, separated by commas.")
+    output_file: str = option(
+        REQUIRED,
+        "Common name of the shards, e.g. data/train.tfrecord; -00000-of-00008 and so on is added. "
+        "Or the files themselves, separated by commas: they are the shards.",
+    )
+    vocab_file: str = option(REQUIRED, "WordPiece vocabulary, one token a line.")
+    do_lower_case: bool = option(
+        True, "Lower-case the text and strip accents, for an uncased vocabulary."
+    )
+    strip_accents: bool | None = option(
+        None, "Strip accents; by default where the text is lower-cased."
+    )
+    recipe: Recipe = nested(Recipe)
+    num_shards: int = option(
+        0,
+        "Number of shards; 0 takes one for about 65,000 examples, at most 1,024.",
+        at_least=0,
+    )
+    num_workers: int = option(
+        1,
+        "Processes that work at the same time; 0 does all the work in the tool's own process.",
+        at_least=0,
+    )
+    runner: str = option(
+        "local",
+        "local (processes of this machine) or a Beam runner: DirectRunner, FlinkRunner, "
+        "PortableRunner, DataflowRunner, ...",
+    )
+    invalid_utf8: str = option(
+        "refuse",
+        "What to do with ill-formed UTF-8: stop and name the position, or leave the bytes out.",
+        choices=("refuse", "drop"),
+    )
+    work_folder: str | None = option(
+        None,
+        "Where tokens and plans are kept. Named, they stay there, so that another length, seed or "
+        "masking of the same text costs no tokenizing; otherwise they are kept beside the shards "
+        "until the run is complete.",
+    )
     beam_arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_options(self)
         names = self.output_file.split(",")
         if any(not name or name.endswith(("/", "\\")) for name in names):
             raise UserError(
@@ -281,25 +303,6 @@ def _members(runs: Sequence[Sequence[int]], size: int) -> np.ndarray:
     for first, end in runs:
         members[first:end] = True
     return members
-
-
-def parse_shares(words: Sequence[str]) -> tuple[float, float, float]:
-    """Reads the value of `--mask_probabilities`.
-
-    Raises:
-        UserError: it is not three numbers.
-
-    Example:
-        >>> parse_shares(["0.8", "0.1", "0.1"])
-        (0.8, 0.1, 0.1)
-    """
-    try:
-        mask, same, random = (float(word) for word in words)
-    except ValueError as error:
-        raise UserError(
-            f"`mask_probabilities`: '{','.join(words)}' is not three numbers; write 0.8,0.1,0.1."
-        ) from error
-    return mask, same, random
 
 
 def fingerprint(values: Any) -> str:

@@ -241,7 +241,7 @@ def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
         hidden = base_name(pattern).startswith(".")  # hidden files are half written
         found = sorted(p for p in matched if hidden or not base_name(p).startswith("."))
         if not found:
-            raise UserError(f"--input_file: '{pattern}' matches no file; check the path.")
+            raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
         for path in found:
             with FileSystems.open(path) as file:
                 blocks += cut_into_blocks(path, file)

@@ -24,7 +24,7 @@ class DemoPaths(NamedTuple):
 
     Attributes:
         text: the sentences trained on.
-        train, held_out: shards, as written to `create_pretraining_data --output_file`.
+        train, held_out: shards, as written to `output_file` of `create_pretraining_data`.
         run: the run directory.
         saved_model: the exported model.
     """

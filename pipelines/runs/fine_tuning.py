@@ -123,7 +123,7 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
         UserError: an option, a file or a checkpoint is not what it should be.
     """
     if not (config.do_train or config.do_eval or config.do_predict):
-        raise UserError("nothing to do; give --do_train, --do_eval or --do_predict.")
+        raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
     # First of all: a tokenizer already starts TensorFlow.
     devices = make_devices(config.training)
     directory = RunDirectory.open(config.output_dir)
@@ -194,7 +194,7 @@ class _Job:
 
         _, report = self._run.build_model(make, self._start.checkpoint)
         if report is None:
-            _LOGGER.warning("No --init_checkpoint: the model starts from random weights.")
+            _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
         else:
             self._check_restored(report)
         return heads[-1]
@@ -323,8 +323,8 @@ class _Job:
         if self._start.checkpoint is None:
             raise UserError(
                 f"{self._directory.path}: holds no trained model to score (no "
-                f"{self._directory.model.name}/); add --do_train, or name a fine-tuned model with "
-                "--init_checkpoint."
+                f"{self._directory.model.name}/); add `do_train=True`, or name a fine-tuned model "
+                "with `init_checkpoint`."
             )
         found = [label.lower() for label in self._start.labels]
         wanted = _label_names(config)
@@ -336,7 +336,7 @@ class _Job:
             raise UserError(
                 f"{self._start.checkpoint}: its labels are {', '.join(found)}, but those of "
                 f"{self._task.name} are {', '.join(wanted)}, in this order; name a model that was "
-                "trained for this task here, or add --do_train."
+                "trained for this task here, or add `do_train=True`."
             )
 
     def _check_restored(self, report: RestoreReport) -> None:
@@ -345,7 +345,8 @@ class _Job:
         if new_head and not self._config.do_train:
             raise UserError(
                 f"{self._start.checkpoint}: holds no trained head for {self._task.name} (its "
-                f"{new_head[0]} is missing); add --do_train or name a fine-tuned model directory."
+                f"{new_head[0]} is missing); add `do_train=True` or name a fine-tuned model "
+                "directory."
             )
 
 

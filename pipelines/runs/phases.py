@@ -1,10 +1,12 @@
 """The data of a pre-training run: one phase, or a second one with longer sequences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields, replace
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import options_named
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.phases import Phase
 from pipelines.inputs.pretraining import PretrainingBatches
@@ -16,26 +18,29 @@ class PhaseConfig:
 
     Attributes:
         input_file: shards: paths or glob patterns.
-        num_steps: how many optimizer steps.
-        batch_size: examples of a step.
+        num_train_steps: how many optimizer steps.
+        train_batch_size: examples of a step.
         learning_rate: the peak that the run's schedule has while the phase lasts.
-        max_seq_length: pieces of a record.
-        max_predictions_per_seq: masked places of a record.
-
-    Raises:
-        UserError: the learning rate is not more than 0.
+        max_seq_length: length of a record in tokens.
+        max_predictions_per_seq: most masked positions of a record.
     """
 
     input_file: tuple[str, ...]
-    num_steps: int
-    batch_size: int
+    num_train_steps: int
+    train_batch_size: int
     learning_rate: float
     max_seq_length: int
     max_predictions_per_seq: int
 
-    def __post_init__(self) -> None:
-        if not self.learning_rate > 0:
-            raise UserError(f"--phase2_learning_rate={self.learning_rate} must be more than 0.")
+
+def options_of_phase(number: int) -> AbstractContextManager[None]:
+    """Lets errors name the options of a phase; the second one's stand under `phase2`.
+
+    Args:
+        number: of the phase, from 0.
+    """
+    names = [field.name for field in fields(PhaseConfig)] if number else []
+    return options_named({name: f"phase2.{name}" for name in names})
 
 
 def open_phases(
@@ -61,11 +66,12 @@ def open_phases(
     Raises:
         UserError: shards that are missing, broken or made for another model.
     """
-    return [
-        Phase(
-            PretrainingBatches(
+    phases = []
+    for number, config in enumerate(configs):
+        with options_of_phase(number):
+            batches = PretrainingBatches(
                 list(config.input_file),
-                config.batch_size,
+                config.train_batch_size,
                 config.max_seq_length,
                 config.max_predictions_per_seq,
                 seed,
@@ -75,39 +81,36 @@ def open_phases(
                 worker=worker,
                 num_workers=num_workers,
                 model_config=model_config,
-            ),
-            config.num_steps,
-            config.learning_rate,
-        )
-        for config in configs
-    ]
+            )
+        phases.append(Phase(batches, config.num_train_steps, config.learning_rate))
+    return phases
 
 
-def split_steps(
-    total: int, first: PhaseConfig, second: PhaseConfig | None
-) -> tuple[PhaseConfig, ...]:
-    """Gives each phase its steps: the second one takes the last of the run.
+def split_steps(whole: PhaseConfig, second: PhaseConfig | None) -> tuple[PhaseConfig, ...]:
+    """Gives each phase its steps: the second one takes the last steps of the run.
+
+    Args:
+        whole: the first phase, with the steps of the whole run.
+        second: the second phase, if there is one.
 
     Raises:
         UserError: the second phase leaves no steps to the first.
 
     Example:
-        >>> phase = PhaseConfig(
-        ...     input_file=("a",), num_steps=10, batch_size=8, learning_rate=1e-4,
+        >>> run = PhaseConfig(
+        ...     input_file=("a",), num_train_steps=100, train_batch_size=8, learning_rate=1e-4,
         ...     max_seq_length=128, max_predictions_per_seq=20,
         ... )
-        >>> [part.num_steps for part in split_steps(100, phase, phase)]
+        >>> phases = split_steps(run, replace(run, num_train_steps=10))
+        >>> [phase.num_train_steps for phase in phases]
         [90, 10]
     """
     if second is None:
-        return (_with_steps(first, total),)
-    if second.num_steps >= total:
+        return (whole,)
+    if second.num_train_steps >= whole.num_train_steps:
         raise UserError(
-            f"--phase2_num_train_steps={second.num_steps} leaves no steps of the "
-            f"--num_train_steps={total} to the first phase; lower it."
+            f"`phase2.num_train_steps={second.num_train_steps}` leaves no steps of the "
+            f"`num_train_steps={whole.num_train_steps}` to the first phase; lower it."
         )
-    return _with_steps(first, total - second.num_steps), second
-
-
-def _with_steps(config: PhaseConfig, steps: int) -> PhaseConfig:
-    return PhaseConfig(**{**vars(config), "num_steps": steps})
+    steps = whole.num_train_steps - second.num_train_steps
+    return replace(whole, num_train_steps=steps), second

@@ -3,8 +3,9 @@
 import time
 from dataclasses import dataclass
 
-from keras_bert_impl.config import BertConfig, named_config
+from keras_bert_impl.config import MODEL_SIZES, BertConfig, named_config
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.planning.plan import Plan, plan_run
 from keras_bert_impl.planning.size import parameters_by_part
 from keras_bert_impl.training.config import TrainingConfig
@@ -14,31 +15,51 @@ from keras_bert_impl.training.config import TrainingConfig
 class PlanRunConfig:
     """What is to be planned.
 
-    Attributes:
-        bert_config_file: google's form of the configuration; or else
-        model_size: a published size, with
-        vocab_size: so many pieces.
-        max_seq_length: pieces of an example.
-        max_predictions_per_seq: masked places of an example.
-        training: batch, steps, precision, devices.
-        replicas: over how many devices a batch is split.
-        device_memory_gb: 10^9 bytes of one device; None leaves the largest batch out.
-        on_cpu: whether the device is the machine's own CPU.
-        examples_per_second: the rate of the run; None leaves the hours out.
-        measure_steps: time so many steps here, on made-up examples; 0 measures nothing.
+    Raises:
+        UserError: a value out of range.
     """
 
-    bert_config_file: str | None = None
-    model_size: str | None = None
-    vocab_size: int = 30522
-    max_seq_length: int = 128
-    max_predictions_per_seq: int = 20
-    training: TrainingConfig
-    replicas: int = 1
-    device_memory_gb: float | None = None
-    on_cpu: bool = False
-    examples_per_second: float | None = None
-    measure_steps: int = 0
+    bert_config_file: str | None = option(None, "The model's configuration (google's JSON form).")
+    model_size: str | None = option(
+        None,
+        "A published size, instead of a configuration file.",
+        choices=tuple(MODEL_SIZES),
+    )
+    vocab_size: int = option(
+        30522, "How many tokens the vocabulary of a model of a published size has.", at_least=5
+    )
+    max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5)
+    max_predictions_per_seq: int = option(20, "Most masked positions of an example.", at_least=1)
+    num_replicas: int = option(
+        1, "Over how many devices, of all machines, a batch is split.", at_least=1
+    )
+    device_memory_gb: float | None = option(
+        None,
+        "Memory of one device in 10^9 bytes; the plan then gives the largest batch that fits.",
+        at_least=0,
+    )
+    on_cpu: bool = option(False, "The device is a CPU: checkpoints share its memory.")
+    examples_per_second: float | None = option(
+        None, "The rate of the whole run; the plan then gives its hours.", at_least=0
+    )
+    measure_steps: int = option(
+        0,
+        "Time this many steps on this machine, on made-up examples, to get the rate.",
+        at_least=0,
+    )
+    training: TrainingConfig = nested(
+        TrainingConfig,
+        defaults={
+            "num_train_steps": 1_000_000,
+            "num_warmup_steps": 0,
+            "train_batch_size": 256,
+            "learning_rate": 1e-4,
+        },
+        without=("num_warmup_steps",),
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 @dataclass(frozen=True)
@@ -73,7 +94,7 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
         config.max_seq_length,
         config.max_predictions_per_seq,
         config.on_cpu,
-        config.replicas,
+        config.num_replicas,
         config.device_memory_gb * 1e9 if config.device_memory_gb else None,
         rate,
     )
@@ -117,4 +138,4 @@ def _model_config(config: PlanRunConfig) -> BertConfig:
         return BertConfig.from_google_file(config.bert_config_file)
     if config.model_size:
         return named_config(config.model_size, config.vocab_size)
-    raise UserError("No model is named; give --bert_config_file or --model_size.")
+    raise UserError("no model is named; give `bert_config_file` or `model_size`.")

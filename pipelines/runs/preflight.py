@@ -70,7 +70,7 @@ def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> No
         raise UserError(
             f"{folder}: {wanted} checkpoints of {format_bytes(one)} (one of them being written) "
             f"and the model still need {format_bytes(needed)}, but {format_bytes(free)} are free; "
-            "lower --keep_checkpoint_max or name another --output_dir."
+            "lower `keep_checkpoint_max` or name another `output_dir`."
         )
 
 
@@ -105,7 +105,7 @@ def check_memory(
     """
     cpu = devices.on_cpu
     for phase in phases if memory else ():
-        tried = dataclasses.replace(training, train_batch_size=phase.batch_size)
+        tried = dataclasses.replace(training, train_batch_size=phase.train_batch_size)
         lengths = (phase.max_seq_length, phase.max_predictions_per_seq)
         parts = training_memory(config, tried, *lengths, on_cpu=cpu, replicas=devices.replicas)
         needed = machine_bytes(parts, devices.own_replicas) if cpu else sum(parts.values())
@@ -113,10 +113,10 @@ def check_memory(
         error = ESTIMATE_WITHIN if cpu else _ERROR_ON_OTHERS
         if memory and needed > memory * (1 + error):
             raise UserError(
-                f"--train_batch_size={phase.batch_size} at length {phase.max_seq_length} needs "
-                f"about {needed / 1e9:.1f} GB, but {'this machine' if cpu else 'a device'} has "
-                f"{memory / 1e9:.1f} GB; lower it, raise --accumulation_steps or add --recompute "
-                "(plan_run says what fits)."
+                f"`train_batch_size={phase.train_batch_size}` at length {phase.max_seq_length} "
+                f"needs about {needed / 1e9:.1f} GB, but "
+                f"{'this machine' if cpu else 'a device'} has {memory / 1e9:.1f} GB; lower it, "
+                "raise `accumulation_steps` or add `recompute=True` (plan_run says what fits)."
             )
 
 

@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.options import options_named
 from keras_bert_impl.planning.size import training_flops
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.evaluation import Evaluation
@@ -26,7 +27,7 @@ from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices
 from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
 from pipelines.inputs.pretraining import PretrainingEvaluation
-from pipelines.runs.phases import open_phases
+from pipelines.runs.phases import open_phases, options_of_phase
 from pipelines.runs.preflight import (
     check_disk,
     check_memory,
@@ -76,9 +77,9 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         UserError: a flag, a file or a checkpoint is not what it should be.
     """
     if not (config.do_train or config.do_eval):
-        raise UserError("Nothing to do; give --do_train or --do_eval.")
+        raise UserError("nothing to do; give `do_train=True` or `do_eval=True`.")
     if not config.input_file:
-        raise UserError("--input_file is missing; name the shards of create_pretraining_data.")
+        raise UserError("`input_file` is missing; name the shards of create_pretraining_data.")
     run = RunDirectory.open(config.output_dir)
     trained = is_finished(run, config.training)
     if config.do_train and not trained:
@@ -102,8 +103,8 @@ def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
     """Sees that what comes at the end may be written, and replaces nothing of the user's."""
     if config.continue_tf1_run and not config.init_checkpoint:
         raise UserError(
-            "--continue_tf1_run needs the training checkpoint of the original; name it with "
-            "--init_checkpoint."
+            "`continue_tf1_run=True` needs the training checkpoint of the original; name it with "
+            "`init_checkpoint`."
         )
     check_destination(run, config.init_checkpoint)
     if config.tf1_checkpoint:
@@ -121,8 +122,9 @@ class _Job:
         self._config = config
         self._start = find_pretraining_start(config)
         self._model_config, self._text = self._start.config, self._start.text
-        for phase in config.phases():
-            self._model_config.check_length(phase.max_seq_length)
+        for number, phase in enumerate(config.phases()):
+            with options_of_phase(number):
+                self._model_config.check_length(phase.max_seq_length)
         if config.do_train:
             check_disk(directory.path, self._model_config, config.training)
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
@@ -173,17 +175,20 @@ class _Job:
 
     def _open_held_out(self) -> PretrainingEvaluation:
         """The held-out shards, or those of the last phase; of the last phase's lengths."""
-        config, last = self._config, self._config.phases()[-1]
-        return PretrainingEvaluation(
-            list(config.eval_input_file or last.input_file),
-            config.eval_batch_size,
-            last.max_seq_length,
-            last.max_predictions_per_seq,
-            max_batches=config.max_eval_steps,
-            vocabulary_sha256=self._text.vocabulary.sha256,
-            do_lower_case=self._text.do_lower_case,
-            model_config=self._model_config,
-        )
+        config, phases = self._config, self._config.phases()
+        last = phases[-1]
+        named = {"input_file": "eval_input_file"} if config.eval_input_file else {}
+        with options_of_phase(len(phases) - 1), options_named(named):
+            return PretrainingEvaluation(
+                list(config.eval_input_file or last.input_file),
+                config.eval_batch_size,
+                last.max_seq_length,
+                last.max_predictions_per_seq,
+                max_batches=config.max_eval_steps,
+                vocabulary_sha256=self._text.vocabulary.sha256,
+                do_lower_case=self._text.do_lower_case,
+                model_config=self._model_config,
+            )
 
     def _hooks(self) -> list[Hook]:
         """The usual ones, told what to measure and what to compare with."""
@@ -194,9 +199,9 @@ class _Job:
             held_out=self._describe_held_out(),
             frequency_loss=frequency_loss(first, self._model_config.vocab_size),
             work=phased_work(
-                [phase.num_steps for phase in phases],
+                [phase.num_train_steps for phase in phases],
                 [
-                    phase.batch_size
+                    phase.train_batch_size
                     * training_flops(
                         self._model_config, phase.max_seq_length, phase.max_predictions_per_seq
                     )
@@ -248,8 +253,8 @@ class _Job:
             return finished
         if not self._config.init_checkpoint:
             raise UserError(
-                f"{run.path}: holds no checkpoint that --do_eval could measure; name the "
-                "--output_dir of a run, or a model with --init_checkpoint, or add --do_train."
+                f"{run.path}: holds no checkpoint that `do_eval=True` could measure; name the "
+                "`output_dir` of a run, or a model with `init_checkpoint`, or add `do_train=True`."
             )
         return 0
 

@@ -1,9 +1,64 @@
 """What a pre-training run is told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from keras_bert_impl.config import MODEL_SIZES
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, nested, option
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.phases import PhaseConfig, split_steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondPhaseConfig:
+    """A second phase at the end of a run, usually with longer sequences; without shards, none.
+
+    Raises:
+        UserError: a value out of range, or options without shards.
+    """
+
+    input_file: tuple[str, ...] = option(
+        (), "Shards of a second phase (longer sequences) at the end of the run."
+    )
+    num_train_steps: int | None = option(
+        None, "How many of the run's steps the second phase takes; by default a tenth.", at_least=1
+    )
+    max_seq_length: int = option(
+        512, "Length of a record of the second phase, in tokens.", at_least=5
+    )
+    max_predictions_per_seq: int = option(
+        76, "Most masked positions of a record of the second phase.", at_least=1
+    )
+    train_batch_size: int | None = option(
+        None, "Batch size of the second phase; by default that of the first.", at_least=1
+    )
+    learning_rate: float | None = option(
+        None,
+        "The peak of the run's schedule in the second phase; by default that of the first.",
+        more_than=0,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        changed = [one.name for one in fields(self) if getattr(self, one.name) != one.default]
+        if changed and not self.input_file:
+            raise UserError(
+                f"`{changed[0]}` is given, but `input_file` is not; name the second phase's "
+                "shards, or leave its options out."
+            )
+
+    def after(self, first: PhaseConfig) -> PhaseConfig | None:
+        """The second phase, with what it takes over from the first one; None without shards."""
+        if not self.input_file:
+            return None
+        return PhaseConfig(
+            input_file=self.input_file,
+            num_train_steps=self.num_train_steps or max(1, first.num_train_steps // 10),
+            train_batch_size=self.train_batch_size or first.train_batch_size,
+            learning_rate=self.learning_rate or first.learning_rate,
+            max_seq_length=self.max_seq_length,
+            max_predictions_per_seq=self.max_predictions_per_seq,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,62 +66,90 @@ class RunPretrainingConfig:
     """What a pre-training run is told; the defaults are the original's.
 
     Attributes:
-        output_dir: the run directory.
-        input_file: shards to train on: paths or glob patterns.
-        eval_input_file: held-out shards; by default those of `input_file`, as in the original.
-        bert_config_file: google's form of the configuration; None takes the one of
-            `init_checkpoint`, a model directory.
-        model_size: a published size with the pieces of `vocab_file`, in place of a configuration.
-        init_checkpoint: a model directory or the prefix of a TF1 checkpoint; None for new weights.
-        continue_tf1_run: take `adam_m`, `adam_v` and `global_step` from `init_checkpoint`, too.
-        tf1_checkpoint: prefix of a TF1 checkpoint to write at the end, training state included.
-        vocab_file: the vocabulary; None looks where the shards or the checkpoint name one.
-        do_lower_case: the casing; None asks the same places.
-        max_seq_length: pieces of a record.
-        max_predictions_per_seq: masked pieces of a record.
-        do_train: train.
-        do_eval: evaluate.
-        eval_batch_size: examples computed at once when evaluating.
-        max_eval_steps: batches of an evaluation; fewer where the set is smaller.
-        shuffle: False reads the records in file order.
-        next_sentence: False leaves the next-sentence loss out.
-        training: everything else about training.
-        phase2: a second phase at the end of the run, with shards of its own.
-        dry_run: check everything and take one step of each phase, without leaving anything.
-        flags: the command as a flag file, to be kept in the run directory.
+        flags: the command as a flag file, kept in the run directory.
+
+    Raises:
+        UserError: a value out of range.
     """
 
-    output_dir: str
-    input_file: tuple[str, ...]
-    eval_input_file: tuple[str, ...] = ()
-    bert_config_file: str | None = None
-    model_size: str | None = None
-    init_checkpoint: str | None = None
-    continue_tf1_run: bool = False
-    tf1_checkpoint: str | None = None
-    vocab_file: str | None = None
-    do_lower_case: bool | None = None
-    max_seq_length: int = 128
-    max_predictions_per_seq: int = 20
-    do_train: bool = False
-    do_eval: bool = False
-    eval_batch_size: int = 8
-    max_eval_steps: int = 100
-    shuffle: bool = True
-    next_sentence: bool = True
-    training: TrainingConfig
-    phase2: PhaseConfig | None = None
-    dry_run: bool = False
+    input_file: tuple[str, ...] = option(
+        (), "The shards to train on: paths or patterns, separated by commas."
+    )
+    output_dir: str = option(REQUIRED, "The run's folder.", resume=FREE)
+    do_train: bool = option(False, "Train.", resume=FREE)
+    do_eval: bool = option(False, "Evaluate, after training where both are given.", resume=FREE)
+    bert_config_file: str | None = option(
+        None,
+        "The model's configuration (google's JSON form); not needed where training starts from a "
+        "model that has its own.",
+    )
+    model_size: str | None = option(
+        None,
+        "A published size with the vocabulary's number of tokens, in place of a configuration "
+        "file.",
+        choices=tuple(MODEL_SIZES),
+        resume=FREE,  # what it stands for is compared
+    )
+    init_checkpoint: str | None = option(
+        None,
+        "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), or a name "
+        "on the Hugging Face hub.",
+    )
+    continue_tf1_run: bool = option(
+        False,
+        "Continue a run of the original: also take the optimizer's moments and the step from the "
+        "TF1 checkpoint that training starts from.",
+        resume=FREE,
+    )
+    tf1_checkpoint: str | None = option(
+        None,
+        "Prefix of a TF1 checkpoint to write at the end, with the training state of the original.",
+        resume=FREE,
+    )
+    vocab_file: str | None = option(
+        None,
+        "The vocabulary of the shards, to go with the model; by default the one of the model that "
+        "training starts from, or vocab.txt beside the configuration file.",
+    )
+    do_lower_case: bool | None = option(
+        None,
+        "Whether the shards' text was lower-cased, to be noted in the model; by default what the "
+        "model that training starts from or the shards say, else yes.",
+        resume=FREE,
+    )
+    eval_input_file: tuple[str, ...] = option(
+        (), "Held-out shards to evaluate on; by default those of training.", resume=FREE
+    )
+    max_seq_length: int = option(
+        128, "Length of a record in tokens, as the shards were made.", at_least=5
+    )
+    max_predictions_per_seq: int = option(
+        20, "Most masked positions of a record, as the shards were made.", at_least=1
+    )
+    eval_batch_size: int = option(
+        8, "Examples computed at once when evaluating.", at_least=1, resume=FREE
+    )
+    max_eval_steps: int = option(100, "The most batches of an evaluation.", at_least=1, resume=FREE)
+    shuffle: bool = option(True, "Shuffle every epoch; otherwise read in file order.")
+    next_sentence: bool = option(True, "Train on the next-sentence loss as well.")
+    dry_run: bool = option(
+        False, "Check everything and take one step of each phase; write nothing.", resume=ONCE
+    )
+    training: TrainingConfig = nested(TrainingConfig)
+    phase2: SecondPhaseConfig = nested(SecondPhaseConfig, prefix="phase2_")
     flags: str = ""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def phases(self) -> tuple[PhaseConfig, ...]:
         """The phases with their steps."""
-        first = PhaseConfig(
+        whole = PhaseConfig(
             input_file=self.input_file,
-            num_steps=self.training.num_train_steps,
-            batch_size=self.training.train_batch_size,
+            num_train_steps=self.training.num_train_steps,
+            train_batch_size=self.training.train_batch_size,
             learning_rate=self.training.learning_rate,
             max_seq_length=self.max_seq_length,
             max_predictions_per_seq=self.max_predictions_per_seq,
         )
-        return split_steps(self.training.num_train_steps, first, self.phase2)
+        return split_steps(whole, self.phase2.after(whole))

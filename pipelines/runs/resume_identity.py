@@ -8,6 +8,7 @@ from typing import Any
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import settings_of
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings, read_description
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -21,7 +22,7 @@ _LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, beside it
 def pretraining_settings(
     config: RunPretrainingConfig, model_config: BertConfig, vocabulary_sha256: str | None
 ) -> dict[str, Any]:
-    """The settings by the names of their flags; shards count by their content, not their path.
+    """The settings by the names of their options; files count by their content, not their path.
 
     Args:
         config: the run.
@@ -29,12 +30,11 @@ def pretraining_settings(
         vocabulary_sha256: of its vocabulary.
     """
     return {
+        **settings_of(config),
         "bert_config_file": model_config.to_google(),
         "init_checkpoint": _place(config.init_checkpoint),
-        **_phase_settings(config),
-        "shuffle": config.shuffle,
-        "next_sentence": config.next_sentence,
         "vocab_file": vocabulary_sha256,
+        **_shards_and_second_phase(config),
     }
 
 
@@ -48,18 +48,12 @@ def _place(path: str | None) -> str | None:
     return path if path is None or "://" in path else str(Path(path).resolve())
 
 
-def _phase_settings(config: RunPretrainingConfig) -> dict[str, Any]:
-    """What the phases read, each setting by the name of its flag."""
+def _shards_and_second_phase(config: RunPretrainingConfig) -> dict[str, Any]:
+    """The shards by their content, and the second phase with what it takes over from the first."""
     first, *later = config.phases()
-    settings: dict[str, Any] = {
-        "input_file": shards_identity(first.input_file),
-        "max_seq_length": first.max_seq_length,
-        "max_predictions_per_seq": first.max_predictions_per_seq,
-    }
+    settings: dict[str, Any] = {"input_file": shards_identity(first.input_file)}
     for phase in later:
         values = {**vars(phase), "input_file": shards_identity(phase.input_file)}
-        values["train_batch_size"] = values.pop("batch_size")
-        values["num_train_steps"] = values.pop("num_steps")
         settings |= {f"phase2_{name}": value for name, value in values.items()}
     return settings
 

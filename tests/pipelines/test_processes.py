@@ -160,7 +160,7 @@ def be_killed_at_three(number):
 def test_a_killed_worker_is_a_sentence_that_asks_for_fewer():
     sentence = (
         r"^A worker process was killed, perhaps for want of memory; "
-        r"run the same command again with a smaller --num_workers\.$"
+        r"run the same command again with a smaller `num_workers`\.$"
     )
     with pytest.raises(UserError, match=sentence):
         list(in_order(be_killed_at_three, range(50), num_workers=2))

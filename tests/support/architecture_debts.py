@@ -66,13 +66,11 @@ WITHOUT_A_TEST: set[str] = {
     "pipelines/runs/pretraining_config.py",
     "pipelines/runs/resume_identity.py",
     "pipelines/tasks/task.py",
-    "tools/checkpoint_flags.py",
     "tools/demo.py",
     "tools/inspect_pretraining_data.py",
     "tools/learn_vocabulary.py",
     "tools/plan_run.py",
     "tools/split_sentences.py",
-    "tools/text_flags.py",
     "tools/tokenize_text.py",
     "tools/write_python_documentation.py",
 }

@@ -79,8 +79,11 @@ def test_every_type_is_read():
         ("--rate=0", "--rate=0.0 must be more than 0."),
         ("--max_length=4", "--max_length=4 must be 5 or more."),
         ("--second_max_length=4", "--second_max_length=4 must be 5 or more."),
-        ("--steps=1,b", "--steps=1,b must be whole numbers, separated by commas."),
-        ("--second_rates=a", "--second_rates=a must be numbers, separated by commas."),
+        ("--steps=1,b", "--steps=1,b: give whole numbers separated by commas."),
+        (
+            "--second_rates=a",
+            "--second_rates=a: give numbers separated by commas such as 0.5,0.25.",
+        ),
     ],
 )
 def test_a_bad_value_is_refused_by_the_flag_that_holds_it(word, sentence):

@@ -51,7 +51,7 @@ def test_google_s_flags_and_the_paper_s_ablation(tmp_path, capsys):
 
 def test_a_mistake_is_one_sentence(tmp_path, capsys):
     assert create_pretraining_data.main([*_arguments(tmp_path), "--max_seq_length=3"]) == 1
-    assert capsys.readouterr().err.startswith("Error: --max_seq_length must be")
+    assert capsys.readouterr().err.startswith("Error: --max_seq_length=3 must be")
 
 
 def test_files_that_are_named_one_by_one_are_the_shards(tmp_path, capsys):

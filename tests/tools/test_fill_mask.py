@@ -51,7 +51,7 @@ def test_a_long_text_gets_a_warning_and_is_answered(model, capsys):
     code, out, error = run(model, capsys, "--text=" + "a dog " * 20 + "[MASK]", "--top_k=1")
     assert code == 0
     assert len(out.splitlines()) == 2
-    assert "Warning: a text is longer than the model's positions; 31 of its pieces" in error
+    assert "Warning: a text is longer than the model's positions; 31 of its tokens" in error
 
 
 @pytest.mark.parametrize(

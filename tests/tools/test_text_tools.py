@@ -32,7 +32,7 @@ def test_from_text_to_sentences_to_a_vocabulary_to_tokens(tmp_path, capsys):
     report = capsys.readouterr().out.splitlines()
     assert report[0].startswith("   1  ")
     assert report[0].endswith("times)")
-    assert report[1].startswith("60 pieces from 99 words")
+    assert report[1].startswith("60 tokens from 99 words")
     flags = (f"--vocab_file={vocabulary}", f"--input_file={sentences}", "--offsets=characters")
     assert run(tokenize_text, *flags) == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])

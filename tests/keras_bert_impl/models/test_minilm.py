@@ -59,7 +59,7 @@ def ranks(values):
 def sentence_vectors(folder, sentences):
     """Mean over the tokens of the last layer, then unit length."""
     config = FeaturesConfig(
-        input_file="", output_file="", init_checkpoint=str(folder), layers=[-1], max_seq_length=256
+        input_file="", output_file="", model=str(folder), layers=[-1], max_seq_length=256
     )
     lines = FeatureExtractor(config).extract(sentences)
     vectors = np.stack([pool(line, "mean", "concat") for line in lines])

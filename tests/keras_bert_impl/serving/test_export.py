@@ -62,7 +62,7 @@ def test_a_saved_model_that_gives_other_values_never_appears(opened, served, tmp
 
 
 def test_texts_longer_than_the_positions_are_refused_at_export(opened):
-    with pytest.raises(UserError, match=f"--max_seq_length=64 is more than the {POSITIONS} pos"):
+    with pytest.raises(UserError, match=f"`max_seq_length=64` is more than the {POSITIONS} pos"):
         serve_model(opened, max_seq_length=64)
 
 
@@ -104,7 +104,7 @@ def test_several_numbers_are_not_served_as_classes(tmp_path):
 
 def test_an_export_tells_what_it_serves_and_how_large_it_is(tmp_path):
     model = write_classifier(tmp_path / "model", ["no", "yes"])
-    result = run_export(ExportConfig(model_dir=model, output_dir=tmp_path / "saved", verify=False))
+    result = run_export(ExportConfig(model=model, output_dir=tmp_path / "saved", verify=False))
     assert list(result.signatures) == ["serving_default", "text", "text_pair"]
     assert result.signatures["text_pair"] == (
         ("text_a", "text_b"),

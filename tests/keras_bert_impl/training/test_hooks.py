@@ -50,7 +50,7 @@ def test_a_figure_that_is_not_finite_stops_the_run_and_names_the_examples(tmp_pa
 def test_in_float16_an_infinite_gradient_is_a_step_to_skip_as_long_as_the_scale_can_fall():
     infinite = {**GOOD, "gradient_norm": math.inf}
     check_finite(3, {**infinite, "loss_scale": 2.0}, scaled=True, where=str)
-    with pytest.raises(UserError, match=r"gradient norm is inf.*or --precision=bfloat16"):
+    with pytest.raises(UserError, match=r"gradient norm is inf.*or `precision=bfloat16`"):
         check_finite(3, infinite, scaled=True, where=str)
     with pytest.raises(UserError, match="loss is nan"):
         check_finite(3, {**GOOD, "loss": math.nan, "loss_scale": 2.0}, scaled=True, where=str)
@@ -92,7 +92,7 @@ def test_a_loss_that_stays_where_guessing_is_is_pointed_out_once(tmp_path):
     assert line.startswith(
         "Step 2900: the masked-LM loss (5.99) is still what guessing"
     )  # from 1000
-    assert "(6.00); try a smaller --learning_rate or a longer --num_warmup_steps" in line
+    assert "(6.00); try a smaller `learning_rate` or a longer warm-up" in line
 
 
 def test_a_loss_that_falls_is_no_plateau(tmp_path):

@@ -178,7 +178,7 @@ def test_a_save_is_noted_though_an_error_ends_the_run_right_after_it(tmp_path, m
 
 def test_flags_that_change_the_mathematics_are_named_and_refused(tmp_path):
     run(tmp_path, stop_after_step=5)
-    with pytest.raises(UserError, match=r"--clip_norm was 1\.0 and is 0\.5, --seed was 12345"):
+    with pytest.raises(UserError, match=r"`clip_norm` was 1\.0 and is 0\.5, `seed` was 12345"):
         run(tmp_path, clip_norm=0.5, seed=7)
     result, _ = run(tmp_path, clip_norm=0.5, allow_changed_flags=True)
     assert (result.resumed_from, result.finished) == (5, True)
@@ -196,7 +196,7 @@ def test_a_loss_that_is_no_number_stops_with_step_examples_and_remedy(tmp_path):
     order = ArrayBatches({"number": np.arange(100)}, 30, seed=1)
     third = next(order.batches_from(2))["number"]
     assert f"examples {', '.join(map(str, sorted(third)))} of the set" in str(e.value)
-    assert "try a smaller --learning_rate" in str(e.value)
+    assert "try a smaller `learning_rate`" in str(e.value)
 
 
 def test_a_poisoned_example_stops_the_run_in_the_step_that_reads_it(tmp_path):

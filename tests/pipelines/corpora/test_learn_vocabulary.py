@@ -106,9 +106,9 @@ def learned(text, tmp_path, **options):
     size = options.pop("vocab_size", 33)
     return learn_vocabulary(
         LearnVocabularyConfig(
-            [text],
-            str(tmp_path / "vocab.txt"),
-            LearnerOptions(size),
+            input_file=[text],
+            vocab_file=str(tmp_path / "vocab.txt"),
+            options=LearnerOptions(size),
             **{"num_workers": 1, **options},
         )
     )
@@ -143,7 +143,7 @@ def test_the_number_of_workers_does_not_show(text, tmp_path):
 def test_memory_is_bounded_by_dropping_rare_words(tmp_path):
     lines = "".join(f"common common w{number:x}\n" for number in range(3000))
     (tmp_path / "text.txt").write_text(lines)
-    result = learned(str(tmp_path / "text.txt"), tmp_path, most_words=1000, vocab_size=46)
+    result = learned(str(tmp_path / "text.txt"), tmp_path, max_words=1000, vocab_size=46)
     assert result.dropped > 0
     assert result.words == 9000
     assert result.different_words <= 1000

@@ -29,7 +29,7 @@ def tokenized(config, lines):
 
 
 def test_lines_become_json_lines(vocab_file):
-    found = tokenized(TokenizeTextConfig(vocab_file), [b"The words", b"", b"x"])
+    found = tokenized(TokenizeTextConfig(vocab_file=vocab_file), [b"The words", b"", b"x"])
     assert found == [
         {"tokens": ["the", "word", "##s"], "ids": [5, 6, 7]},
         {"tokens": [], "ids": []},
@@ -39,12 +39,12 @@ def test_lines_become_json_lines(vocab_file):
 
 @pytest.mark.parametrize(("unit", "second"), [("bytes", [3, 6]), ("characters", [2, 5])])
 def test_places_are_written_where_asked_for(vocab_file, unit, second):
-    found = tokenized(TokenizeTextConfig(vocab_file, offsets=unit), ["é the".encode()])
+    found = tokenized(TokenizeTextConfig(vocab_file=vocab_file, offsets=unit), ["é the".encode()])
     assert found[0]["spans"] == [[0, second[0] - 1], second]
 
 
 def test_more_lines_than_are_cut_at_once(vocab_file):
-    assert len(tokenized(TokenizeTextConfig(vocab_file), [b"the"] * 2100)) == 2100
+    assert len(tokenized(TokenizeTextConfig(vocab_file=vocab_file), [b"the"] * 2100)) == 2100
 
 
 def test_lines_of_several_files(tmp_path):
@@ -69,12 +69,14 @@ def test_dropped_bytes_are_said_once_and_another_encoding_is_refused(tmp_path, c
 def test_a_vocabulary_that_is_none_is_refused(tmp_path):
     (tmp_path / "vocab.txt").write_text("the\n")
     with pytest.raises(UserError, match=r"vocab\.txt: has no \[PAD\] piece"):
-        tokenize_text(TokenizeTextConfig(str(tmp_path / "vocab.txt")), [b"x"], io.StringIO())
+        tokenize_text(
+            TokenizeTextConfig(vocab_file=str(tmp_path / "vocab.txt")), [b"x"], io.StringIO()
+        )
 
 
 def test_a_certificate_covers_code_points_and_lines(vocab_file, monkeypatch):
     monkeypatch.setattr(job, "code_point_lines", lambda: islice(code_point_lines(), 3000))
-    report = certify_tokenizer(TokenizeTextConfig(vocab_file), [b"the words", b"\xff"])
+    report = certify_tokenizer(TokenizeTextConfig(vocab_file=vocab_file), [b"the words", b"\xff"])
     assert report["exact"] is True
     assert report["code_points"]["compared"] + report["code_points"]["left_out"] == 3000
     assert report["lines"]["compared"] == 2

@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
 def extractor(folder, **changes):
     values = {"layers": (-1, -2), "max_seq_length": 12, "batch_size": 2, **changes}
     return FeatureExtractor(
-        FeaturesConfig(input_file="", output_file="", init_checkpoint=str(folder), **values)
+        FeaturesConfig(input_file="", output_file="", model=str(folder), **values)
     )
 
 

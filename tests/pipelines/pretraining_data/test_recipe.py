@@ -5,7 +5,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts, fingerprint, parse_shares
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts, fingerprint
 
 PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s", "[unused1]"]
 
@@ -28,9 +28,9 @@ PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s
     ],
     ids=str,
 )
-def test_wrong_values_are_named_with_their_flag(wrong):
-    (flag,) = wrong
-    with pytest.raises(UserError, match=f"`{flag}` must"):
+def test_wrong_values_are_named_with_their_parameter(wrong):
+    (name,) = wrong
+    with pytest.raises(UserError, match=rf"^`{name}(=\S+)?` (must be|is unknown; choose) "):
         Recipe(**wrong)
 
 
@@ -76,7 +76,7 @@ def test_ids_are_stored_as_small_as_possible(size, dtype):
     assert facts.dtype is dtype
 
 
-@pytest.mark.parametrize("words", [["0.8", "0.1"], ["a", "b", "c"], []])
-def test_shares_that_are_not_three_numbers_are_refused(words):
-    with pytest.raises(UserError, match="`mask_probabilities`"):
-        parse_shares(words)
+@pytest.mark.parametrize("shares", [(0.8, 0.2), (), (0.5, 0.25, 0.125, 0.125)])
+def test_shares_that_are_not_three_are_refused(shares):
+    with pytest.raises(UserError, match="`mask_probabilities` must be three shares"):
+        Recipe(mask_probabilities=shares)

@@ -55,7 +55,7 @@ def free_space(monkeypatch):
 def test_a_full_disk_is_noticed_before_the_run(tmp_path, free_space):
     free_space(3)
     check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=2))
-    with pytest.raises(UserError, match=r"4 checkpoints of .* are free; lower --keep_checkp"):
+    with pytest.raises(UserError, match=r"4 checkpoints of .* are free; lower `keep_checkp"):
         check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=3))
     with pytest.raises(UserError, match="4 checkpoints"):  # the best one is kept as well
         check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=2, eval_steps=100))
@@ -80,8 +80,8 @@ def test_guessing_among_four_equal_pieces_costs_log_four():
 
 PHASE = PhaseConfig(
     input_file=("a",),
-    num_steps=10,
-    batch_size=256,
+    num_train_steps=10,
+    train_batch_size=256,
     learning_rate=1e-4,
     max_seq_length=512,
     max_predictions_per_seq=76,
@@ -95,7 +95,7 @@ def devices(**changes):
 
 def test_a_batch_that_the_machine_cannot_hold_is_refused_with_what_to_change():
     check_memory(BASE, training(), [PHASE], devices(), memory=1e12)
-    with pytest.raises(UserError, match=r"--train_batch_size=256 at length 512 .* this"):
+    with pytest.raises(UserError, match=r"`train_batch_size=256` at length 512 .* this"):
         check_memory(BASE, training(), [PHASE], devices(), memory=16e9)
 
 
@@ -103,7 +103,7 @@ def test_a_gpus_own_memory_counts_and_an_unknown_one_does_not():
     gpu = devices(on_cpu=False)
     check_memory(BASE, training(), [PHASE], gpu, memory=None)
     check_memory(BASE, training(accumulation_steps=64), [PHASE], gpu, memory=16e9)
-    with pytest.raises(UserError, match=r"but a device has 16\.0 GB; .*--accumulation_steps"):
+    with pytest.raises(UserError, match=r"but a device has 16\.0 GB; .*`accumulation_steps`"):
         check_memory(BASE, training(), [PHASE], gpu, memory=16e9)
 
 

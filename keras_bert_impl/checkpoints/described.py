@@ -1,0 +1,18 @@
+"""What a caller says of a checkpoint where the checkpoint does not say it itself."""
+
+import dataclasses
+
+from keras_bert_impl.options import option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DescribedCheckpoint:
+    """Options of every job that reads a checkpoint of any format."""
+
+    bert_config_file: str | None = option(
+        None, "google's bert_config.json, where none lies beside the checkpoint."
+    )
+    vocab_file: str | None = option(None, "The vocabulary, where none lies beside the checkpoint.")
+    do_lower_case: bool | None = option(
+        None, "Whether text is lower-cased, where the checkpoint does not say it."
+    )

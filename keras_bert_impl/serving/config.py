@@ -1,0 +1,56 @@
+"""What the serving jobs are told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from keras_bert_impl.options import REQUIRED, check_options, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportConfig:
+    """What an export is told.
+
+    Raises:
+        UserError: a value out of range.
+    """
+
+    model: Path = option(
+        REQUIRED, "The model directory to export, e.g. the model/ folder of a run."
+    )
+    output_dir: Path = option(REQUIRED, "The SavedModel's folder.")
+    top_k: int = option(10, "How many tokens fill_mask_text gives for each [MASK].", at_least=1)
+    max_seq_length: int | None = option(
+        None,
+        "Texts are truncated to this many tokens; by default to as many as the model has "
+        "positions.",
+        at_least=5,
+    )
+    verify: bool = option(True, "Load the result in a fresh process and compare it.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillMaskConfig:
+    """Which texts to fill in, and with which model.
+
+    Raises:
+        UserError: a value out of range.
+    """
+
+    model: str = option(REQUIRED, "A SavedModel or a model directory.")
+    text: Sequence[str] = option(
+        (),
+        "A text with [MASK] in it, or several lines of them; repeat the flag for more.",
+        repeated=True,
+    )
+    input_file: str | None = option(None, "A file with one text a line, UTF-8.")
+    top_k: int = option(5, "How many tokens to show for each [MASK].", at_least=1)
+    format: str = option(
+        "table", "A table to read, or one JSON object a line.", choices=("table", "json")
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
