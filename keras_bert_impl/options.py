@@ -55,8 +55,9 @@ class Rules:
     def broken_by(self, value: Any) -> str | None:
         """Says what `value` must be; None where it is allowed. NaN is never within bounds."""
         if self.choices is not None:
-            is_known = value in self.choices
-            return None if is_known else f"is unknown; choose {' or '.join(self.choices)}"
+            *most, last = self.choices
+            words = f"{', '.join(most)} or {last}" if most else last
+            return None if value in self.choices else f"is unknown; choose {words}"
         holds = (
             (self.at_least is None or value >= self.at_least)
             and (self.more_than is None or value > self.more_than)

@@ -1,28 +1,35 @@
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.features.config import COMBINATIONS, POOLINGS, FeaturesConfig
+from pipelines.features.config import FeaturesConfig, SensesConfig
 
 
 def config(**changes) -> FeaturesConfig:
-    return FeaturesConfig(input_file="in", output_file="out", init_checkpoint="model", **changes)
+    return FeaturesConfig(input_file="in", output_file="out", model="model", **changes)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("combination", COMBINATIONS)
+@pytest.mark.parametrize("pooling", ["none", "mean", "cls"])
+@pytest.mark.parametrize("combination", ["concat", "sum"])
 def test_every_named_choice_is_allowed(pooling, combination):
-    assert config(pooling=pooling, combination=combination).pooling == pooling
+    assert config(pooling=pooling, layer_combination=combination).pooling == pooling
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"layers": ()}, "names no layer"),
-        ({"pooling": "max"}, "max` is unknown; choose none, mean, cls"),
-        ({"combination": "mean"}, "mean` is unknown; choose concat, sum"),
-        ({"output_format": "csv"}, "csv` is unknown; choose json, npz"),
+        ({"pooling": "max"}, "max` is unknown; choose none, mean or cls"),
+        ({"layer_combination": "mean"}, "mean` is unknown; choose concat or sum"),
+        ({"output_format": "csv"}, "csv` is unknown; choose json or npz"),
     ],
 )
 def test_other_choices_are_refused_in_one_sentence(changes, message):
     with pytest.raises(UserError, match=message):
         config(**changes)
+
+
+def test_a_text_that_uses_one_word_twice_is_the_default():
+    config = SensesConfig(model="model")
+    assert config.text.split().count(config.word) == 3
+    with pytest.raises(UserError, match="`last_layers=0` must be 1 or more"):
+        SensesConfig(model="model", last_layers=0)
