@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
+from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 
@@ -36,13 +38,15 @@ def serve_model(
     Args:
         opened: the model with its vocabulary and casing.
         top_k: pieces that `fill_mask_text` gives for each mask.
-        max_seq_length: texts are cut to this many pieces; None is the model's positions.
+        max_seq_length: texts are truncated to this many tokens; None is what the model was
+            fine-tuned with, else its positions.
 
     Raises:
         UserError: `max_seq_length` is more than the model's positions.
     """
     config = opened.model.config
-    length = max_seq_length or config.max_position_embeddings
+    trained_with = task_settings(config).get("max_seq_length")
+    length = max_seq_length or trained_with or config.max_position_embeddings
     if length > config.max_position_embeddings:
         raise UserError(
             f"`max_seq_length={length}` is more than the {config.max_position_embeddings} "
@@ -126,14 +130,27 @@ class ExportResult:
     verification: Verification | None
 
 
-def run_export(config: ExportConfig) -> ExportResult:
+def open_and_serve(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
+    """Opens a model directory, and gives the signatures that fit its heads."""
+    opened = open_model(config.model)
+    return opened, serve_model(opened, config.top_k, config.max_seq_length)
+
+
+def run_export(
+    config: ExportConfig,
+    serve: Callable[[ExportConfig], tuple[OpenedModel, ServedModel]] = open_and_serve,
+) -> ExportResult:
     """Writes the SavedModel and compares it with the model.
+
+    Args:
+        config: what to export, and where to.
+        serve: opens the model directory and gives its signatures; of a model that a task serves in
+            its own way, that task's.
 
     Raises:
         UserError: the model directory cannot be opened, or the SavedModel cannot be written.
     """
-    opened = open_model(config.model)
-    served = serve_model(opened, config.top_k, config.max_seq_length)
+    opened, served = serve(config)
     verification = export_saved_model(served, opened, config.output_dir, config.verify)
     files = [path for path in config.output_dir.rglob("*") if path.is_file()]
     return ExportResult(

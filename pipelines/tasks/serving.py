@@ -1,0 +1,58 @@
+"""Model directories of tasks: opened and served by the task that trained them.
+
+A classifier, an encoder or a masked-LM model is served by the library as what it is. A task that
+answers in another way (windows joined, words put together) is found by the name that its model
+directory gives under `task`; see `keras_bert_impl.serving.task_settings`.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.checkpoints.model_directory import read_config, read_text_settings
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.export import ExportConfig, open_and_serve
+from keras_bert_impl.serving.opened_model import OpenedModel
+from keras_bert_impl.serving.signatures import ServedModel
+from keras_bert_impl.serving.task_settings import task_settings
+from pipelines.tasks.task import Task
+
+SERVED_TASKS: dict[str, Callable[[Mapping[str, Any]], Task[Any, Any]]] = {}
+"""The tasks that serve their models themselves: name → the task with a directory's settings."""
+
+
+def open_and_serve_task(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
+    """Opens a model directory and gives its signatures: the task's own, or the library's.
+
+    Raises:
+        UserError: the directory is no model directory, or lacks weights of the task's model.
+    """
+    settings = task_settings(read_config(config.model))
+    make_task = SERVED_TASKS.get(settings.get("task", ""))
+    if make_task is None:
+        return open_and_serve(config)
+    task = make_task(settings)
+    opened = open_task_model(config.model, task)
+    return opened, task.served(opened, config.max_seq_length)
+
+
+def open_task_model(folder: Path, task: Task[Any, Any]) -> OpenedModel:
+    """Opens a model directory as the model of a task.
+
+    Raises:
+        UserError: the directory is no model directory, or lacks weights of the task's model.
+    """
+    model = task.head(read_config(folder)).model
+    report = restore(model, folder)
+    missing = [path for path in report.new if not path.startswith("pooler")]
+    if missing:
+        raise UserError(
+            f"{folder}: holds no trained model for {task.name} (its {missing[0]} is missing); name "
+            "a fine-tuned model directory."
+        )
+    return OpenedModel(
+        model=model,
+        text=read_text_settings(folder),
+        untrained=frozenset(path.split("/")[0] for path in report.new),
+    )

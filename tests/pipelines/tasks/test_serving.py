@@ -1,0 +1,53 @@
+"""Served answers of a task, held to those of its offline predictions."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.export import ExportConfig, run_export
+from keras_bert_impl.serving.task_settings import task_settings
+from pipelines.tasks.serving import open_and_serve_task, open_task_model
+from tests.support.model_folders import write_classifier, write_encoder
+from tests.support.toy_task import ToyTask
+
+
+def offline_scores(config):
+    return [float(line) for line in (config.output_dir / "answers.txt").read_text().splitlines()]
+
+
+def test_served_answers_are_the_offline_ones(toy_run, toy):
+    config, _ = toy_run
+    opened = open_task_model(config.output_dir / "model", toy)
+    served = toy.served(opened, None)
+    texts = [example.text for example in toy.examples("dev")]
+    found = served.call("text", {"text": texts})["score"].numpy()
+    np.testing.assert_allclose(found, offline_scores(config), atol=1e-5)
+
+
+def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monkeypatch):
+    config, _ = toy_run
+    tasks = {"toy": lambda settings: ToyTask(toy.data_dir, settings["doc_stride"])}
+    monkeypatch.setattr("pipelines.tasks.serving.SERVED_TASKS", tasks)
+    export = ExportConfig(model_dir=config.output_dir / "model", output_dir=tmp_path / "saved")
+    assert task_settings(open_and_serve_task(export)[0].model.config)["task"] == "toy"
+    result = run_export(export, open_and_serve_task)
+    assert result.signatures == {"text": (("text",), ("score",))}
+    assert result.verification.largest_difference < 1e-5
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    texts = tf.constant([example.text for example in toy.examples("dev")])
+    found = loaded.signatures["text"](text=texts)["score"]
+    np.testing.assert_allclose(found, offline_scores(config), atol=1e-5)
+
+
+def test_what_no_task_serves_is_served_by_its_heads(tmp_path):
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    export = ExportConfig(model_dir=folder, output_dir=tmp_path / "saved")
+    _, served = open_and_serve_task(export)
+    assert served.names == ("serving_default", "text", "text_pair")
+
+
+def test_a_directory_without_the_tasks_head_is_refused(toy, tmp_path):
+    folder = write_encoder(tmp_path / "model")
+    with pytest.raises(UserError, match="holds no trained model for toy"):
+        open_task_model(folder, toy)
