@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.checkpoints.model_directory import read_config, read_text_settings
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.export import ExportConfig, open_and_serve
+from keras_bert_impl.serving.config import ExportConfig
+from keras_bert_impl.serving.export import open_and_serve
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ServedModel
 from keras_bert_impl.serving.task_settings import task_settings
@@ -28,7 +29,7 @@ def open_and_serve_task(config: ExportConfig) -> tuple[OpenedModel, ServedModel]
     Raises:
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
-    settings = task_settings(read_config(config.model))
+    settings = task_settings(find_model(config.model).config)
     make_task = SERVED_TASKS.get(settings.get("task", ""))
     if make_task is None:
         return open_and_serve(config)
@@ -43,16 +44,13 @@ def open_task_model(folder: Path, task: Task[Any, Any]) -> OpenedModel:
     Raises:
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
-    model = task.head(read_config(folder)).model
-    report = restore(model, folder)
+    source = find_model(folder)
+    model = task.head(source.config).model
+    report = restore(model, str(source.checkpoint))
     missing = [path for path in report.new if not path.startswith("pooler")]
     if missing:
         raise UserError(
             f"{folder}: holds no trained model for {task.name} (its {missing[0]} is missing); name "
             "a fine-tuned model directory."
         )
-    return OpenedModel(
-        model=model,
-        text=read_text_settings(folder),
-        untrained=frozenset(path.split("/")[0] for path in report.new),
-    )
+    return OpenedModel(model, source, frozenset(path.split("/")[0] for path in report.new))

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.export import ExportConfig, run_export
+from keras_bert_impl.serving.config import ExportConfig
+from keras_bert_impl.serving.export import run_export
 from keras_bert_impl.serving.task_settings import task_settings
 from pipelines.tasks.serving import open_and_serve_task, open_task_model
 from tests.support.model_folders import write_classifier, write_encoder
@@ -29,7 +30,7 @@ def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monke
     config, _ = toy_run
     tasks = {"toy": lambda settings: ToyTask(toy.data_dir, settings["doc_stride"])}
     monkeypatch.setattr("pipelines.tasks.serving.SERVED_TASKS", tasks)
-    export = ExportConfig(model_dir=config.output_dir / "model", output_dir=tmp_path / "saved")
+    export = ExportConfig(model=config.output_dir / "model", output_dir=tmp_path / "saved")
     assert task_settings(open_and_serve_task(export)[0].model.config)["task"] == "toy"
     result = run_export(export, open_and_serve_task)
     assert result.signatures == {"text": (("text",), ("score",))}
@@ -42,7 +43,7 @@ def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monke
 
 def test_what_no_task_serves_is_served_by_its_heads(tmp_path):
     folder = write_classifier(tmp_path / "model", ["no", "yes"])
-    export = ExportConfig(model_dir=folder, output_dir=tmp_path / "saved")
+    export = ExportConfig(model=folder, output_dir=tmp_path / "saved")
     _, served = open_and_serve_task(export)
     assert served.names == ("serving_default", "text", "text_pair")
 
