@@ -22,8 +22,8 @@ class ExportConfig:
     top_k: int = option(10, "How many tokens fill_mask_text gives for each [MASK].", at_least=1)
     max_seq_length: int | None = option(
         None,
-        "Texts are truncated to this many tokens; by default to as many as the model has "
-        "positions.",
+        "Texts are truncated to this many tokens; by default to as many as in fine-tuning, or as "
+        "the model has positions.",
         at_least=5,
     )
     verify: bool = option(True, "Load the result in a fresh process and compare it.")
