@@ -37,7 +37,7 @@ def take_step(make_model, objective, **changes):
     with devices.strategy.scope():
         model = make_model()
     state = TrainingState(model, config, devices)
-    step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
+    step = TrainingStep(state, objective, config)
     (row,) = step.run(*step.prepare([BATCH], 0, [1e-4]))
     assert np.isfinite(step.metrics(row)["loss"])
 
