@@ -20,7 +20,7 @@ def test_the_defaults_are_the_originals():
     )
     assert (plain.training.train_batch_size, plain.training.learning_rate) == (32, 5e-5)
     assert (plain.eval_batch_size, plain.predict_batch_size) == (8, 8)
-    assert not (plain.do_train or plain.do_eval or plain.do_predict)
+    assert (plain.do_train, plain.do_eval, plain.do_predict) == (False, False, False)
 
 
 @pytest.mark.parametrize(
