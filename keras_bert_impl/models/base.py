@@ -6,7 +6,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.fast_path.switch import set_up_xla
+from keras_bert_impl.cpu_kernels.switch import set_up_xla
 from keras_bert_impl.models.frozen import freeze_layers, frozen_layers
 from keras_bert_impl.models.inputs import ENCODER_INPUTS, complete_inputs
 

@@ -6,7 +6,7 @@ OPTIONAL_MEMBERS: set[str] = {
 }
 
 PRIVATE_NAMES: set[str] = {
-    "keras_bert_impl/fast_path/compiled_update.py",
+    "keras_bert_impl/cpu_kernels/adamw.py",
     "keras_bert_impl/models/frozen.py",
     "keras_bert_impl/training/step.py",
     "pipelines/runs/preflight.py",
@@ -35,10 +35,7 @@ WITHOUT_A_TEST: set[str] = {
     "keras_bert_impl/checkpoints/model_directory.py",
     "keras_bert_impl/checkpoints/names.py",
     "keras_bert_impl/errors.py",
-    "keras_bert_impl/fast_path/inference_kernels.py",
-    "keras_bert_impl/fast_path/islands.py",
-    "keras_bert_impl/fast_path/matrices.py",
-    "keras_bert_impl/fast_path/switch.py",
+    "keras_bert_impl/cpu_kernels/switch.py",
     "keras_bert_impl/layers/base.py",
     "keras_bert_impl/layers/dense.py",
     "keras_bert_impl/layers/embeddings.py",
