@@ -1,6 +1,94 @@
-"""BERT in Keras 3: the library.
+"""BERT in Keras 3: pre-train, fine-tune, export, serve.
 
-Importing this package loads neither TensorFlow nor Beam; import the modules you use.
+    import keras_bert_impl as kb
+
+    tokenizer = kb.Tokenizer.from_pretrained("klue/bert-base")
+    encoder = kb.BertEncoder.from_pretrained("klue/bert-base")
+    vectors = encoder.predict(tokenizer(["한 문장", "또 한 문장"]))["pooled_output"]
+
+Importing this package loads neither TensorFlow nor Keras: each name below is imported when it is
+used for the first time.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "BertConfig": "config",
+    "UserError": "errors",
+    "named_config": "config",
+    # models
+    "BertClassifier": "models.classifier",
+    "BertEncoder": "models.encoder",
+    "BertMultipleChoice": "models.multiple_choice",
+    "BertPretrainer": "models.pretrainer",
+    "BertSpanLabeler": "models.span_labeler",
+    "BertTokenClassifier": "models.token_classifier",
+    # text
+    "BertPreprocessor": "tokenization.preprocessor",
+    "TextSettings": "tokenization.text_settings",
+    "Tokenizer": "tokenization.tokenizer",
+    "Vocabulary": "tokenization.vocabulary",
+    # training
+    "BertAdamW": "optimizers.bert_adamw",
+    "Lamb": "optimizers.lamb",
+    "WarmupSchedule": "optimizers.schedules",
+    # serving
+    "export_model": "serving.export",
+    "open_model": "serving.opened_model",
+}
+
+__all__ = [
+    "BertAdamW",
+    "BertClassifier",
+    "BertConfig",
+    "BertEncoder",
+    "BertMultipleChoice",
+    "BertPreprocessor",
+    "BertPretrainer",
+    "BertSpanLabeler",
+    "BertTokenClassifier",
+    "Lamb",
+    "TextSettings",
+    "Tokenizer",
+    "UserError",
+    "Vocabulary",
+    "WarmupSchedule",
+    "__version__",
+    "export_model",
+    "named_config",
+    "open_model",
+]
+
+if TYPE_CHECKING:  # the same names, for editors and type checkers
+    from keras_bert_impl.config import BertConfig, named_config
+    from keras_bert_impl.errors import UserError
+    from keras_bert_impl.models.classifier import BertClassifier
+    from keras_bert_impl.models.encoder import BertEncoder
+    from keras_bert_impl.models.multiple_choice import BertMultipleChoice
+    from keras_bert_impl.models.pretrainer import BertPretrainer
+    from keras_bert_impl.models.span_labeler import BertSpanLabeler
+    from keras_bert_impl.models.token_classifier import BertTokenClassifier
+    from keras_bert_impl.optimizers.bert_adamw import BertAdamW
+    from keras_bert_impl.optimizers.lamb import Lamb
+    from keras_bert_impl.optimizers.schedules import WarmupSchedule
+    from keras_bert_impl.serving.export import export_model
+    from keras_bert_impl.serving.opened_model import open_model
+    from keras_bert_impl.tokenization.preprocessor import BertPreprocessor
+    from keras_bert_impl.tokenization.text_settings import TextSettings
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value  # the next time Python finds it itself
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -10,6 +10,7 @@ _NOT_TOOLS = {
     "command_line",
     "config_flags",
     "google_flags",
+    "training_flags",
 }
 
 

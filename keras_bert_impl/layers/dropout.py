@@ -77,7 +77,7 @@ def address_keys(address: Any) -> Any:
         ]
     else:
         tensor = ops.cast(ops.convert_to_tensor(address), "uint32")
-        words = [tensor[place] for place in range(tensor.shape[0])]
+        words = [tensor[index] for index in range(tensor.shape[0])]
     keys = ops.convert_to_tensor(_START, dtype="uint32")
     for word in words:
         keys = _mix(ops.add(ops.multiply(keys, _word(_STEP)), word))
@@ -98,7 +98,7 @@ def random_words(keys: Any, count: Any, start: Any = 0) -> Any:
     Args:
         keys: uint32 [2].
         count: how many words; a Python integer or a scalar tensor.
-        start: the place of the first of them.
+        start: the position of the first of them.
 
     Returns:
         uint32 [count].
@@ -120,7 +120,7 @@ def keep_mask(keys: Any, shape: Sequence[Any], threshold: int, start: Any = 0) -
         keys: uint32 [2].
         shape: the tensor's shape; its parts are Python integers or scalar tensors.
         threshold: how many of the 2**32 values of a word mean "drop".
-        start: the place of the first number, where the tensor is a part of a larger one.
+        start: the position of the first number, where the tensor is a part of a larger one.
 
     Returns:
         bool, of that shape.
@@ -188,7 +188,7 @@ class Draw:
     Attributes:
         keys: the key words, uint32 [2]; None where nothing is dropped.
         threshold: how many of the 2**32 values of a random word mean "drop".
-        start: the place of the first number, where a tensor is computed in parts.
+        start: the position of the first number, where a tensor is computed in parts.
     """
 
     keys: Any | None

@@ -1,4 +1,4 @@
-"""The sum of piece, segment and position embeddings, normalized."""
+"""The sum of token, segment and position embeddings, normalized."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from keras_bert_impl.layers.layer_norm import LayerNorm
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BertEmbeddings(ConfiguredLayer):
-    """Turns ids into vectors: piece + segment + position, LayerNorm, dropout.
+    """Turns ids into vectors: token + segment + position, LayerNorm, dropout.
 
-    The tables are read in float32, so that the gradients of a repeated piece are summed in float32.
+    The tables are read in float32, so that the gradients of a repeated token are summed in float32.
 
     Args:
         config: the model's configuration.

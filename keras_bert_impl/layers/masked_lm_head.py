@@ -1,4 +1,4 @@
-"""The head that says which piece stood at a masked position."""
+"""The head that predicts the token at each masked position."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class MaskedLmHead(ConfiguredLayer):
         )
 
     def build(self, sequence_shape: Any) -> None:
-        """Makes the transform's weights and the pieces' bias [vocabulary]."""
+        """Makes the transform's weights and the tokens' bias [vocabulary]."""
         self.transform.build(sequence_shape)
         self.layer_norm.build(sequence_shape)
         self.output_bias = self.add_weight(
@@ -43,7 +43,7 @@ class MaskedLmHead(ConfiguredLayer):
         )
 
     def call(self, sequence: Any, positions: Any, table: Any) -> Any:
-        """Scores every piece of the vocabulary.
+        """Scores every token of the vocabulary.
 
         Args:
             sequence: [batch, length, hidden]

@@ -17,7 +17,7 @@ def attention_mask(input_mask: Any, causal: bool) -> Any:
     """What is added to the attention scores.
 
     Args:
-        input_mask: int [batch, length]; 1 for a piece, 0 for padding.
+        input_mask: int [batch, length]; 1 for a token, 0 for padding.
         causal: also hide the keys that come after the query.
 
     Returns:

@@ -1,14 +1,30 @@
-"""What every model here shares: its configuration and its inputs."""
+"""What every model here shares: its configuration, its inputs, opening and writing weights."""
 
+import functools
+import logging
+import os
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import keras
 
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.cpu_kernels.switch import set_up_xla
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.fast_path.switch import set_up_xla
 from keras_bert_impl.models.frozen import freeze_layers, frozen_layers
 from keras_bert_impl.models.inputs import ENCODER_INPUTS, complete_inputs
+from keras_bert_impl.tokenization.text_settings import TextSettings
+
+_log = logging.getLogger(__name__)
+
+
+class ReadsText(Protocol):
+    """What knows how text becomes ids: a `Tokenizer` or a `BertPreprocessor`."""
+
+    settings: TextSettings
 
 
 class ConfiguredModel(keras.Model):
@@ -40,8 +56,10 @@ class ConfiguredModel(keras.Model):
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         set_up_xla()  # before Keras compiles a step of this model
         self.config = config
-        self.precision = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        # Keras asks the model for it, e.g. whether the loss must be scaled (mixed_float16).
+        self.dtype_policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
         self._names = tuple(inputs)
+        self._find_source: Any = None
         self.trainable = trainable
         freeze_layers(self, frozen or {})
 
@@ -57,13 +75,100 @@ class ConfiguredModel(keras.Model):
     def _complete(self, inputs: Any) -> dict[str, Any]:
         return complete_inputs(inputs, self._names, self.config)
 
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_name: str | os.PathLike[str],
+        *,
+        bert_config_file: str | os.PathLike[str] | None = None,
+        vocab_file: str | os.PathLike[str] | None = None,
+        do_lower_case: bool | None = None,
+        **options: Any,
+    ) -> Self:
+        """Makes the model with trained weights.
+
+        Args:
+            path_or_name: a model directory (Hugging Face's form), google's TF1 checkpoint or the
+                folder that it lies in, or a name on the Hugging Face hub such as
+                "klue/bert-base"; see `checkpoints.model_source`.
+            bert_config_file: the configuration, where none lies with the weights.
+            vocab_file: the vocabulary, where none lies with the weights.
+            do_lower_case: the casing, where no file says it.
+            **options: further arguments of the model, e.g. `dtype` or `num_labels`.
+
+        Returns:
+            The model. Weights that the checkpoint does not have start at random; a line of the log
+            names them.
+
+        Raises:
+            UserError: there is no such model, or it is not whole.
+        """
+        find = functools.partial(
+            find_model,
+            path_or_name,
+            bert_config_file=bert_config_file,
+            vocab_file=vocab_file,
+            do_lower_case=do_lower_case,
+        )
+        source = find(needs_text=False)
+        model = cls(**cls._arguments(source, options))
+        model._warn_of_new_weights(model._restore(source))
+        model._find_source = find
+        return model
+
+    @classmethod
+    def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the model that a source and the caller's options make."""
+        return {"config": source.config, **options}
+
+    def _restore(self, source: ModelSource) -> RestoreReport:
+        assert source.checkpoint is not None  # a path or name was given
+        return restore(self, source.checkpoint)
+
+    def _warn_of_new_weights(self, report: RestoreReport) -> None:
+        paths = {variable.path for variable in self.weights} - set(report.loaded)
+        if paths:
+            parts = ", ".join(sorted({path.split("/")[0] for path in paths}))
+            _log.warning(
+                f"{report.location} has no weights for these parts of {type(self).__name__}: "
+                f"{parts}. They start at random: train them before you use their outputs."
+            )
+
+    def save_pretrained(
+        self, folder: str | os.PathLike[str], tokenizer: ReadsText | TextSettings | None = None
+    ) -> None:
+        """Writes a model directory that this package, `transformers` and KerasHub open.
+
+        Args:
+            folder: where to; an older model directory of that name is replaced.
+            tokenizer: what made the ids that the model was trained with; by default that of the
+                checkpoint that `from_pretrained` opened.
+
+        Raises:
+            UserError: no tokenizer is known, its vocabulary is larger than the model's, or the
+                folder cannot be written.
+        """
+        write_model_directory(folder, self, self._text_settings(tokenizer))
+
+    def _text_settings(self, tokenizer: ReadsText | TextSettings | None) -> TextSettings:
+        if isinstance(tokenizer, TextSettings):
+            return tokenizer
+        if tokenizer is not None:
+            return tokenizer.settings
+        if self._find_source is None:
+            raise UserError(
+                "a model directory holds the vocabulary too, and this model was not opened by "
+                "from_pretrained; give the tokenizer: save_pretrained(folder, tokenizer)."
+            )
+        return self._find_source().text
+
     def get_config(self) -> dict[str, Any]:
         """What `from_config` needs to make this model again."""
         return {
             "name": self.name,
             "trainable": self.trainable,
             "frozen": frozen_layers(self),
-            "dtype": self.precision.name,
+            "dtype": self.dtype_policy.name,
             "config": self.config.to_dict(),
         }
 

@@ -6,12 +6,13 @@ import keras
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
-from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
+from keras_bert_impl.models.base import encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.labeled import LabeledModel
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BertClassifier(ConfiguredModel):
+class BertClassifier(LabeledModel):
     """Encoder, dropout on the pooled output, and `num_labels` scores.
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, num_labels]}. With one label it
@@ -40,7 +41,3 @@ class BertClassifier(ConfiguredModel):
         outputs = {"logits": classifier(encoder(inputs)["pooled_output"])}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.classifier, self.num_labels = encoder, classifier, num_labels
-
-    def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this model again."""
-        return {**super().get_config(), "num_labels": self.num_labels}

@@ -65,9 +65,9 @@ def _as_tensor(value: Any) -> Any:
 
 def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
     known = [*names, *OTHER_NAMES]
-    for name in given:
+    for name in set(given).difference(known):
         near = difflib.get_close_matches(name, known, n=1, cutoff=_NEARLY)
-        if near and name not in known:
+        if near:
             raise UserError(f"{name!r} is no input of the model; {near[0]!r} is.")
     missing = [n for n in names if n not in given and n not in ("input_mask", "segment_ids")]
     if missing:

@@ -77,7 +77,7 @@ class Regroup(keras.layers.Layer):
         return ops.reshape(inputs, [-1, self.width or ops.shape(inputs)[-1]])
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """Nobody knows the number of rows before the batch is there."""
+        """The number of rows is known only when the batch is there."""
         return (None, self.width or input_shape[-1])
 
     def get_config(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class BertPretrainer(ConfiguredModel):
 
     Takes what `BertEncoder` takes and `masked_lm_positions`, int32 [batch, predictions]. Gives a
     dict of float32 logits: `masked_lm_logits` [batch, predictions, vocabulary] and
-    `next_sentence_logits` [batch, 2] (place 0: B follows A; place 1: B is random).
+    `next_sentence_logits` [batch, 2] (index 0: B follows A; index 1: B is random).
 
     Args:
         config: the model's configuration.

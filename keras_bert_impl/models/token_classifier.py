@@ -6,12 +6,13 @@ import keras
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
-from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
+from keras_bert_impl.models.base import encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.labeled import LabeledModel
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BertTokenClassifier(ConfiguredModel):
+class BertTokenClassifier(LabeledModel):
     """Encoder, dropout, and `num_labels` scores a position (named entities).
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, length, num_labels]}.
@@ -39,7 +40,3 @@ class BertTokenClassifier(ConfiguredModel):
         outputs = {"logits": tagger(encoder(inputs)["sequence_output"])}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.tagger, self.num_labels = encoder, tagger, num_labels
-
-    def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this model again."""
-        return {**super().get_config(), "num_labels": self.num_labels}

@@ -132,7 +132,7 @@ class ExportResult:
 
 def open_and_serve(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
     """Opens a model directory, and gives the signatures that fit its heads."""
-    opened = open_model(config.model, **config.description())
+    opened = open_model(config.model)
     return opened, serve_model(opened, config.top_k, config.max_seq_length)
 
 
@@ -155,4 +155,32 @@ def run_export(
     files = [path for path in config.output_dir.rglob("*") if path.is_file()]
     return ExportResult(
         served.interface(), sum(path.stat().st_size for path in files), verification
+    )
+
+
+def export_model(
+    model: str | os.PathLike[str],
+    output_dir: str | os.PathLike[str],
+    *,
+    max_seq_length: int | None = None,
+    verify: bool = True,
+) -> ExportResult:
+    """Writes a model directory as a SavedModel that takes ids and raw text.
+
+    Args:
+        model: the model directory, e.g. from `save_pretrained`.
+        output_dir: the SavedModel's folder; an older SavedModel there is replaced.
+        max_seq_length: texts are truncated to this many tokens; None is the model's positions.
+        verify: load the result in a fresh process and compare it with the model.
+
+    Raises:
+        UserError: the model directory cannot be opened, or the SavedModel cannot be written.
+    """
+    return run_export(
+        ExportConfig(
+            model=Path(model),
+            output_dir=Path(output_dir),
+            max_seq_length=max_seq_length,
+            verify=verify,
+        )
     )

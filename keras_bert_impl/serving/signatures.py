@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.layers import kernels
 
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
@@ -50,10 +51,14 @@ class ServedModel(tf.Module):
 
     Args:
         model: a built model; signatures run it without dropout.
+
+    Raises:
+        UserError: Keras runs on another backend than TensorFlow.
     """
 
     def __init__(self, model: keras.Model) -> None:
         super().__init__()
+        need_tensorflow("a SavedModel")
         # The variables themselves, and the model only inside a function: what is loaded later
         # needs nothing of Keras.
         self.weights = [variable.value for variable in model.variables]

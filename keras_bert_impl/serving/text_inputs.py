@@ -24,8 +24,8 @@ class TextPacker:
         max_length: the most tokens of a row; longer texts are truncated.
 
     Example:
-        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
-        >>> packer = TextPacker(lambda texts: tf.ragged.constant([[5, 6]]), Vocabulary(pieces), 9)
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+        >>> packer = TextPacker(lambda texts: tf.ragged.constant([[5, 6]]), Vocabulary(tokens), 9)
         >>> [array.numpy().tolist() for array in packer(tf.constant(["a b"]))]
         [[[2, 5, 6, 3]], [[1, 1, 1, 1]], [[0, 0, 0, 0]]]
     """
@@ -79,9 +79,9 @@ class MaskedTextPacker:
         max_length: the most tokens of a row.
 
     Example:
-        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
         >>> tokenizer = lambda texts: tf.ragged.constant([[5, 5, 5, 4, 6]])
-        >>> packer = MaskedTextPacker(tokenizer, Vocabulary(pieces), max_length=5)
+        >>> packer = MaskedTextPacker(tokenizer, Vocabulary(tokens), max_length=5)
         >>> packed = packer(tf.constant(["a a a [MASK] b"]))
         >>> packed.input_ids.numpy().tolist(), packed.masked_lm_positions.numpy().tolist()
         ([[2, 5, 4, 6, 3]], [[2]])
@@ -90,36 +90,36 @@ class MaskedTextPacker:
     def __init__(self, tokenizer: GraphTokenize, vocabulary: Vocabulary, max_length: int) -> None:
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
-        self._room = max_length - 2  # for [CLS] and [SEP]
+        self._budget = max_length - 2  # for [CLS] and [SEP]
 
     def __call__(self, texts: tf.Tensor) -> MaskedInputs:
         """Packs a batch of texts, strings [batch]."""
         vocabulary, rows = self._vocabulary, tf.shape(texts)[0]
-        pieces = self._tokenizer(texts).with_row_splits_dtype(tf.int64)
-        kept = self._around_first_mask(pieces)
+        tokens = self._tokenizer(texts).with_row_splits_dtype(tf.int64)
+        kept = self._around_first_mask(tokens)
         ids = tf.concat(
             [tf.fill([rows, 1], vocabulary.cls_id), kept, tf.fill([rows, 1], vocabulary.sep_id)],
             axis=1,
         )
-        places = tf.ragged.range(ids.row_lengths())  # [batch, (length)]
-        positions = tf.ragged.boolean_mask(places, ids == vocabulary.mask_id)
+        positions = tf.ragged.range(ids.row_lengths())  # [batch, (length)]
+        masked = tf.ragged.boolean_mask(positions, ids == vocabulary.mask_id)
         input_ids = ids.to_tensor(vocabulary.pad_id)
         return MaskedInputs(
             input_ids=input_ids,
             input_mask=tf.ones_like(ids).to_tensor(0),
             segment_ids=tf.zeros_like(input_ids),
-            masked_lm_positions=tf.cast(positions.to_tensor(0), tf.int32),
-            mask_counts=tf.cast(positions.row_lengths(), tf.int32),
-            num_truncated=tf.cast(pieces.row_lengths() - kept.row_lengths(), tf.int32),
+            masked_lm_positions=tf.cast(masked.to_tensor(0), tf.int32),
+            mask_counts=tf.cast(masked.row_lengths(), tf.int32),
+            num_truncated=tf.cast(tokens.row_lengths() - kept.row_lengths(), tf.int32),
         )
 
-    def _around_first_mask(self, pieces: tf.RaggedTensor) -> tf.RaggedTensor:
-        """At most `_room` pieces of each text, the first [MASK] in their middle."""
-        lengths = pieces.row_lengths()
-        places = tf.ragged.range(lengths)
-        masks = tf.ragged.boolean_mask(places, pieces == self._vocabulary.mask_id)
+    def _around_first_mask(self, tokens: tf.RaggedTensor) -> tf.RaggedTensor:
+        """At most `_budget` tokens of each text, the first [MASK] in their middle."""
+        lengths = tokens.row_lengths()
+        positions = tf.ragged.range(lengths)
+        masks = tf.ragged.boolean_mask(positions, tokens == self._vocabulary.mask_id)
         first = tf.minimum(tf.reduce_min(masks, axis=1), lengths)  # of no mask: the length
-        last_start = tf.maximum(lengths - self._room, 0)
-        starts = tf.clip_by_value(first - self._room // 2, tf.zeros_like(lengths), last_start)
-        ends = tf.minimum(starts + self._room, lengths)
-        return tf.gather(pieces, tf.ragged.range(starts, ends), batch_dims=1)
+        last_start = tf.maximum(lengths - self._budget, 0)
+        starts = tf.clip_by_value(first - self._budget // 2, tf.zeros_like(lengths), last_start)
+        ends = tf.minimum(starts + self._budget, lengths)
+        return tf.gather(tokens, tf.ragged.range(starts, ends), batch_dims=1)

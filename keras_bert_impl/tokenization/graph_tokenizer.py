@@ -9,7 +9,6 @@ from keras_bert_impl.tokenization.cutting import LineCutter
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens
-from keras_bert_impl.tokenization.truncation import truncated_lengths_in_graph
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -33,8 +32,8 @@ def pack_in_graph(
         `input_ids`, `input_mask` and `segment_ids`, int32 [batch, max_seq_length] each.
 
     Example:
-        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
-        >>> packed = pack_in_graph(tf.ragged.constant([[5, 5]]), None, 6, Vocabulary(pieces))
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+        >>> packed = pack_in_graph(tf.ragged.constant([[5, 5]]), None, 6, Vocabulary(tokens))
         >>> packed["input_ids"].numpy().tolist(), packed["input_mask"].numpy().tolist()
         ([[2, 5, 5, 3, 0, 0]], [[1, 1, 1, 1, 0, 0]])
     """
@@ -43,7 +42,7 @@ def pack_in_graph(
         tf.zeros_like(lengths_a) if ids_b is None else tf.cast(ids_b.row_lengths(), tf.int32)
     )
     has_b = tf.cast(lengths_b > 0, tf.int32)
-    kept_a, kept_b = truncated_lengths_in_graph(lengths_a, lengths_b, max_seq_length - 2 - has_b)
+    kept_a, kept_b = _truncated_lengths(lengths_a, lengths_b, max_seq_length - 2 - has_b)
     batch = tf.shape(lengths_a)[0]
     cls, sep = (tf.fill([batch, 1], number) for number in (vocabulary.cls_id, vocabulary.sep_id))
     parts = [cls, _first(ids_a, kept_a), sep]
@@ -60,6 +59,16 @@ def pack_in_graph(
         "input_mask": tf.cast(in_use, tf.int32),
         "segment_ids": tf.cast(in_b, tf.int32),
     }
+
+
+def _truncated_lengths(lengths_a: Any, lengths_b: Any, budget: Any) -> tuple[Any, Any]:
+    # packing.truncated_lengths says it in words.
+    excess = tf.maximum(0, lengths_a + lengths_b - budget)
+    gap = tf.minimum(excess, tf.abs(lengths_a - lengths_b))
+    both = excess - gap
+    from_a = tf.where(lengths_a > lengths_b, gap, 0) + both // 2
+    from_b = tf.where(lengths_b > lengths_a, gap, 0) + both - both // 2
+    return lengths_a - from_a, lengths_b - from_b
 
 
 def _first(rows: tf.RaggedTensor, counts: Any) -> tf.RaggedTensor:
@@ -119,11 +128,11 @@ class GraphTokenizer(StringLayer):
     Args:
         settings: the vocabulary, the casing and the accents.
         special_tokens: see `Tokenizer`.
-        with_spans: whether a call gives the places of the tokens as well.
+        with_spans: whether a call gives the spans of the tokens as well.
 
     Example:
-        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> tokenizer = GraphTokenizer(TextSettings(Vocabulary(pieces)))
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+        >>> tokenizer = GraphTokenizer(TextSettings(Vocabulary(tokens)))
         >>> tokenizer(tf.constant(["The words.", "the"])).to_list()
         [[5, 6, 7, 8], [5]]
     """

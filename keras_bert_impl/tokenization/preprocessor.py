@@ -1,6 +1,7 @@
 """From strings to the inputs of a model, as a Keras layer."""
 
-from typing import Any
+import os
+from typing import Any, Self
 
 import keras
 import tensorflow as tf
@@ -8,7 +9,7 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, StringLayer, pack_in_graph
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.tokenizer import SpecialTokens
+from keras_bert_impl.tokenization.tokenizer import SpecialTokens, find_text_settings
 
 NAMES = ("input_ids", "input_mask", "segment_ids")
 _SPECIAL_TOKENS = 3  # [CLS] A [SEP] B [SEP]
@@ -33,8 +34,8 @@ class BertPreprocessor(StringLayer):
 
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> preprocessor = BertPreprocessor(TextSettings(Vocabulary(pieces)), max_seq_length=6)
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+        >>> preprocessor = BertPreprocessor(TextSettings(Vocabulary(tokens)), max_seq_length=6)
         >>> preprocessor(tf.constant(["The words", "the"]))["input_ids"].numpy().tolist()
         [[2, 5, 6, 7, 3, 0], [2, 5, 3, 0, 0, 0]]
         >>> preprocessor(["the"], ["word"])["segment_ids"].numpy().tolist()
@@ -57,6 +58,38 @@ class BertPreprocessor(StringLayer):
         super().__init__(settings, special_tokens, **kwargs)
         self.max_seq_length, self.pad_to_longest = max_seq_length, pad_to_longest
         self._tokenizer = GraphTokenizer(settings, special_tokens)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_name: str | os.PathLike[str],
+        max_seq_length: int = 128,
+        *,
+        bert_config_file: str | os.PathLike[str] | None = None,
+        vocab_file: str | os.PathLike[str] | None = None,
+        do_lower_case: bool | None = None,
+        **options: Any,
+    ) -> Self:
+        """Makes the layer that fits a published model.
+
+        Args:
+            path_or_name: the model, as for `BertEncoder.from_pretrained`.
+            max_seq_length: see above.
+            bert_config_file: the configuration, where none lies with the weights.
+            vocab_file: the vocabulary, where none lies with the weights.
+            do_lower_case: the casing, where no file says it.
+            **options: further arguments of the layer.
+
+        Raises:
+            UserError: there is no such model, or nothing says how its text is cut.
+        """
+        settings = find_text_settings(
+            path_or_name,
+            bert_config_file=bert_config_file,
+            vocab_file=vocab_file,
+            do_lower_case=do_lower_case,
+        )
+        return cls(settings, max_seq_length, **options)
 
     def call(self, texts: Any, text_pairs: Any = None) -> dict[str, Any]:
         """Tokenizes and packs.

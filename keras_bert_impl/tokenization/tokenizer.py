@@ -1,5 +1,6 @@
 """The tokenizer that everything uses: lines in, ids out, exactly as BERT was trained."""
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -56,8 +57,8 @@ class Tokenizer:
 
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> tokenizer = Tokenizer(TextSettings(Vocabulary(pieces)))
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+        >>> tokenizer = Tokenizer(TextSettings(Vocabulary(tokens)))
         >>> tokenizer.tokenize("The Words.")
         ['the', 'word', '##s', '.']
         >>> block = tokenizer.encode_lines(["The words.", "", "The"])
@@ -86,6 +87,27 @@ class Tokenizer:
             self._models = tf.constant(models.normalizer), tf.constant(models.wordpiece)
         self._cutter = LineCutter(models, settings.vocabulary, special_tokens == "keep")
 
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_name: str | os.PathLike[str],
+        *,
+        special_tokens: SpecialTokens = "split",
+        **options: Any,
+    ) -> "Tokenizer":
+        """Makes the tokenizer of a published model.
+
+        Args:
+            path_or_name: the model, as for `BertEncoder.from_pretrained`.
+            special_tokens: see above.
+            **options: `bert_config_file`, `vocab_file` and `do_lower_case`, where no file of the
+                model says them.
+
+        Raises:
+            UserError: there is no such model, or nothing says how its text is cut.
+        """
+        return cls(find_text_settings(path_or_name, **options), special_tokens)
+
     def __call__(
         self,
         texts: Any,
@@ -111,8 +133,8 @@ class Tokenizer:
 
         Example:
             >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-            >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-            >>> tokenizer = Tokenizer(TextSettings(Vocabulary(pieces)))
+            >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+            >>> tokenizer = Tokenizer(TextSettings(Vocabulary(tokens)))
             >>> tokenizer(["The words.", "the"])["input_ids"].tolist()
             [[2, 5, 6, 7, 8, 3], [2, 5, 3, 0, 0, 0]]
             >>> tokenizer([("the", "word")])["segment_ids"].tolist()
@@ -205,8 +227,8 @@ class Tokenizer:
 
         Example:
             >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-            >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-            >>> tokenizer = Tokenizer(TextSettings(Vocabulary(pieces)))
+            >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+            >>> tokenizer = Tokenizer(TextSettings(Vocabulary(tokens)))
             >>> tokenizer.detokenize([2, 5, 6, 7, 8, 3], True)
             'the words .'
         """
@@ -223,6 +245,17 @@ class Tokenizer:
             encoded = [x if isinstance(x, bytes) else _encoded(x) for x in lines]
             tensor = constant(encoded, string)
         return self._cutter.cut(tensor, *self._models, with_spans)
+
+
+def find_text_settings(path_or_name: str | os.PathLike[str], **options: Any) -> TextSettings:
+    """The vocabulary and casing of a published model; see `find_model` for the options.
+
+    Raises:
+        UserError: there is no such model, or nothing says how its text is cut.
+    """
+    from keras_bert_impl.checkpoints.model_source import find_model  # it stands on this package
+
+    return find_model(path_or_name, **options).text
 
 
 def _encoded(line: str) -> bytes:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.cpu_kernels.switch import choose_kernels, set_up_xla
+from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.fast_path.switch import choose_kernels, set_up_xla
 from keras_bert_impl.training.config import TrainingConfig
 
 
@@ -71,8 +72,10 @@ def make_devices(config: TrainingConfig) -> Devices:
     It also chooses the kernels that models traced from now on compute with.
 
     Raises:
-        UserError: the devices are not there, or TensorFlow has already started with others.
+        UserError: the devices are not there, TensorFlow has already started with others, or Keras
+            runs on another backend.
     """
+    need_tensorflow("training")
     devices = _find_devices(config)
     if devices.use_xla and devices.own_replicas > 1 and not set_up_xla():
         raise UserError(

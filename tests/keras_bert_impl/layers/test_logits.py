@@ -1,0 +1,39 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl.layers.logits import Logits
+from tests.support.layer_checks import as_float64, check_layer, weights_of
+from tests.support.tiny_bert import TINY, scatter_weights
+
+INPUTS = np.random.default_rng(0).standard_normal([4, 6, TINY.hidden_size]).astype("float32")
+
+
+def built(config=TINY, **options):
+    layer = Logits(config, 3, name="classifier", **options)
+    layer(INPUTS)
+    return scatter_weights(layer)
+
+
+@pytest.mark.parametrize("inputs", [INPUTS, INPUTS[:, 0]])
+def test_it_is_a_product_and_a_bias(inputs):
+    layer = built()
+    weights = weights_of(layer)
+    expected = inputs @ weights["dense/kernel"] + weights["dense/bias"]
+    np.testing.assert_allclose(as_float64(layer(inputs)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("dropout", "moves"), [(True, True), (False, False)])
+def test_it_drops_in_training_if_asked_to(dropout, moves):
+    layer = built(TINY.replace(hidden_dropout_prob=0.5), dropout=dropout)
+    still, training = as_float64(layer(INPUTS)), as_float64(layer(INPUTS, training=True))
+    assert np.array_equal(still, training) is not moves
+
+
+def test_scores_are_float32_in_bfloat16_as_well():
+    outputs = built(dtype="mixed_bfloat16")(INPUTS)
+    assert keras.backend.standardize_dtype(outputs.dtype) == "float32"
+
+
+def test_it_is_a_layer_of_keras():
+    check_layer(built(dropout=False), INPUTS)

@@ -1,0 +1,93 @@
+import logging
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from tests.support.model_folders import WORD_VOCABULARY, write_encoder, write_pretrainer
+from tests.support.tiny_bert import TINY, VOCABULARY, features, scatter_weights
+
+TEXT = TextSettings(VOCABULARY, do_lower_case=False)
+
+
+def vectors(model):
+    return np.array(model(features(config=model.config))["pooled_output"])
+
+
+def test_a_model_that_was_written_is_opened_again(tmp_path):
+    encoder = scatter_weights(BertEncoder(TINY))
+    encoder.save_pretrained(tmp_path / "model", TEXT)
+    again = BertEncoder.from_pretrained(tmp_path / "model")
+    assert again.config == TINY
+    np.testing.assert_array_equal(vectors(again), vectors(encoder))
+
+
+def test_an_opened_model_is_written_with_the_text_settings_that_it_came_with(tmp_path):
+    scatter_weights(BertEncoder(TINY)).save_pretrained(tmp_path / "model", TEXT)
+    BertEncoder.from_pretrained(tmp_path / "model").save_pretrained(tmp_path / "copy")
+    for name in ("vocab.txt", "tokenizer_config.json", "model.safetensors", "config.json"):
+        assert (tmp_path / "copy" / name).read_bytes() == (tmp_path / "model" / name).read_bytes()
+
+
+def test_options_reach_the_model(tmp_path):
+    folder = write_encoder(tmp_path / "model")
+    encoder = BertEncoder.from_pretrained(
+        folder, return_all_layers=True, trainable=False, dtype="mixed_bfloat16", name="mine"
+    )
+    assert encoder.return_all_layers
+    assert encoder.trainable_variables == []
+    assert encoder.dtype_policy.name == encoder.blocks[0].dtype_policy.name == "mixed_bfloat16"
+    assert encoder.name == "mine"
+
+
+def test_an_encoder_is_taken_out_of_a_model_with_heads(tmp_path):
+    folder = write_pretrainer(tmp_path / "model")
+    encoder = BertEncoder.from_pretrained(folder)
+    whole = BertPretrainer.from_pretrained(folder)
+    for ours, theirs in zip(encoder.weights, whole.encoder.weights, strict=True):
+        np.testing.assert_array_equal(np.array(ours), np.array(theirs))
+
+
+def test_weights_that_start_at_random_are_named(tmp_path, caplog):
+    folder = write_encoder(tmp_path / "model")
+    with caplog.at_level(logging.WARNING):
+        BertEncoder.from_pretrained(folder)
+        assert caplog.text == ""
+        BertPretrainer.from_pretrained(folder)
+    assert "has no weights for these parts of BertPretrainer: masked_lm, next_sentence." in (
+        caplog.text
+    )
+
+
+def test_without_a_tokenizer_the_sentence_says_what_to_give(tmp_path):
+    encoder = BertEncoder(TINY)
+    with pytest.raises(UserError, match=r"give the tokenizer: save_pretrained\(folder, tokenizer"):
+        encoder.save_pretrained(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_path_that_is_not_there_is_one_sentence(tmp_path):
+    with pytest.raises(UserError, match="no such file or folder"):
+        BertEncoder.from_pretrained(tmp_path / "nothing")
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="one backend is enough")
+def test_googles_form_is_opened_with_what_lies_beside_it(tmp_path):
+    model = read_portable(write_encoder(tmp_path / "model"))
+    write_portable(model, tmp_path / "tf1" / "bert_model.ckpt", "google_tf1")
+    for path in (tmp_path / "tf1", tmp_path / "tf1" / "bert_model.ckpt"):
+        encoder = BertEncoder.from_pretrained(path)
+        np.testing.assert_array_equal(
+            vectors(encoder), vectors(BertEncoder.from_pretrained(tmp_path / "model"))
+        )
+
+
+def test_the_vocabulary_of_another_model_is_refused(tmp_path):
+    small = TINY.replace(vocab_size=len(WORD_VOCABULARY) - 1)
+    with pytest.raises(UserError, match="the model only knows 16"):
+        BertEncoder(small).save_pretrained(tmp_path / "model", TextSettings(WORD_VOCABULARY))

@@ -1,0 +1,34 @@
+import keras
+import pytest
+
+from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.serving.signatures import ServedModel
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.strategy import make_devices
+from tests.support.tiny_bert import TINY
+
+SENTENCE = (
+    r"^{} needs Keras' TensorFlow backend, but Keras runs on jax; set the environment variable "
+    r"KERAS_BACKEND=tensorflow\.$"
+)
+
+
+@pytest.fixture
+def on_jax(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+
+
+def test_tensorflow_is_fine():
+    need_tensorflow("anything")
+
+
+def test_training_on_another_backend_is_refused_in_a_sentence(on_jax):
+    with pytest.raises(UserError, match=SENTENCE.format("training")):
+        make_devices(TrainingConfig(num_train_steps=1, num_warmup_steps=0))
+
+
+def test_serving_on_another_backend_is_refused_in_a_sentence(on_jax):
+    with pytest.raises(UserError, match=SENTENCE.format("a SavedModel")):
+        ServedModel(BertPretrainer(TINY))
