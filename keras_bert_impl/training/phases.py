@@ -33,16 +33,6 @@ class PhasedBatches:
 
     Args:
         phases: at least one.
-
-    Example:
-        >>> import numpy as np
-        >>> from keras_bert_impl.training.batches import ArrayBatches
-        >>> short = ArrayBatches({"x": np.zeros([9, 2])}, batch_size=3, seed=1)
-        >>> long = ArrayBatches({"x": np.zeros([9, 5])}, batch_size=2, seed=1)
-        >>> phased = PhasedBatches([Phase(short, 4, 1e-4), Phase(long, 2, 5e-5)])
-        >>> stream = phased.batches_from(3)
-        >>> next(stream)["x"].shape, next(stream)["x"].shape
-        ((3, 2), (2, 5))
     """
 
     def __init__(self, phases: Sequence[Phase]) -> None:

@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 
-from keras_bert_impl.training.batches import ArrayBatches
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.metric_writers import MetricWriters
@@ -13,6 +12,7 @@ from keras_bert_impl.training.run import Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import Chunk
+from tests.support.array_batches import ArrayBatches
 
 
 class ToyObjective(ClassificationObjective):

@@ -7,12 +7,13 @@ Example:
   python -m tools.benchmarks.memory --cases=mini,32,128,float32:base,8,128,bfloat16
 """
 
+import itertools
 import json
 import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tools import command_line
@@ -31,6 +32,21 @@ _CHILD = FLAGS.string("child", None, "Measures one case in this process (used by
 _STEPS, _PREDICTIONS = 4, 20
 
 
+class _SameBatch:
+    """One batch for every step."""
+
+    num_workers = 1
+
+    def __init__(self, batch: dict[str, Any], batch_size: int) -> None:
+        self._batch, self.batch_size = batch, batch_size
+
+    def batches_from(self, step: int) -> Iterator[dict[str, Any]]:  # noqa: ARG002
+        return itertools.repeat(self._batch)
+
+    def where(self, step: int) -> str:
+        return f"made-up examples of step {step}"
+
+
 def measure(case: str, vocab_size: int) -> dict[str, Any]:
     """Trains a few steps of a case in this process; gives its peak and the estimate, in bytes."""
     import keras
@@ -39,7 +55,6 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.planning.plan import machine_bytes, training_memory
     from keras_bert_impl.planning.size import made_up_examples
-    from keras_bert_impl.training.batches import ArrayBatches
     from keras_bert_impl.training.config import TrainingConfig, dtype_policy
     from keras_bert_impl.training.loop import train
     from keras_bert_impl.training.objectives import PretrainingObjective
@@ -74,7 +89,7 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
         train(
             TrainingState(model, training, devices),
             PretrainingObjective(),
-            one_phase(ArrayBatches(examples, int(batch), seed=1), training),
+            one_phase(_SameBatch(examples, int(batch)), training),
             training,
             RunDirectory.open(folder),
         )

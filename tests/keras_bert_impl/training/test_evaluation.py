@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.training.batches import ArrayEvaluation
 from keras_bert_impl.training.evaluation import Evaluation, evaluate, predict
+from tests.support.array_batches import ArrayEvaluation
 from tests.support.toy_training import ToyObjective, toy_features, toy_model
 
 

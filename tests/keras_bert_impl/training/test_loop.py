@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.batches import ArrayBatches, ArrayEvaluation
 from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import dtype_policy
 from keras_bert_impl.training.evaluation import evaluate
@@ -22,6 +21,7 @@ from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.stop_signal import on_sigterm
+from tests.support.array_batches import ArrayBatches, ArrayEvaluation
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_impl.training.batches import ArrayBatches
 from keras_bert_impl.training.phases import Phase, PhasedBatches
+from tests.support.array_batches import ArrayBatches
 
 
 def phased():

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.batches import ArrayBatches
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import present_devices
 from pipelines.runs.training_run import TrainingRun, check_destination, is_finished, newest_step
+from tests.support.array_batches import ArrayBatches
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
 
