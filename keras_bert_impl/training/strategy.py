@@ -79,7 +79,7 @@ def make_devices(config: TrainingConfig) -> Devices:
     devices = _find_devices(config)
     if devices.use_xla and devices.own_replicas > 1 and not set_up_xla():
         raise UserError(
-            "--use_xla with several CPU devices comes too late: XLA was used before in this "
+            "`use_xla=True` with several CPU devices comes too late: XLA was used before in this "
             "process, and its programs crash when replicas share them; start a new process."
         )
     choose_kernels(config.kernels, devices.use_xla)
@@ -100,7 +100,7 @@ def check_same_step(devices: Devices, step: int) -> None:
         # The copy is on the replica's device; an input of a function is on none.
         return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(own))
 
-    # Each worker fills its own place, so that the sum lists them all: int64 [workers].
+    # Each worker fills its own position, so that the sum lists them all: int64 [workers].
     own = np.zeros(devices.workers, np.int64)
     own[devices.worker] = step
     own_by_replica = devices.strategy.experimental_distribute_values_from_function(
@@ -186,7 +186,7 @@ def _split_cpu(count: int) -> None:
         return
     (cpu, *_) = tf.config.list_physical_devices("CPU")
     if tf.config.list_physical_devices("GPU"):
-        tf.config.set_visible_devices([], "GPU")  # who splits the CPU wants to try the CPU
+        tf.config.set_visible_devices([], "GPU")  # a split CPU is there to be tried
     try:
         tf.config.set_logical_device_configuration(
             cpu, [tf.config.LogicalDeviceConfiguration()] * count

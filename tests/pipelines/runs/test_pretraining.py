@@ -1,0 +1,97 @@
+"""The job as a function; what the tool makes of it is told in tests/tools and tests/programs."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.config import TrainingConfig
+from pipelines.runs.pretraining import run_pretraining
+from pipelines.runs.pretraining_config import RunPretrainingConfig
+from tests.support.pretraining_run import GOLDEN
+
+
+def config(folder, training=(), **changes):
+    options = {
+        "input_file": (str(GOLDEN / "train.tfrecord"),),
+        "output_dir": str(folder),
+        "bert_config_file": str(GOLDEN / "bert_config.json"),
+        "vocab_file": str(GOLDEN / "vocab.txt"),
+        "max_seq_length": 64,
+        "max_predictions_per_seq": 10,
+        "max_eval_steps": 2,
+        "training": TrainingConfig(
+            **{
+                "num_train_steps": 4,
+                "num_warmup_steps": 1,
+                "train_batch_size": 8,
+                "log_steps": 1,
+                "kernels": "plain",
+                **dict(training),
+            }
+        ),
+    }
+    return RunPretrainingConfig(**{**options, **changes})
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return folder, run_pretraining(config(folder, do_train=True, do_eval=True, flags="--a=1\n"))
+
+
+def test_a_run_ends_with_its_model_its_figures_and_its_flags(trained):
+    folder, results = trained
+    assert (results.training.step, results.training.finished) == (4, True)
+    assert results.evaluation["global_step"] == 4
+    assert (folder / "model" / "model.safetensors").exists()
+    assert (folder / "learning_curve.png").exists()
+    assert (folder / "flags.cfg").read_text() == "--a=1\n"
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4]
+    assert lines[0]["tokens_per_second"] > 0
+    assert 0 < lines[0]["padding_share"] < 1
+
+
+def test_a_finished_run_is_left_as_it_is_and_says_which_flags_differ(trained):
+    folder, _ = trained
+    again = config(folder, do_train=True, do_eval=True, flags="--a=2\n")
+    results = run_pretraining(again)
+    assert results.already_finished
+    assert results.changed == ["--a"]
+    assert results.training is None
+
+
+def test_a_trained_model_is_evaluated_without_training(trained):
+    folder, results = trained
+    evaluation = run_pretraining(config(folder, do_eval=True)).evaluation
+    assert evaluation == pytest.approx(results.evaluation)
+
+
+def test_a_rehearsal_takes_a_step_and_leaves_nothing(tmp_path):
+    results = run_pretraining(config(tmp_path, do_train=True, dry_run=True))
+    (figures,) = results.rehearsal
+    assert np.isfinite(figures["loss"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_to_do_and_nothing_to_read_are_mistakes(tmp_path):
+    with pytest.raises(UserError, match="nothing to do"):
+        run_pretraining(config(tmp_path))
+    with pytest.raises(UserError, match="`input_file` is missing"):
+        run_pretraining(config(tmp_path, do_train=True, input_file=()))
+    with pytest.raises(UserError, match="needs the training checkpoint of the original"):
+        run_pretraining(config(tmp_path, do_train=True, continue_tf1_run=True))
+
+
+def test_another_models_weights_are_not_measured_in_its_place(trained, tmp_path):
+    folder, _ = trained
+    values = json.loads((GOLDEN / "bert_config.json").read_text())
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**values, "num_attention_heads": 2}))
+    with pytest.raises(UserError, match="bert_config_file"):
+        run_pretraining(
+            dataclasses.replace(config(folder, do_eval=True), bert_config_file=str(other))
+        )

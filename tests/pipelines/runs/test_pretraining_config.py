@@ -1,0 +1,50 @@
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.config import TrainingConfig
+from pipelines.runs.pretraining_config import RunPretrainingConfig, SecondPhaseConfig
+
+
+def config(training=(), phase2=(), **changes):
+    return RunPretrainingConfig(
+        input_file=("a",),
+        output_dir="run",
+        training=TrainingConfig(**{"num_train_steps": 100, **dict(training)}),
+        phase2=SecondPhaseConfig(**dict(phase2)),
+        **changes,
+    )
+
+
+def test_without_further_shards_there_is_one_phase():
+    (phase,) = config({"train_batch_size": 16, "learning_rate": 1e-3}).phases()
+    assert (phase.input_file, phase.num_train_steps) == (("a",), 100)
+    assert (phase.train_batch_size, phase.learning_rate) == (16, 1e-3)
+    assert (phase.max_seq_length, phase.max_predictions_per_seq) == (128, 20)
+
+
+def test_the_second_phase_takes_over_what_is_not_said_and_a_tenth_of_the_steps():
+    training = {"train_batch_size": 16, "learning_rate": 1e-3}
+    first, second = config(training, {"input_file": ("b",)}).phases()
+    assert (first.num_train_steps, second.num_train_steps) == (90, 10)
+    assert (second.input_file, second.train_batch_size, second.learning_rate) == (("b",), 16, 1e-3)
+    assert (second.max_seq_length, second.max_predictions_per_seq) == (512, 76)
+
+
+def test_what_is_said_of_the_second_phase_counts():
+    phase2 = {"input_file": ("b",), "num_train_steps": 40, "learning_rate": 1e-5}
+    first, second = config(phase2=phase2).phases()
+    assert (first.num_train_steps, second.num_train_steps) == (60, 40)
+    assert second.learning_rate == 1e-5
+
+
+def test_options_of_a_second_phase_without_shards_are_a_mistake():
+    with pytest.raises(UserError, match=r"`num_train_steps` is given, but `input_file` is not"):
+        SecondPhaseConfig(num_train_steps=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_seq_length", 4), ("eval_batch_size", 0), ("model_size", "gigantic")]
+)
+def test_values_out_of_range_are_refused_by_name(name, value):
+    with pytest.raises(UserError, match=name):
+        config(**{name: value})

@@ -1,0 +1,124 @@
+import shutil
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.checkpoints import changed_settings, write_checkpoint
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.runs.pretraining_config import RunPretrainingConfig, SecondPhaseConfig
+from pipelines.runs.resume_identity import (
+    changed_flags,
+    check_finished_run,
+    finished_settings,
+    pretraining_settings,
+    shards_identity,
+)
+from tests.support.pretraining_run import GOLDEN, shorter_shard
+from tests.support.tiny_bert import golden_config
+
+SHARD = GOLDEN / "train.tfrecord"
+
+
+def config(training=(), phase2=(), **changes):
+    options = {
+        "input_file": (str(SHARD),),
+        "output_dir": "run",
+        "bert_config_file": str(GOLDEN / "bert_config.json"),
+        "training": TrainingConfig(
+            **{"num_train_steps": 4, "num_warmup_steps": 1, **dict(training)}
+        ),
+        "phase2": SecondPhaseConfig(**dict(phase2)),
+    }
+    return RunPretrainingConfig(**{**options, **changes})
+
+
+def settings(run_config):
+    run = pretraining_settings(run_config, golden_config(), "sha")
+    return {**run_config.training.mathematics(), **run}
+
+
+def changed(**changes):
+    """The settings that differ from those of the plain run."""
+    differing = changed_settings(settings(config()), settings(config(**changes)))
+    return [name for name, _, _ in differing]
+
+
+def test_shards_count_by_their_content_and_not_by_their_place(tmp_path):
+    moved = tmp_path / "moved.tfrecord"
+    shutil.copy(SHARD, moved)
+    assert shards_identity([str(moved)]) == shards_identity([str(SHARD)])
+    content = bytearray(moved.read_bytes())
+    content[100] ^= 1
+    moved.write_bytes(content)
+    assert shards_identity([str(moved)]) != shards_identity([str(SHARD)])
+
+
+def test_two_shards_are_not_one_twice(tmp_path):
+    copies = [tmp_path / "a.tfrecord", tmp_path / "b.tfrecord"]
+    for copy in copies:
+        shutil.copy(SHARD, copy)
+    identity = shards_identity([str(tmp_path / "*.tfrecord")])
+    assert identity.startswith("2 shards, ")
+    assert identity != shards_identity([str(SHARD)])
+
+
+def test_what_changes_the_weights_is_named(tmp_path):
+    other = shorter_shard(tmp_path / "other.tfrecord", length=32, predictions=5)
+    assert changed(input_file=(str(other),)) == ["input_file"]
+    assert changed(shuffle=False, next_sentence=False) == ["next_sentence", "shuffle"]
+    assert changed(training={"seed": 7, "num_warmup_steps": 1}) == ["seed"]
+    phase2 = changed(phase2={"input_file": (str(other),), "num_train_steps": 1})
+    assert {"phase2_input_file", "phase2_num_train_steps", "phase2_max_seq_length"} <= set(phase2)
+
+
+def test_what_changes_no_weight_is_not(tmp_path):
+    assert changed(output_dir="elsewhere", do_eval=True, eval_batch_size=4) == []
+    assert changed(eval_input_file=(str(SHARD),), tf1_checkpoint="ours.ckpt") == []
+    assert changed(training={"log_steps": 1, "accumulation_steps": 2}) == []
+
+
+def test_a_checkpoint_is_the_same_from_whatever_folder_it_is_named(monkeypatch):
+    monkeypatch.chdir(GOLDEN)
+    assert (
+        changed_settings(
+            settings(config(init_checkpoint="init/bert_model.ckpt")),
+            settings(config(init_checkpoint=str(GOLDEN / "init" / "bert_model.ckpt"))),
+        )
+        == []
+    )
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A run directory whose newest checkpoint is one of the plain run."""
+    run = RunDirectory.open(tmp_path)
+    write_checkpoint(
+        run.checkpoints / "step-00000004", {}, {"step": 4, "settings": settings(config())}
+    )
+    return run
+
+
+def test_a_finished_run_is_the_one_of_the_same_options(finished):
+    named = config(vocab_file=None)
+    check_finished_run(named, finished)
+    with pytest.raises(UserError, match="seed"):
+        check_finished_run(config({"seed": 7}), finished)
+    check_finished_run(config({"seed": 7, "allow_changed_flags": True}), finished)
+
+
+def test_shards_that_are_gone_are_not_compared(finished):
+    check_finished_run(config(input_file=("nowhere*",)), finished)
+    with pytest.raises(UserError, match="seed"):
+        check_finished_run(config({"seed": 7}, input_file=("nowhere*",)), finished)
+
+
+def test_the_settings_are_those_of_the_newest_checkpoint_that_can_be_read(finished, tmp_path):
+    (finished.checkpoints / "step-00000005").mkdir()
+    assert finished_settings(finished)["seed"] == 12345
+    assert finished_settings(RunDirectory.open(tmp_path / "new")) is None
+
+
+def test_flags_that_differ_were_added_removed_or_changed():
+    before, now = "--a=1\n--b=2\n--c\n", "--a=1\n--b=3\n--d=4\n"
+    assert changed_flags(before, now) == ["--b", "--c", "--d"]
