@@ -1,14 +1,13 @@
 """What one BERT model is: its sizes, its activation and its dropout."""
 
 import dataclasses
-import json
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input
+from keras_bert_impl.files import read_json_object
 
 ACTIVATIONS = ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
 
@@ -323,23 +322,6 @@ def named_config(name: str, vocab_size: int | str = "uncased") -> BertConfig:
         num_attention_heads=heads,
         intermediate_size=4 * width,
     )
-
-
-def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads a small JSON file that holds one object.
-
-    Raises:
-        UserError: no such file, not UTF-8, not JSON, or not an object.
-    """
-    with open_input(path) as file:
-        content = file.read()
-    try:
-        values = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is not JSON ({error}); name a configuration file.") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: holds no JSON object; name a configuration file.")
-    return values
 
 
 def _check_number(name: str, value: Any, low: float, high: float, words: str) -> None:

@@ -1,13 +1,15 @@
-"""Writing files so that what looks whole is whole: write aside, then rename."""
+"""Files: what looks whole is whole (written aside, then renamed), and faults are one sentence."""
 
+import codecs
 import contextlib
 import glob
+import json
 import os
 import platform
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 
@@ -227,3 +229,58 @@ def open_input(path: str | os.PathLike[str]) -> IO[bytes]:
         opened.close()
         raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
     return opened
+
+
+def not_utf8(path: str | os.PathLike[str], where: str) -> UserError:
+    """The one sentence for a text file in another encoding.
+
+    Example:
+        >>> print(not_utf8("old.txt", "line 3"))
+        old.txt: line 3 is not UTF-8; convert the file (iconv -f ITS_ENCODING -t UTF-8).
+    """
+    return UserError(
+        f"{path}: {where} is not UTF-8; convert the file (iconv -f ITS_ENCODING -t UTF-8)."
+    )
+
+
+def text_lines(path: str | os.PathLike[str]) -> Iterator[str]:
+    r"""The lines of a UTF-8 file, one after the other, without their ends.
+
+    Only `\n` ends a line (`str.splitlines` would also cut at characters inside a sentence); `\r` in
+    front of it and a byte-order mark at the file's beginning are left out.
+
+    Raises:
+        UserError: the file is missing, empty or not UTF-8.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "lines.txt"
+        >>> _ = path.write_bytes(b"one\r\n\nthree")
+        >>> list(text_lines(path))
+        ['one', '', 'three']
+    """
+    with open_input(path) as file:
+        if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            file.seek(0)
+        for number, line in enumerate(file, start=1):
+            try:
+                yield line.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise not_utf8(path, f"line {number}") from error
+
+
+def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Reads a small JSON file that holds one object.
+
+    Raises:
+        UserError: no such file, not UTF-8, not JSON, or not an object.
+    """
+    with open_input(path) as file:
+        content = file.read()
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is not JSON ({error}); name a configuration file.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: holds no JSON object; name a configuration file.")
+    return values

@@ -10,7 +10,6 @@ _NOT_TOOLS = {
     "command_line",
     "config_flags",
     "google_flags",
-    "training_flags",
 }
 
 

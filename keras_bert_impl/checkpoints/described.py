@@ -1,6 +1,7 @@
 """What a caller says of a checkpoint where the checkpoint does not say it itself."""
 
 import dataclasses
+from typing import Any
 
 from keras_bert_impl.options import option
 
@@ -16,3 +17,11 @@ class DescribedCheckpoint:
     do_lower_case: bool | None = option(
         None, "Whether text is lower-cased, where the checkpoint does not say it."
     )
+
+    def description(self) -> dict[str, Any]:
+        """The options as keyword arguments of `find_model` and what opens models with it."""
+        return {
+            "bert_config_file": self.bert_config_file,
+            "vocab_file": self.vocab_file,
+            "do_lower_case": self.do_lower_case,
+        }

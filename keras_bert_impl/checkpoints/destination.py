@@ -14,8 +14,9 @@ from keras_bert_impl.checkpoints.sources import (
     find_checkpoint,
     is_google_checkpoint,
 )
-from keras_bert_impl.config import BertConfig, read_json_object
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import read_json_object
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 

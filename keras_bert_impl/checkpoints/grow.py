@@ -12,10 +12,11 @@ from keras_bert_impl.checkpoints.convert import (
     write_output,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input
+from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import option
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
+from keras_bert_impl.tokenization.wordpiece import longest_tokens
 
 _TABLE, _BIAS = "embeddings/token_embeddings", "masked_lm/output_bias"
 
@@ -63,7 +64,7 @@ def grow_vocabulary(
     places = (free + list(range(size, size + len(words))))[: len(words)]
     new = []
     for word, place in zip(words, places, strict=True):
-        made_from = cut_into_pieces(word, known) or ("[UNK]",)
+        made_from = _cut(word, known)
         new.append(NewPiece(word, place, made_from))
         pieces += [""] * (place + 1 - len(pieces))
         pieces[place] = word
@@ -81,23 +82,11 @@ def grow_vocabulary(
     return grown, new
 
 
-def cut_into_pieces(word: str, known: dict[str, int]) -> tuple[str, ...]:
-    """The longest-match pieces of a word; empty where it cannot be cut.
-
-    Example:
-        >>> cut_into_pieces("unhappy", {"un": 1, "##ha": 2, "##happy": 3})
-        ('un', '##happy')
-        >>> cut_into_pieces("##happy", {"##ha": 2, "##ppy": 3})
-        ('##ha', '##ppy')
-    """
-    prefix, rest, pieces = ("##" if word.startswith("##") else ""), word.removeprefix("##"), []
-    while rest:
-        length = next((n for n in range(len(rest), 0, -1) if prefix + rest[:n] in known), 0)
-        if not length:
-            return ()
-        pieces.append(prefix + rest[:length])
-        prefix, rest = "##", rest[length:]
-    return tuple(pieces)
+def _cut(word: str, known: dict[str, int]) -> tuple[str, ...]:
+    """The old tokens of a new word, which may begin with "##"; [UNK] where it cannot be cut."""
+    continues = word.startswith(CONTINUATION)
+    tokens = longest_tokens(word.removeprefix(CONTINUATION), known, continues=continues)
+    return tuple(tokens or (UNK,))
 
 
 def _grow(rows: np.ndarray, new: list[NewPiece], known: dict[str, int], size: int) -> np.ndarray:
@@ -152,12 +141,7 @@ def grow_checkpoint(config: GrowConfig) -> list[NewPiece]:
 def _read_words(path: str | None) -> list[str]:
     if path is None:
         return []
-    with open_input(path) as file:
-        try:
-            lines = file.read().decode("utf-8-sig").splitlines()
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path}: is not UTF-8; convert it.") from error
-    return [line.strip() for line in lines if line.strip()]
+    return [line.strip() for line in text_lines(path) if line.strip()]
 
 
 def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:

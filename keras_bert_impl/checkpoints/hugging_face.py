@@ -10,8 +10,8 @@ import numpy as np
 from keras_bert_impl.checkpoints import safetensors_file
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.sources import INDEX_FILE, WEIGHTS_FILE, FoundTensor
-from keras_bert_impl.config import read_json_object
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import read_json_object
 
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model.pt")
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))

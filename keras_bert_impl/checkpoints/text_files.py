@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, FAST_TOKENIZER_FILE, TOKENIZER_FILE
-from keras_bert_impl.config import read_json_object
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import read_json_object
 from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.tokenization.vocabulary import read_tokenizer_json
 

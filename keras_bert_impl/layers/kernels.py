@@ -1,7 +1,7 @@
 """The few computations that cost the time of a BERT step, in one place that can be exchanged.
 
 The layers call `current()`. By default that is `PlainKernels`, plain `keras.ops` that run on every
-backend. A faster set with the same results (`keras_bert_impl.fast_path`) can be put in its place
+backend. A faster set with the same results (`keras_bert_impl.cpu_kernels`) can be put in its place
 with `use`.
 """
 

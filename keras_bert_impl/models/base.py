@@ -12,8 +12,8 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.cpu_kernels.switch import set_up_xla
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.fast_path.switch import set_up_xla
 from keras_bert_impl.models.frozen import freeze_layers, frozen_layers
 from keras_bert_impl.models.inputs import ENCODER_INPUTS, complete_inputs
 from keras_bert_impl.tokenization.text_settings import TextSettings

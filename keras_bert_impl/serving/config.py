@@ -4,20 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from keras_bert_impl.checkpoints.described import DescribedCheckpoint
 from keras_bert_impl.options import REQUIRED, check_options, option
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportConfig:
+class ExportConfig(DescribedCheckpoint):
     """What an export is told.
 
     Raises:
         UserError: a value out of range.
     """
 
-    model: Path = option(
-        REQUIRED, "The model directory to export, e.g. the model/ folder of a run."
-    )
+    model: Path = option(REQUIRED, "The model to export, e.g. the model/ folder of a run.")
     output_dir: Path = option(REQUIRED, "The SavedModel's folder.")
     top_k: int = option(10, "How many tokens fill_mask_text gives for each [MASK].", at_least=1)
     max_seq_length: int | None = option(
@@ -33,14 +32,14 @@ class ExportConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FillMaskConfig:
+class FillMaskConfig(DescribedCheckpoint):
     """Which texts to fill in, and with which model.
 
     Raises:
         UserError: a value out of range.
     """
 
-    model: str = option(REQUIRED, "A SavedModel or a model directory.")
+    model: str = option(REQUIRED, "A SavedModel, or a model in any form.")
     text: Sequence[str] = option(
         (),
         "A text with [MASK] in it, or several lines of them; repeat the flag for more.",

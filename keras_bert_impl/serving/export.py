@@ -132,7 +132,7 @@ class ExportResult:
 
 def open_and_serve(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
     """Opens a model directory, and gives the signatures that fit its heads."""
-    opened = open_model(config.model)
+    opened = open_model(config.model, **config.description())
     return opened, serve_model(opened, config.top_k, config.max_seq_length)
 
 

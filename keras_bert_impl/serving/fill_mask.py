@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input
+from keras_bert_impl.files import text_lines
 from keras_bert_impl.serving.config import FillMaskConfig
 from keras_bert_impl.tokenization.vocabulary import MASK
 
@@ -49,7 +49,9 @@ def fill_mask(config: FillMaskConfig) -> list[FilledText]:
         UserError: there is no text, or the model or a text is not what it should be.
     """
     texts = read_texts(config)
-    return FillMask.load(config.model, config.top_k).fill(texts, config.top_k)
+    return FillMask.load(config.model, config.top_k, **config.description()).fill(
+        texts, config.top_k
+    )
 
 
 def read_texts(config: FillMaskConfig) -> list[str]:
@@ -64,22 +66,11 @@ def read_texts(config: FillMaskConfig) -> list[str]:
     """
     lines = [line for text in config.text for line in text.splitlines()]
     if config.input_file:
-        lines += _read_lines(config.input_file)
+        lines += text_lines(config.input_file)
     texts = [line for line in lines if line.strip()]
     if not texts:
         raise UserError("there is no text; give `text` or an `input_file` with text.")
     return texts
-
-
-def _read_lines(path: str) -> list[str]:
-    lines = []
-    with open_input(path) as file:
-        for number, raw in enumerate(file, start=1):
-            try:
-                lines.append(raw.decode("utf-8").strip("\r\n\ufeff"))
-            except UnicodeDecodeError as error:
-                raise UserError(f"{path}: line {number} is not UTF-8; convert it.") from error
-    return lines
 
 
 class FillMask:
@@ -99,25 +90,20 @@ class FillMask:
         self._signature = signature
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], top_k: int) -> "FillMask":
-        """Loads a SavedModel, or a model directory with a masked-LM head.
+    def load(cls, path: str | os.PathLike[str], top_k: int, **description: Any) -> "FillMask":
+        """Loads a SavedModel, or a model with a masked-LM head in any form.
 
         Args:
-            path: the folder.
-            top_k: how many pieces will be asked for.
+            path: the SavedModel's folder, or what `find_model` understands.
+            top_k: how many tokens will be asked for.
+            description: what `open_model` takes of what the model does not say of itself.
 
         Raises:
             UserError: it is neither, or it cannot fill in words.
         """
-        folder = Path(path)
-        if (folder / "saved_model.pb").is_file():
-            return cls(_load_saved_model(folder))
-        if (folder / "config.json").is_file():
-            return cls(_load_model_directory(folder, top_k))
-        raise UserError(
-            f"{folder}: is neither a SavedModel (saved_model.pb) nor a model directory "
-            "(config.json); check the path."
-        )
+        if (Path(path) / "saved_model.pb").is_file():
+            return cls(_load_saved_model(Path(path)))
+        return cls(_serve_model(path, top_k, description))
 
     def fill(self, texts: Sequence[str], top_k: int) -> list[FilledText]:
         """Gives the best pieces for every [MASK] of every text.
@@ -185,15 +171,17 @@ def _load_saved_model(folder: Path) -> Signature:
     return lambda texts: loaded.signatures[SIGNATURE](text=tf.constant(texts))
 
 
-def _load_model_directory(folder: Path, top_k: int) -> Signature:
+def _serve_model(
+    path: str | os.PathLike[str], top_k: int, description: dict[str, Any]
+) -> Signature:
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.serving.export import serve_model
     from keras_bert_impl.serving.opened_model import open_model
 
-    opened = open_model(folder)
+    opened = open_model(path, **description)
     if not isinstance(opened.model, BertPretrainer):
         raise UserError(
-            f"{folder}: has no masked-LM head; name a pre-trained model, such as the model/ folder "
+            f"{path}: has no masked-LM head; name a pre-trained model, such as the model/ folder "
             "of a pre-training run."
         )
     served = serve_model(opened, top_k=top_k)

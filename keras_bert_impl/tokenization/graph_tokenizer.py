@@ -9,6 +9,7 @@ from keras_bert_impl.tokenization.cutting import LineCutter
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens
+from keras_bert_impl.tokenization.truncation import truncated_lengths_in_graph
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -42,7 +43,7 @@ def pack_in_graph(
         tf.zeros_like(lengths_a) if ids_b is None else tf.cast(ids_b.row_lengths(), tf.int32)
     )
     has_b = tf.cast(lengths_b > 0, tf.int32)
-    kept_a, kept_b = _truncated_lengths(lengths_a, lengths_b, max_seq_length - 2 - has_b)
+    kept_a, kept_b = truncated_lengths_in_graph(lengths_a, lengths_b, max_seq_length - 2 - has_b)
     batch = tf.shape(lengths_a)[0]
     cls, sep = (tf.fill([batch, 1], number) for number in (vocabulary.cls_id, vocabulary.sep_id))
     parts = [cls, _first(ids_a, kept_a), sep]
@@ -59,16 +60,6 @@ def pack_in_graph(
         "input_mask": tf.cast(in_use, tf.int32),
         "segment_ids": tf.cast(in_b, tf.int32),
     }
-
-
-def _truncated_lengths(lengths_a: Any, lengths_b: Any, budget: Any) -> tuple[Any, Any]:
-    # packing.truncated_lengths says it in words.
-    excess = tf.maximum(0, lengths_a + lengths_b - budget)
-    gap = tf.minimum(excess, tf.abs(lengths_a - lengths_b))
-    both = excess - gap
-    from_a = tf.where(lengths_a > lengths_b, gap, 0) + both // 2
-    from_b = tf.where(lengths_b > lengths_a, gap, 0) + both - both // 2
-    return lengths_a - from_a, lengths_b - from_b
 
 
 def _first(rows: tf.RaggedTensor, counts: Any) -> tf.RaggedTensor:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.truncation import truncated_lengths
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -21,24 +22,6 @@ class PackedInput(NamedTuple):
     input_ids: np.ndarray
     input_mask: np.ndarray
     segment_ids: np.ndarray
-
-
-def truncated_lengths(length_a: int, length_b: int, room: int) -> tuple[int, int]:
-    """How many ids of each segment stay when both together may have `room`.
-
-    As in the original, ids are taken one by one from the end of the longer segment, from B's where
-    both are as long.
-
-    Example:
-        >>> truncated_lengths(5, 9, 10), truncated_lengths(5, 9, 7), truncated_lengths(2, 3, 9)
-        ((5, 5), (4, 3), (2, 3))
-    """
-    excess = max(0, length_a + length_b - room)
-    gap = min(excess, abs(length_a - length_b))
-    both = excess - gap
-    from_a = (gap if length_a > length_b else 0) + both // 2
-    from_b = (gap if length_b > length_a else 0) + both - both // 2
-    return length_a - from_a, length_b - from_b
 
 
 def pack_pair(

@@ -29,7 +29,8 @@ from keras_bert_impl.tokenization.character_table import (
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, as_text, is_chinese
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock
-from keras_bert_impl.tokenization.vocabulary import CONTINUATION, Vocabulary
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.wordpiece import longest_tokens
 
 
 class PinnedRules:
@@ -154,7 +155,7 @@ class PlainTokenizer:
         self._rules = PinnedRules(
             CharacterTable.load(), settings.do_lower_case, settings.removes_accents
         )
-        self._pieces = _Pieces(settings.vocabulary)
+        self._word_ids = _WordIds(settings.vocabulary)
         self._forget()
 
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
@@ -196,7 +197,7 @@ class PlainTokenizer:
     def _learn(self, part: str) -> int:
         """Cuts a new part into ids; gives its number."""
         for word in self._rules.words(part):
-            self._ids.extend(self._pieces.cut(word))
+            self._ids.extend(self._word_ids.of(word))
         number = len(self._starts) - 1
         self._starts.append(len(self._ids))
         if len(part) <= _LONGEST_REMEMBERED:
@@ -215,28 +216,17 @@ class _Numbers(dict[str, int]):
         return self._learn(part)
 
 
-class _Pieces:
-    """Greedy longest match."""
+class _WordIds:
+    """The ids of words."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._ids = {piece: number for number, piece in enumerate(vocabulary.pieces)}
+        self._ids = {token: number for number, token in enumerate(vocabulary.pieces)}
         self._longest = max(map(len, self._ids))
         self._unknown = (vocabulary.unk_id,)
 
-    def cut(self, word: str) -> Sequence[int]:
+    def of(self, word: str) -> Sequence[int]:
         """The ids of a word."""
         if len(word) > MAX_CHARACTERS_PER_WORD:
             return self._unknown
-        ids: list[int] = []
-        start = 0
-        while start < len(word):
-            prefix = CONTINUATION if start else ""
-            for end in range(min(len(word), start + self._longest), start, -1):
-                number = self._ids.get(prefix + word[start:end])
-                if number is not None:
-                    break
-            else:
-                return self._unknown
-            ids.append(number)
-            start = end
-        return ids
+        tokens = longest_tokens(word, self._ids, longest=self._longest)
+        return self._unknown if tokens is None else [self._ids[token] for token in tokens]

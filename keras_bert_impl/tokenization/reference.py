@@ -19,6 +19,8 @@ same facts for one fixed version of Unicode.
 import unicodedata
 from collections.abc import Container
 
+from keras_bert_impl.tokenization.wordpiece import longest_tokens
+
 MAX_CHARACTERS_PER_WORD = 200
 
 _CHINESE = (
@@ -106,20 +108,8 @@ def split_pieces(word: str, vocabulary: Container[str]) -> list[str]:
         >>> split_pieces("unaffordable", {"un", "##aff", "##able"})
         ['[UNK]']
     """
-    if len(word) > MAX_CHARACTERS_PER_WORD:
-        return ["[UNK]"]
-    pieces: list[str] = []
-    start = 0
-    while start < len(word):
-        prefix = "##" if start else ""
-        end = len(word)
-        while end > start and prefix + word[start:end] not in vocabulary:
-            end -= 1
-        if end == start:
-            return ["[UNK]"]
-        pieces.append(prefix + word[start:end])
-        start = end
-    return pieces
+    tokens = longest_tokens(word, vocabulary) if len(word) <= MAX_CHARACTERS_PER_WORD else None
+    return ["[UNK]"] if tokens is None else tokens
 
 
 def tokenize(

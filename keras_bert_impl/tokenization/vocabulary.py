@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.config import read_json_object
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.files import not_utf8, open_input, open_whole, read_json_object
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +136,7 @@ class Vocabulary:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = content[: error.start].count(b"\n") + 1
-            raise UserError(f"{path}: line {line} is not UTF-8; convert the file to it.") from error
+            raise not_utf8(path, f"line {line}") from error
         lines = text.removesuffix("\n").split("\n")
         return cls((line.strip() or line.strip(" \t\r") for line in lines), str(path))
 

@@ -66,7 +66,7 @@ def make_windows(lengths: ArrayLike, size: ArrayLike, stride: int) -> Windows:
     sizes = np.broadcast_to(np.asarray(size, np.int64), totals.shape)
     check_stride(stride)
     if (sizes < 1).any():
-        raise UserError("max_seq_length leaves no token for a window of the text; raise it.")
+        raise UserError("`max_seq_length` leaves no token for a window of the text; raise it.")
     steps = np.minimum(sizes, stride)
     counts = 1 + -(-np.maximum(totals - sizes, 0) // steps)  # [documents]
     document = np.repeat(np.arange(len(totals)), counts)
@@ -82,7 +82,7 @@ def check_stride(stride: int) -> None:
         UserError: `stride` is less than 1.
     """
     if stride < 1:
-        raise UserError(f"doc_stride={stride} never reaches the next window; give 1 or more.")
+        raise UserError(f"`doc_stride={stride}` never reaches the next window; give 1 or more.")
 
 
 def window_tokens(windows: Windows) -> tuple[Numbers, Numbers]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.fast_path.compiled_update import update_step_of
+from keras_bert_impl.cpu_kernels.adamw import update_step_of
 from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.training.batches import Batch
 from keras_bert_impl.training.config import TrainingConfig

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.cpu_kernels.switch import choose_kernels, set_up_xla
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.fast_path.switch import choose_kernels, set_up_xla
 from keras_bert_impl.training.config import TrainingConfig
 
 

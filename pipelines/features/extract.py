@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_input
+from keras_bert_impl.files import make_folder, text_lines
 from keras_bert_impl.progress import Progress
 from pipelines.features.config import FeaturesConfig
 from pipelines.features.extractor import FeatureExtractor, LineFeatures
@@ -45,16 +45,7 @@ class TextLines:
         return self._count
 
     def __iter__(self) -> Iterator[str]:
-        with open_input(self._path) as file:
-            if file.read(len(_BYTE_ORDER_MARK)) != _BYTE_ORDER_MARK:
-                file.seek(0)
-            for number, line in enumerate(file, start=1):
-                try:
-                    yield line.removesuffix(b"\n").decode("utf-8").rstrip("\r")
-                except UnicodeDecodeError as error:
-                    raise UserError(
-                        f"{self._path}: line {number} is not UTF-8; convert it."
-                    ) from error
+        return text_lines(self._path)
 
 
 def extract_features(config: FeaturesConfig) -> int:

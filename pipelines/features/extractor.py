@@ -45,7 +45,7 @@ class FeatureExtractor:
     def __init__(self, config: FeaturesConfig) -> None:
         from keras_bert_impl.checkpoints.model_source import find_model
         from keras_bert_impl.checkpoints.restore import restore
-        from keras_bert_impl.fast_path.switch import forward_function
+        from keras_bert_impl.cpu_kernels.switch import forward_function
         from keras_bert_impl.models.encoder import BertEncoder
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 

@@ -15,37 +15,13 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.tokenization.truncation import truncated_lengths
 from pipelines.pretraining_data.chunks import Chunks
 from pipelines.pretraining_data.draws import Purpose, Words, below, draw
 from pipelines.pretraining_data.examples import Spans
 
 Numbers = NDArray[np.int64]
 _WORDS_AT_ONCE = 16
-
-
-def truncated_lengths(
-    len_a: Numbers, len_b: Numbers, token_budget: int | Numbers
-) -> tuple[Numbers, Numbers]:
-    """The lengths of both sides after longest-first truncation.
-
-    Args:
-        len_a: int64 [pairs], tokens of A.
-        len_b: int64 [pairs], tokens of B.
-        token_budget: tokens that A and B may have together; a number, or int64 [pairs].
-
-    Returns:
-        Two int64 [pairs] whose sum is at most `token_budget`.
-
-    Example:
-        >>> a, b = truncated_lengths(np.array([3, 9, 9, 5]), np.array([4, 2, 8, 6]), 10)
-        >>> a.tolist(), b.tolist()
-        ([3, 8, 5, 5], [4, 2, 5, 5])
-    """
-    excess = np.maximum(len_a + len_b - token_budget, 0)
-    surplus_of_a = np.clip(len_a - len_b, 0, excess)
-    surplus_of_b = np.clip(len_b - len_a, 0, excess)
-    shared = excess - surplus_of_a - surplus_of_b
-    return len_a - surplus_of_a - shared // 2, len_b - surplus_of_b - (shared + 1) // 2
 
 
 def dropped_from_front(lost: Numbers, keys: Words, purpose: Purpose) -> Numbers:

@@ -14,6 +14,7 @@ from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
+from keras_bert_impl.options import settings_of
 from keras_bert_impl.serving.task_settings import with_task_settings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
@@ -26,71 +27,13 @@ from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.inputs.row_batches import BatchLengths, RowBatches, RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet
+from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
 from pipelines.runs.training_run import TrainingRun, check_destination
 from pipelines.tasks.glue import find_task
 from pipelines.tasks.task import Head, Task
 from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss
 
 _LOGGER = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FineTuningConfig:
-    """What a fine-tuning run is told, whatever its task; the defaults are the original's.
-
-    Attributes:
-        output_dir: the run directory.
-        do_train: fine-tune on the training split.
-        do_eval: score the evaluation splits.
-        do_predict: answer the test splits.
-        init_checkpoint: a model directory or the prefix of a TF1 checkpoint; None for new weights.
-        bert_config_file: google's form of the configuration; None takes the model directory's.
-        vocab_file: the vocabulary; None takes the model directory's.
-        do_lower_case: the casing; None takes the model directory's.
-        max_seq_length: the most tokens of a row; longer texts are truncated or cut into windows.
-        eval_batch_size: rows computed at once when scoring.
-        predict_batch_size: rows computed at once when answering.
-        trim_padding: pad each batch to its longest row, rounded up to an eighth of
-            `max_seq_length`; see `training.padding`.
-        group_by_length: put rows of like lengths into a batch; see `inputs.row_batches`.
-        num_train_epochs: passes over the training split's rows.
-        warmup_proportion: share of the steps over which the learning rate rises.
-        training: everything else about training; its steps and warm-up are computed here.
-        work_dir: where rows are kept, to be used again; None is `output_dir/work`.
-        flags: the command as a flag file, to be kept in the run directory.
-    """
-
-    output_dir: Path
-    do_train: bool = False
-    do_eval: bool = False
-    do_predict: bool = False
-    init_checkpoint: str | None = None
-    bert_config_file: str | None = None
-    vocab_file: str | None = None
-    do_lower_case: bool | None = None
-    max_seq_length: int = 128
-    eval_batch_size: int = 8
-    predict_batch_size: int = 8
-    trim_padding: bool = True
-    group_by_length: bool = False
-    num_train_epochs: float = 3.0
-    warmup_proportion: float = 0.1
-    training: TrainingConfig
-    work_dir: Path | None = None
-    flags: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunClassifierConfig(FineTuningConfig):
-    """What a fine-tuning run for a task of GLUE is told.
-
-    Attributes:
-        task_name: a task of GLUE.
-        data_dir: the folder with the task's files.
-    """
-
-    task_name: str
-    data_dir: Path
 
 
 @dataclass(frozen=True)
@@ -307,12 +250,11 @@ class _Job:
         """What a resumed run must have the same, beside how it is trained."""
         checkpoint = self._start.checkpoint
         return {
-            "task_name": self._task.name,
+            **settings_of(self._config),
             **self._task.settings,
+            "task_name": self._task.name,
             "training_data": rows.identity,
             "init_checkpoint": checkpoint and str(Path(checkpoint).resolve()),
-            "max_seq_length": self._config.max_seq_length,
-            "group_by_length": self._config.group_by_length,
             "do_lower_case": self._start.text.do_lower_case,
             "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.files import open_whole, text_lines
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -83,23 +83,15 @@ def read_table(
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines with their numbers from 1; empty ones before the first and after the last not."""
     seen, empty = False, list[int]()
-    with open_input(path) as file:
-        # Only \n ends a line: str.splitlines would also cut at characters inside a sentence.
-        for number, raw in enumerate(file, start=1):
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{path}: line {number} is not UTF-8; convert the file to UTF-8."
-                ) from error
-            if not line:
-                empty += [number] if seen else []
-                continue
-            # Between others, in a file of one column, an empty line is an empty text.
-            yield from ((earlier, "") for earlier in empty)
-            empty.clear()
-            seen = True
-            yield number, line
+    for number, line in enumerate(text_lines(path), start=1):
+        if not line:
+            empty += [number] if seen else []
+            continue
+        # Between others, in a file of one column, an empty line is an empty text.
+        yield from ((earlier, "") for earlier in empty)
+        empty.clear()
+        seen = True
+        yield number, line
 
 
 def _check_header(path: Path, columns: Sequence[str], needed: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.pretraining_data.pairs import truncated_lengths
+from keras_bert_impl.tokenization.truncation import truncated_lengths
 from pipelines.records.rows import Numbers, Rows
 
 if TYPE_CHECKING:

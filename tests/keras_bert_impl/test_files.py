@@ -7,7 +7,15 @@ import subprocess
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import is_there, make_folder, open_input, open_whole, whole_folder
+from keras_bert_impl.files import (
+    is_there,
+    make_folder,
+    open_input,
+    open_whole,
+    read_json_object,
+    text_lines,
+    whole_folder,
+)
 
 
 def names_in(folder):
@@ -145,3 +153,41 @@ def test_a_file_in_a_folder_that_may_not_be_searched_is_named(tmp_path):
             open_input(tmp_path / "folder" / "text.txt")
     finally:
         (tmp_path / "folder").chmod(stat.S_IRWXU)
+
+
+def lines_of(tmp_path, content):
+    path = tmp_path / "lines.txt"
+    path.write_bytes(content)
+    return list(text_lines(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"one\ntwo", ["one", "two"]),
+        (b"one\r\n\r\ntwo\r\n", ["one", "", "two"]),
+        (b"\xef\xbb\xbfone\n", ["one"]),
+        (b"\xef\xbb\xbf", []),
+        ("one\u2028still one\x0bas well\n".encode(), ["one\u2028still one\x0bas well"]),
+    ],
+)
+def test_only_a_line_feed_ends_a_line(tmp_path, content, lines):
+    assert lines_of(tmp_path, content) == lines
+
+
+def test_a_line_in_another_encoding_is_named(tmp_path):
+    with pytest.raises(
+        UserError, match=r"lines\.txt: line 2 is not UTF-8; convert the file \(icon"
+    ):
+        lines_of(tmp_path, b"one\nna\xefve\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("[1]", "holds no JSON object"), ("{", "is not JSON"), ("[" * 99999, "is not JSON")],
+)
+def test_what_is_no_json_object_is_refused(tmp_path, content, words):
+    path = tmp_path / "values.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=words):
+        read_json_object(path)

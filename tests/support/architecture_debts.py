@@ -6,7 +6,7 @@ OPTIONAL_MEMBERS: set[str] = {
 }
 
 PRIVATE_NAMES: set[str] = {
-    "keras_bert_impl/fast_path/compiled_update.py",
+    "keras_bert_impl/cpu_kernels/adamw.py",
     "keras_bert_impl/models/frozen.py",
     "keras_bert_impl/training/step.py",
     "pipelines/runs/preflight.py",
@@ -26,17 +26,12 @@ WITHOUT_A_TEST: set[str] = {
     "keras_bert_impl/checkpoints/model_directory.py",
     "keras_bert_impl/checkpoints/names.py",
     "keras_bert_impl/errors.py",
-    "keras_bert_impl/fast_path/inference_kernels.py",
-    "keras_bert_impl/fast_path/islands.py",
-    "keras_bert_impl/fast_path/matrices.py",
-    "keras_bert_impl/fast_path/switch.py",
+    "keras_bert_impl/cpu_kernels/switch.py",
     "keras_bert_impl/layers/kernels.py",
     "keras_bert_impl/planning/size.py",
     "keras_bert_impl/serving/served_models.py",
     "keras_bert_impl/tokenization/cutting.py",
-    "keras_bert_impl/tokenization/graph_windows.py",
     "keras_bert_impl/tokenization/kernels.py",
-    "pipelines/tasks/task.py",
     "tools/demo.py",
     "tools/inspect_pretraining_data.py",
     "tools/learn_vocabulary.py",

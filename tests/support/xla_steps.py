@@ -9,10 +9,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.fast_path.frozen import freeze
-from keras_bert_impl.fast_path.switch import choose_kernels
-from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
-from keras_bert_impl.fast_path.xla_programs import compiled
+from keras_bert_impl.cpu_kernels.inference import inference_function
+from keras_bert_impl.cpu_kernels.switch import choose_kernels
+from keras_bert_impl.cpu_kernels.training import TrainingKernels
+from keras_bert_impl.cpu_kernels.xla_programs import compiled
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
@@ -23,7 +23,7 @@ from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
 from tests.support.tiny_bert import TINY, features
 
-# Large enough that islands are cut, and that XLA would hand their reductions to YNNPACK.
+# Large enough that compiled kernels are split, and that XLA would hand their reductions to YNNPACK.
 CONFIG = TINY.replace(max_position_embeddings=128, hidden_dropout_prob=0.1)
 BATCH = features(16, 128, config=CONFIG) | {"label_ids": np.zeros([16], np.int32)}
 INPUTS = {name: BATCH[name] for name in ("input_ids", "input_mask", "segment_ids")}
@@ -37,7 +37,7 @@ def take_step(make_model, objective, **changes):
     with devices.strategy.scope():
         model = make_model()
     state = TrainingState(model, config, devices)
-    step = TrainingStep(model, objective, state.optimizer, state.loss_scale, devices, config)
+    step = TrainingStep(state, objective, config)
     (row,) = step.run(*step.prepare([BATCH], 0, [1e-4]))
     assert np.isfinite(step.metrics(row)["loss"])
 
@@ -57,7 +57,7 @@ def fine_tune():
 
 
 def infer():
-    freeze(BertClassifier(CONFIG, num_labels=2))(INPUTS)
+    inference_function(BertClassifier(CONFIG, num_labels=2))(INPUTS)
 
 
 def fit():
@@ -82,7 +82,7 @@ def all_late():
     assert choose_kernels("fast") == "plain"
     train()
     infer()
-    with kernels.use(TensorFlowKernels()):
+    with kernels.use(TrainingKernels()):
         fine_tune_without_choice()
 
 

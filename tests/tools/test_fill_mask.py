@@ -63,7 +63,10 @@ def test_a_long_text_gets_a_warning_and_is_answered(model, capsys):
         (["--text=[MASK]", "--top_k=0"], "top_k"),
         (["--text=[MASK]", "--top_k=99"], "--top_k=99 is more than the 17 pieces"),
         (["--input_file=/no/texts.txt"], "/no/texts.txt: no such file"),
-        (["--text=[MASK]", "--model=/no/model"], "/no/model: is neither a SavedModel"),
+        (
+            ["--text=[MASK]", "--model=/no/model"],
+            "/no/model: no such file or folder",
+        ),
     ],
 )
 def test_what_a_user_can_mend_is_one_sentence(model, capsys, flags, sentence):

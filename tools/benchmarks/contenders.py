@@ -108,11 +108,11 @@ def inference(workload: Workload, kernels: str) -> Callable[[], Any]:
 
     Args:
         workload: sizes, data and precision.
-        kernels: "plain", the model as it is, or "frozen", as `fast_path.frozen` makes it.
+        kernels: "plain", the model as it is, or "fused", as `inference_function` makes it.
     """
     import keras
 
-    from keras_bert_impl.fast_path.switch import choose_kernels
+    from keras_bert_impl.cpu_kernels.switch import choose_kernels
     from keras_bert_impl.models.encoder import BertEncoder
 
     choose_kernels("plain")
@@ -130,9 +130,10 @@ def inference(workload: Workload, kernels: str) -> Callable[[], Any]:
         return lambda: np.asarray(call(*weights)["pooled_output"].astype("float32"))
     import tensorflow as tf
 
-    from keras_bert_impl.fast_path.frozen import freeze
+    from keras_bert_impl.cpu_kernels.inference import inference_function
 
-    compute = freeze(model) if kernels == "frozen" else tf.function(model)  # outside of training
+    # Called like this, a model computes outside of training.
+    compute = inference_function(model) if kernels == "fused" else tf.function(model)
     batch = {name: tf.constant(array) for name, array in features.items()}
     return lambda: np.asarray(compute(batch)["pooled_output"])
 
@@ -308,7 +309,7 @@ CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
     },
     "inference": {
         "ceiling": partial(matrix_products, training=False),
-        "ours_fast": partial(inference, kernels="frozen"),
+        "ours_fast": partial(inference, kernels="fused"),
         "ours_plain": partial(inference, kernels="plain"),
         "ours_jax": partial(inference, kernels="plain"),
         "keras_hub": keras_hub_inference,

@@ -112,7 +112,7 @@ def test_the_type_of_the_input_stays():
 def test_eager_graph_and_xla_draw_the_same_bits():
     import tensorflow as tf
 
-    from keras_bert_impl.fast_path.xla_programs import compiled
+    from keras_bert_impl.cpu_kernels.xla_programs import compiled
 
     dropout, ones = Dropout(0.3, 9), tf.ones([33, 7])
 

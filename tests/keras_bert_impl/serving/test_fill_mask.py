@@ -1,6 +1,7 @@
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.export import export_saved_model, serve_model
 from keras_bert_impl.serving.fill_mask import Candidate, FilledText, FillMask
@@ -67,8 +68,15 @@ def test_a_classifier_cannot_fill_masks(classifier_folder, tmp_path):
 
 
 def test_what_is_no_model_is_named(tmp_path):
-    with pytest.raises(UserError, match="is neither a SavedModel"):
+    with pytest.raises(UserError, match=r"holds neither model\.safetensors"):
         FillMask.load(tmp_path, top_k=1)
+
+
+def test_a_tf1_folder_fills_masks_too(pretrainer_folder, tmp_path):
+    google = tmp_path / "google" / "bert_model.ckpt"
+    write_portable(read_portable(pretrainer_folder), google, "google_tf1")
+    expected = FillMask.load(pretrainer_folder, top_k=3).fill(TEXTS, top_k=3)
+    assert FillMask.load(google.parent, top_k=3).fill(TEXTS, top_k=3) == expected
 
 
 def test_a_broken_saved_model_is_named(tmp_path):

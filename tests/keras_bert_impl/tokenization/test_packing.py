@@ -1,31 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.packing import pack_pair, truncated_lengths
+from keras_bert_impl.tokenization.packing import pack_pair
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, "a", "b"])
 CLS, SEP, A, B = 2, 3, 5, 6
-
-
-def plainly_truncated(length_a, length_b, room):
-    """The original's way: one token at a time, off the end of the longer segment."""
-    while length_a + length_b > room:
-        if length_a > length_b:
-            length_a -= 1
-        else:
-            length_b -= 1
-    return length_a, length_b
-
-
-@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 130))
-def test_truncation_is_the_originals(length_a, length_b, room):
-    assert truncated_lengths(length_a, length_b, room) == plainly_truncated(
-        length_a, length_b, room
-    )
 
 
 @pytest.mark.parametrize(

@@ -21,5 +21,5 @@ def test_the_lines_are_those_between_line_feeds(tmp_path_factory, text):
 def test_a_fault_in_the_last_line_is_found_at_once_and_named(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes(b"one\ntwo\n\xffthree\n")
-    with pytest.raises(UserError, match=r"lines\.txt: line 3 is not UTF-8; convert it\."):
+    with pytest.raises(UserError, match=r"lines\.txt: line 3 is not UTF-8; convert the file"):
         TextLines(path)

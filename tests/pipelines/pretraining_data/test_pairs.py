@@ -7,26 +7,9 @@ from pipelines.pretraining_data.pairs import (
     dropped_from_front,
     partner_documents,
     partner_spans,
-    truncated_lengths,
 )
 
 KEYS = example_keys(np.arange(2000, dtype=np.uint64), seed_word(1))
-
-
-def _one_at_a_time(len_a: int, len_b: int, token_budget: int) -> tuple[int, int]:
-    """The rule as it is told: one token of the longer side, of B where they are equal."""
-    while len_a + len_b > token_budget:
-        if len_a > len_b:
-            len_a -= 1
-        else:
-            len_b -= 1
-    return len_a, len_b
-
-
-@given(st.integers(1, 60), st.integers(0, 60), st.integers(2, 70))
-def test_closed_form_is_the_rule(len_a, len_b, token_budget):
-    a, b = truncated_lengths(np.array([len_a]), np.array([len_b]), token_budget)
-    assert (a[0], b[0]) == _one_at_a_time(len_a, len_b, token_budget)
 
 
 def test_half_of_the_lost_tokens_go_from_the_front():

@@ -7,7 +7,8 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs.fine_tuning import RunClassifierConfig, run_classifier
+from pipelines.runs.fine_tuning import run_classifier
+from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from tests.support.glue_files import write_cola, write_sts
 from tests.support.model_folders import write_classifier, write_encoder
 from tests.support.tiny_bert import GOLDEN

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs.fine_tuning import FineTuningConfig, fine_tune
+from pipelines.runs.fine_tuning import fine_tune
+from pipelines.runs.fine_tuning_config import FineTuningConfig
 from tests.support.model_folders import WORDS, write_encoder
 from tests.support.toy_task import ToyTask
 

@@ -2,9 +2,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.fast_path import compiled_update
-from keras_bert_impl.fast_path.compiled_update import update_step_of
-from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
+from keras_bert_impl.cpu_kernels import adamw
+from keras_bert_impl.cpu_kernels.adamw import update_step_of
+from keras_bert_impl.cpu_kernels.training import TrainingKernels
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 
@@ -34,12 +34,12 @@ def after_steps(chosen, steps=5):
 
 
 def test_the_compiled_update_is_the_plain_one(monkeypatch):
-    calls, compiled = [], compiled_update._adamw
+    calls, compiled = [], adamw._adamw
     counted = lambda *arguments: calls.append(arguments) or compiled(*arguments)  # noqa: E731
-    monkeypatch.setattr(compiled_update, "_adamw", counted)
+    monkeypatch.setattr(adamw, "_adamw", counted)
     _, plain = after_steps(kernels.PLAIN)
     assert not calls
-    _, fast = after_steps(TensorFlowKernels())
+    _, fast = after_steps(TrainingKernels())
     assert len(calls) == len(NAMES)  # once a variable, when the step is traced
     for one, other in zip(plain, fast, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-7)
@@ -47,7 +47,7 @@ def test_the_compiled_update_is_the_plain_one(monkeypatch):
 
 def test_other_optimizers_keep_their_own_update():
     corrected = BertAdamW(bias_correction=True)
-    with kernels.use(TensorFlowKernels()):
+    with kernels.use(TrainingKernels()):
         assert update_step_of(corrected) == corrected.update_step
     plain = BertAdamW()
     with kernels.use(kernels.PLAIN):

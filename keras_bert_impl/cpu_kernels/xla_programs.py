@@ -4,9 +4,9 @@ In TensorFlow 2.21.0 they may not. XLA for CPUs hands large reductions (of 2^15 
 the gradient of a bias) to YNNPACK, as fusions of the kind `__ynn_fusion`. Such a fusion is built
 anew for every thread that runs its program while others do, and each time the builder appends its
 literals to one vector of the program, under no lock: a vector that two threads let grow at once
-ends the process (SIGSEGV). Parts of an island, replicas on one CPU, and a server's threads run one
-program at once. XLA's later sources hold the vector under a lock (`Literals` in ynn_emitter.cc); no
-release of TensorFlow with that lock was seen yet.
+ends the process (SIGSEGV). Parts of a compiled kernel, replicas on one CPU, and a server's threads
+run one program at once. XLA's later sources hold the vector under a lock (`Literals` in
+ynn_emitter.cc); no release of TensorFlow with that lock was seen yet.
 
 A flag of XLA takes the fusions out, at no cost in speed. XLA reads its flags once, when it is first
 used. So the first use is made here, with the flag, and what came of it is looked at: whoever used
@@ -137,7 +137,7 @@ def _known(folder: Path) -> bool:
 
 
 def _with_flag(given: str) -> str:
-    """The flags in XLA_FLAGS, which may be the name of a file of flags, with ours behind them.
+    """The flags in XLA_FLAGS, which may be the name of a file of flags, followed by ours.
 
     XLA takes the last of several values, so that ours holds.
 

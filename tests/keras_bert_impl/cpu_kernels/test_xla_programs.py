@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert_impl.fast_path import xla_programs
+from keras_bert_impl.cpu_kernels import xla_programs
 
 FUSION, FLAG = "__ynn_fusion", "--xla_cpu_experimental_ynn_fusion_type"
 ROOT = Path(__file__).parents[3]

@@ -1,18 +1,67 @@
-"""The kernels of a BERT forward pass for TensorFlow on CPUs, written so that TensorFlow fuses them.
+"""Inference: a graph with its weights cast once, written so that TensorFlow fuses it.
 
 Without gradients and dropout oneDNN can do more of the work itself: TensorFlow's graph optimizer
 turns a product, its bias and the GELU, residual or nothing that follows into one oneDNN call, which
 leaves nothing for the elementwise passes but LayerNorm and softmax.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
-from keras_bert_impl.fast_path.matrices import like, normalized, rows_of
-from keras_bert_impl.fast_path.xla_programs import compiled
+from keras_bert_impl.cpu_kernels.compiled import like, normalized, rows_of
+from keras_bert_impl.cpu_kernels.xla_programs import compiled
+from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Draw
 from keras_bert_impl.layers.kernels import Dense, Norm, PlainKernels, Projections, activate
+
+
+def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Makes the fastest function on a CPU of what a model computes outside of training.
+
+    The weights of the blocks are copied into it, once, in the type that is computed in: it does
+    not follow later changes of the model's weights, and has no gradients. Batch and length are
+    free in every call.
+
+    Args:
+        model: one of this project's models, on TensorFlow.
+
+    Returns:
+        A function from a dict of features (what the model does not know is left aside) to the
+        model's dict of outputs, as tensors.
+
+    Example:
+        >>> import numpy as np
+        >>> from keras_bert_impl.config import BertConfig
+        >>> from keras_bert_impl.models.encoder import BertEncoder
+        >>> encoder = BertEncoder(BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
+        ...                                  num_hidden_layers=1, intermediate_size=16))
+        >>> ids = np.array([[2, 5, 3]], "int32")
+        >>> features = {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0}
+        >>> inference_function(encoder)(features)["pooled_output"].shape.as_list()
+        [1, 8]
+    """
+    signature = {
+        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in model.input.items()
+    }
+
+    @tf.function(autograph=False)
+    def forward(features: Any) -> Any:
+        return dict(model(features, training=False))
+
+    with kernels.use(InferenceKernels()):
+        traced = forward.get_concrete_function(signature)
+
+    def compute(features: Mapping[str, Any]) -> dict[str, Any]:
+        known = {
+            name: tf.cast(tf.convert_to_tensor(features[name]), spec.dtype)
+            for name, spec in signature.items()
+        }
+        return traced(known)
+
+    return compute
+
 
 # The forms that the optimizer knows: others are applied in float32 after the product.
 _FUSED = {
@@ -26,7 +75,7 @@ class InferenceKernels(PlainKernels):
     """Forward-only kernels: same results as `PlainKernels` but for rounding; nothing is dropped.
 
     Weights are taken as they are while the graph is traced, so that they are cast once and not in
-    every call: see `fast_path.frozen`.
+    every call: see `inference_function`.
     """
 
     name = "inference"

@@ -23,7 +23,7 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
         use_xla: whether the whole step will be compiled by XLA.
 
     Returns:
-        The name of the kernels now in use, "plain" or "tensorflow".
+        The name of the kernels now in use, "plain" or "fast".
 
     Raises:
         UserError: an unknown choice, or fast kernels on another backend than TensorFlow.
@@ -44,14 +44,14 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
         choice == "auto" and on_tensorflow and not use_xla and not _accelerated()
     )
     if fast and not set_up_xla():
-        from keras_bert_impl.fast_path.xla_programs import warn_of_slower_kernels
+        from keras_bert_impl.cpu_kernels.xla_programs import warn_of_slower_kernels
 
         warn_of_slower_kernels()
         fast = False
     if fast:
-        from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
+        from keras_bert_impl.cpu_kernels.training import TrainingKernels
 
-        kernels.choose(TensorFlowKernels())
+        kernels.choose(TrainingKernels())
     else:
         kernels.choose(kernels.PLAIN)
     return kernels.current().name
@@ -60,8 +60,8 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
 def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """The fastest way here to compute a model's outputs outside of training.
 
-    On TensorFlow without a GPU or TPU that is the model frozen with its present weights, elsewhere
-    Keras' own prediction.
+    On TensorFlow without a GPU or TPU that is `inference_function`, with the present weights;
+    elsewhere it is Keras' own prediction.
 
     Args:
         model: one of this project's models, with the weights that it shall keep.
@@ -71,15 +71,15 @@ def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]
     """
     if keras.backend.backend() != "tensorflow" or _accelerated():
         return model.predict_on_batch
-    from keras_bert_impl.fast_path.frozen import freeze
+    from keras_bert_impl.cpu_kernels.inference import inference_function
 
-    return freeze(model)
+    return inference_function(model)
 
 
 def set_up_xla() -> bool:
     """Makes XLA, where it will compile for CPUs, compile programs that threads may share.
 
-    It can do so only before anything is compiled in this process; see `fast_path.xla_programs`.
+    It can do so only before anything is compiled in this process; see `cpu_kernels.xla_programs`.
 
     Returns:
         Whether threads may share programs.
@@ -90,12 +90,12 @@ def set_up_xla() -> bool:
     """
     if keras.backend.backend() != "tensorflow":
         return True
-    from keras_bert_impl.fast_path.xla_programs import safe_in_threads
+    from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 
     return safe_in_threads()
 
 
 def _accelerated() -> bool:
-    from keras_bert_impl.fast_path.xla_programs import accelerated
+    from keras_bert_impl.cpu_kernels.xla_programs import accelerated
 
     return accelerated()

@@ -1,14 +1,13 @@
-"""The kernels of a BERT step for TensorFlow on CPUs: oneDNN products between compiled islands.
+"""The kernels of a training step: oneDNN products, and compiled kernels between them.
 
-Where an island has no faster form of its own, it calls the plain kernel.
+Where a compiled kernel has no faster form of its own, it calls the plain one.
 """
 
 from typing import Any
 
 import tensorflow as tf
 
-from keras_bert_impl.fast_path.islands import island
-from keras_bert_impl.fast_path.matrices import like, normalized, rows_of
+from keras_bert_impl.cpu_kernels.compiled import compiled_kernel, like, normalized, rows_of
 from keras_bert_impl.layers.dropout import Draw, drop
 from keras_bert_impl.layers.kernels import (
     PLAIN,
@@ -22,14 +21,14 @@ from keras_bert_impl.layers.kernels import (
 )
 
 
-class TensorFlowKernels(PlainKernels):
+class TrainingKernels(PlainKernels):
     """Fast kernels; same results as `PlainKernels` but for rounding.
 
-    Rows of all sequences stand in one matrix (see `matrices`). Biases are added inside the islands,
-    where they cost no pass of their own.
+    Rows of all sequences stand in one matrix (see `rows_of`). Biases are added inside the compiled
+    kernels, where they cost no pass of their own.
     """
 
-    name = "tensorflow"
+    name = "fast"
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """See `PlainKernels.dense`."""
@@ -64,26 +63,26 @@ class TensorFlowKernels(PlainKernels):
         return tf.reshape(tf.transpose(context, [0, 2, 1, 3]), [batch, length, width])
 
 
-def _activated_island(activation: str) -> Any:
+def _activated(activation: str) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
         del constants
         products, bias = (tf.cast(part, tf.float32) for part in inputs)
         return tf.cast(activate(products + bias, activation), inputs[0].dtype)
 
-    return island(compute)
+    return compiled_kernel(compute)
 
 
 _ACTIVATED = {
-    name: _activated_island(name) for name in ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
+    name: _activated(name) for name in ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
 }
-_islands: dict[Any, Any] = {}
+_kernels: dict[Any, Any] = {}
 
 
-def _kept(key: Any, compute: Any, *cut: Any) -> Any:
-    """Islands are made once: each holds a cache of what was compiled for which shapes."""
-    if key not in _islands:
-        _islands[key] = island(compute, *cut)
-    return _islands[key]
+def _kept(key: Any, compute: Any, *split: Any) -> Any:
+    """Each is made once: it holds a cache of what was compiled for which shapes."""
+    if key not in _kernels:
+        _kernels[key] = compiled_kernel(compute, *split)
+    return _kernels[key]
 
 
 def _add_norm(epsilon: float, draw: Draw) -> Any:
@@ -95,7 +94,7 @@ def _add_norm(epsilon: float, draw: Draw) -> Any:
         total = outputs + tf.cast(residual, tf.float32)
         return tf.cast(normalized(total, gamma, beta, epsilon), residual.dtype)
 
-    # Not cut: its sums are products, which use all cores.
+    # Not split: its sums are products, which use all cores.
     return _kept(("add_norm", epsilon, draw.threshold), compute)
 
 
@@ -103,7 +102,7 @@ def _split_heads(heads: int) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
         del constants
         products, bias = inputs
-        # Inside an island every size is known, even where the graph around it was traced without.
+        # Inside a compiled kernel every size is known, even where the graph around it knows none.
         batch, length = tf.shape(products)[0], tf.shape(products)[1]
         dtype = products.dtype
         products = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
-from keras_bert_impl.fast_path.xla_programs import compiled
+from keras_bert_impl.cpu_kernels.xla_programs import compiled
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.fast_path import islands
-from keras_bert_impl.fast_path.tensorflow_kernels import TensorFlowKernels
+from keras_bert_impl.cpu_kernels import compiled
+from keras_bert_impl.cpu_kernels.training import TrainingKernels
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.models.pretrainer import BertPretrainer
@@ -17,7 +17,7 @@ def both(changes, dtype="float32"):
     """Outputs and gradients with the plain and with the fast kernels, same draws of dropout."""
     model = scatter_weights(BertPretrainer(TINY.replace(**changes), dtype=dtype))
     results = []
-    for chosen in (kernels.PLAIN, TensorFlowKernels()):
+    for chosen in (kernels.PLAIN, TrainingKernels()):
         with kernels.use(chosen):
             outputs = {name: np.array(value) for name, value in model(features()).items()}
             results.append((outputs, gradients_of_pretraining_loss(model, features(), ADDRESS)))
@@ -52,7 +52,7 @@ def test_a_graph_without_known_sizes_serves_batches_of_every_size():
         first = model.encoder.blocks[0].attention.projections[0].kernel.value
         return outputs, tape.gradient(loss, first)
 
-    with kernels.use(TensorFlowKernels()):
+    with kernels.use(TrainingKernels()):
         traced = step.get_concrete_function()
     for batch, length in ((2, 8), (3, 12)):
         inputs = {k: v for k, v in features(batch, length).items() if k in signature}
@@ -66,18 +66,20 @@ def test_a_graph_without_known_sizes_serves_batches_of_every_size():
         np.testing.assert_allclose(gradient, tape.gradient(loss, first), atol=2e-5)
 
 
-def test_large_islands_are_cut_and_give_the_same(monkeypatch):
-    monkeypatch.setattr(islands, "_LARGE", 1)
-    monkeypatch.setattr(islands, "_cores", lambda: 2)
-    cuts, bounds = [], islands._bounds
-    monkeypatch.setattr(islands, "_bounds", lambda tensor: cuts.append(bounds(tensor)) or cuts[-1])
+def test_large_kernels_are_split_and_give_the_same(monkeypatch):
+    monkeypatch.setattr(compiled, "_LARGE", 1)
+    monkeypatch.setattr(compiled, "_cores", lambda: 2)
+    found, bounds = [], compiled._bounds
+    monkeypatch.setattr(
+        compiled, "_bounds", lambda tensor: found.append(bounds(tensor)) or found[-1]
+    )
     (plain, plain_gradients), (fast, fast_gradients) = both({})
     for name, value in plain.items():
         np.testing.assert_allclose(fast[name], value, atol=2e-5, err_msg=name)
     for path, gradient in plain_gradients.items():
         np.testing.assert_allclose(fast_gradients[path], gradient, atol=2e-5, err_msg=path)
-    assert cuts
-    assert all(cut == [0, 1, 2] for cut in cuts)
+    assert found
+    assert all(each == [0, 1, 2] for each in found)
 
 
 def test_in_bfloat16_both_are_equally_far_from_float32():
@@ -93,7 +95,7 @@ def test_in_bfloat16_both_are_equally_far_from_float32():
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_recomputed_activations_work_with_fast_kernels(dtype):
     model = scatter_weights(BertPretrainer(TINY, dtype=dtype))
-    with kernels.use(TensorFlowKernels()):
+    with kernels.use(TrainingKernels()):
         kept = gradients_of_pretraining_loss(model, features(), ADDRESS)
         model.encoder.recompute = True
         again = gradients_of_pretraining_loss(model, features(), ADDRESS)
@@ -103,6 +105,6 @@ def test_recomputed_activations_work_with_fast_kernels(dtype):
 
 def test_use_puts_the_former_kernels_back():
     before = kernels.current()
-    with kernels.use(TensorFlowKernels()):
+    with kernels.use(TrainingKernels()):
         assert kernels.current().name == "tensorflow"
     assert kernels.current() is before

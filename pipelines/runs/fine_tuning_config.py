@@ -1,0 +1,119 @@
+"""What a fine-tuning run is told."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
+from keras_bert_impl.training.config import TrainingConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineTuningConfig:
+    """What a fine-tuning run is told, whatever its task; the defaults are the original's.
+
+    A task's own tool adds the task's options in a class that inherits this one.
+
+    Attributes:
+        flags: the command as a flag file, kept in the run directory.
+
+    Raises:
+        UserError: a value out of range.
+    """
+
+    output_dir: Path = option(REQUIRED, "The run's folder.", resume=FREE)
+    do_train: bool = option(False, "Fine-tune on the training split.", resume=FREE)
+    do_eval: bool = option(
+        False, "Score the labelled split, after training where both are given.", resume=FREE
+    )
+    do_predict: bool = option(False, "Answer the test split.", resume=FREE)
+    # Of what stands for a file or a model, the content is compared when a run is resumed.
+    init_checkpoint: str | None = option(
+        None,
+        "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), or a name "
+        "on the Hugging Face hub. Without training the model/ of the run's folder is taken where "
+        "there is one.",
+        resume=FREE,
+    )
+    bert_config_file: str | None = option(
+        None,
+        "The model's configuration (google's JSON form); not needed where training starts from a "
+        "model that has its own.",
+        resume=FREE,
+    )
+    vocab_file: str | None = option(
+        None,
+        "The vocabulary; not needed where training starts from a model that has its own.",
+        resume=FREE,
+    )
+    do_lower_case: bool | None = option(
+        None,
+        "Lower-case the text; by default what the model that training starts from says, else yes.",
+        resume=FREE,
+    )
+    max_seq_length: int = option(
+        128,
+        "Tokens of a row; longer texts are truncated, or cut into windows by tasks that do so.",
+        at_least=5,
+    )
+    eval_batch_size: int = option(8, "Rows computed at once when scoring.", at_least=1, resume=FREE)
+    predict_batch_size: int = option(
+        8, "Rows computed at once when answering.", at_least=1, resume=FREE
+    )
+    trim_padding: bool = option(
+        True,
+        "Pad each batch to its longest row only, rounded up to an eighth of the maximum: the same "
+        "figures sooner (but for rounding and dropout's draws). On a TPU, and in training where "
+        "several steps are one compiled call, all batches have the maximum.",
+        resume=FREE,
+    )
+    group_by_length: bool = option(
+        False,
+        "Put rows of like lengths into a batch, so that hardly any padding is computed; every "
+        "epoch still has each row once.",
+    )
+    num_train_epochs: float = option(
+        3.0,
+        "Passes over the training split.",
+        at_least=0,
+        resume=FREE,  # the steps are compared
+    )
+    warmup_proportion: float = option(
+        0.1,
+        "Share of the steps over which the learning rate rises.",
+        at_least=0,
+        at_most=1,
+        resume=FREE,  # the steps are compared
+    )
+    work_dir: Path | None = option(
+        None,
+        "Where tokenized rows are kept and found again, to be shared by several runs; by default "
+        "work/ in the run's folder.",
+        resume=FREE,
+    )
+    training: TrainingConfig = nested(
+        TrainingConfig, without=("num_train_steps", "num_warmup_steps")
+    )
+    flags: str = ""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunClassifierConfig(FineTuningConfig):
+    """What a fine-tuning run for a task of GLUE is told.
+
+    Raises:
+        UserError: a value out of range.
+    """
+
+    task_name: str = option(
+        REQUIRED,
+        "CoLA, SST-2, MRPC, STS-B, QQP, MNLI, QNLI, RTE or WNLI; upper or lower case.",
+        resume=FREE,  # what it stands for is compared
+    )
+    data_dir: Path = option(
+        REQUIRED,
+        "The folder with the task's train.tsv, dev.tsv and test.tsv, in GLUE's own layout.",
+        resume=FREE,
+    )

@@ -1,0 +1,47 @@
+"""Windows in a graph, held to the cases of those in NumPy and to these themselves."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_bert_impl.tokenization.graph_windows import (
+    owned_in_graph,
+    window_contents,
+    windows_in_graph,
+)
+from keras_bert_impl.tokenization.windows import make_windows, owned_tokens, window_tokens
+from tests.support.window_cases import CASES, as_list
+
+
+@pytest.mark.parametrize(("lengths", "size", "stride", "expected"), CASES)
+def test_cases(lengths, size, stride, expected):
+    windows = windows_in_graph(tf.constant(lengths, tf.int32), size, stride)
+    assert as_list(windows) == expected
+    offline = make_windows(lengths, size, stride)
+    np.testing.assert_array_equal(owned_in_graph(windows).flat_values, owned_tokens(offline))
+    np.testing.assert_array_equal(windows.is_first(), offline.is_first())
+    np.testing.assert_array_equal(windows.is_last(), offline.is_last())
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 40), max_size=5), st.integers(1, 12), st.integers(1, 15))
+def test_windows_are_those_of_numpy(lengths, size, stride):
+    offline = make_windows(lengths, size, stride)
+    windows = windows_in_graph(tf.constant(lengths, tf.int64), size, stride)
+    assert as_list(windows) == as_list(offline)
+    np.testing.assert_array_equal(owned_in_graph(windows).flat_values, owned_tokens(offline))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=5), st.integers(1, 12))
+def test_the_contents_of_windows_are_their_tokens(lengths, size):
+    tokens = tf.RaggedTensor.from_row_lengths(tf.range(sum(lengths)), lengths)
+    contents = window_contents(tokens, windows_in_graph(tokens.row_lengths(), size, 3))
+    windows = make_windows(lengths, size, 3)
+    number, position = window_tokens(windows)
+    firsts = np.cumsum(lengths) - lengths
+    expected = firsts[windows.document[number]] + position
+    np.testing.assert_array_equal(contents.flat_values, expected)
+    np.testing.assert_array_equal(contents.row_lengths(), windows.lengths)

@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import settings_of
+from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
+
+
+def config(**changes):
+    return FineTuningConfig(output_dir=Path("run"), **changes)
+
+
+def test_the_defaults_are_the_originals():
+    plain = config()
+    assert (plain.max_seq_length, plain.num_train_epochs, plain.warmup_proportion) == (
+        128,
+        3.0,
+        0.1,
+    )
+    assert (plain.training.train_batch_size, plain.training.learning_rate) == (32, 5e-5)
+    assert (plain.eval_batch_size, plain.predict_batch_size) == (8, 8)
+    assert (plain.do_train, plain.do_eval, plain.do_predict) == (False, False, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_seq_length", 4),
+        ("eval_batch_size", 0),
+        ("num_train_epochs", -1.0),
+        ("warmup_proportion", 1.5),
+        ("warmup_proportion", float("nan")),
+    ],
+)
+def test_values_out_of_range_are_refused_by_name(name, value):
+    with pytest.raises(UserError, match=f"`{name}={value}` must be"):
+        config(**{name: value})
+
+
+def test_a_resumed_run_has_the_same_rows_in_the_same_order():
+    assert set(settings_of(config())) == {"max_seq_length", "group_by_length"}
+
+
+def test_a_tasks_options_come_on_top_of_those_of_every_task():
+    glue = RunClassifierConfig(output_dir=Path("run"), task_name="CoLA", data_dir=Path("CoLA"))
+    assert settings_of(glue) == settings_of(config())
