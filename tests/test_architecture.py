@@ -168,8 +168,7 @@ def test_private_names_of_tensorflow_and_keras_stand_in_one_place():
         for module in imported_modules(ast.walk(tree_of(path))):
             if module.startswith(("keras.src", "tensorflow.python")):
                 found[name_of(path)].add(module)
-    allowed = PRIVATE_NAMES | debts.PRIVATE_NAMES
-    assert {name: names for name, names in found.items() if name not in allowed} == {}
+    assert {name: names for name, names in found.items() if name not in PRIVATE_NAMES} == {}
 
 
 def is_own(attribute):

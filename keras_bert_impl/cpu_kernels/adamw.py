@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.distribute import distribute_lib
-from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
+from keras_bert_impl.compat import is_plain_variable, own_copy, variable_index
 from keras_bert_impl.cpu_kernels.xla_programs import compiled
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW
@@ -31,11 +30,11 @@ def update_step_of(optimizer: Any) -> Callable[[Any, Any, Any], None]:
         return optimizer.update_step
 
     def update_step(gradient: Any, variable: Any, learning_rate: Any) -> None:
-        index = optimizer._get_variable_index(variable)  # as update_step finds it
+        index = variable_index(optimizer, variable)  # as update_step finds it
         moments = (optimizer.first_moments[index], optimizer.second_moments[index])
-        weights = (variable, *(_own_copy(moment.value) for moment in moments))
+        weights = (variable, *(own_copy(moment.value) for moment in moments))
         # What is no plain variable (a TPU's, say) keeps the plain update.
-        if not all(type(weight) is ResourceVariable for weight in weights):
+        if not all(map(is_plain_variable, weights)):
             optimizer.update_step(gradient, variable, learning_rate)
             return
         _adamw(
@@ -47,13 +46,6 @@ def update_step_of(optimizer: Any) -> Callable[[Any, Any, Any], None]:
         )
 
     return update_step
-
-
-def _own_copy(variable: Any) -> Any:
-    """Of a variable with a copy on each replica, the copy of the replica that is being updated."""
-    replica = distribute_lib.get_update_replica_id()
-    copies = getattr(variable, "values", None)
-    return copies[replica] if isinstance(copies, tuple) and isinstance(replica, int) else variable
 
 
 @compiled

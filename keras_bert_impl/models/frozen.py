@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 
 import keras
 
+from keras_bert_impl.compat import sublayers
+
 
 def frozen_layers(model: keras.Layer) -> dict[str, bool]:
     """Gives `trainable` of every layer where it differs from the layer that holds it.
@@ -46,7 +48,7 @@ def freeze_layers(model: keras.Layer, differences: Mapping[str, bool]) -> None:
 
 def _walk(layer: keras.Layer, prefix: str = "") -> Iterator[tuple[str, keras.Layer, keras.Layer]]:
     """Every layer below one, with its path and the layer that holds it."""
-    for child in layer._flatten_layers(include_self=False, recursive=False):
+    for child in sublayers(layer):
         path = f"{prefix}{child.name}"
         yield path, child, layer
         yield from _walk(child, f"{path}/")

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert_impl.compat import variable_index
 from keras_bert_impl.optimizers.decay_rules import is_decayed, layer_factors
 
 
@@ -72,7 +73,7 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Updates one variable and its moments."""
-        index = self._get_variable_index(variable)
+        index = variable_index(self, variable)
         direction = self.direction(index, ops.cast(gradient, variable.dtype))
         if self.decay and self._decayed[index]:
             direction = direction + self.decay * variable

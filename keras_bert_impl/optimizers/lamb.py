@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert_impl.compat import variable_index
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 
 
@@ -33,7 +34,7 @@ class Lamb(BertAdamW):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Updates one variable and its moments."""
-        index = self._get_variable_index(variable)
+        index = variable_index(self, variable)
         direction = self.direction(index, ops.cast(gradient, variable.dtype))
         rate = ops.cast(learning_rate, variable.dtype) * self._factors[index]
         if self._decayed[index]:

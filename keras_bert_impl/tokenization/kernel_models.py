@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_bert_impl.compat import wordpiece_model_builder
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.tokenization.character_table import PINNED_FILE, SIGMA, CharacterTable
@@ -158,9 +159,7 @@ def longest_word_place(wordpiece_model: np.ndarray) -> int:
 
 
 def _wordpiece_model(pieces: list[str], max_bytes: int) -> np.ndarray:
-    from keras_bert_impl.tokenization import kernels
-
-    builder = kernels.wordpiece_model_builder()
+    builder = wordpiece_model_builder()
     model = builder.build_fast_wordpiece_model(pieces, max_bytes, CONTINUATION, UNK, False, False)
     return np.frombuffer(model, np.uint8)
 

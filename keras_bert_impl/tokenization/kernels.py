@@ -1,45 +1,15 @@
 """The two kernels of tensorflow-text, called without the wrappers around them.
 
 Both work in eager mode and in graphs; for a single line the wrappers would cost more than the work.
-The two libraries are loaded without the package around them, which loads twenty more.
+`compat` loads the two libraries without the package around them.
 """
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
-import tensorflow as tf
+from keras_bert_impl.compat import text_operations
 
-_MODEL_BUILDER = "tensorflow_text.core.pybinds.pywrap_fast_wordpiece_tokenizer_model_builder"
-
-
-def _package_folder() -> Path:
-    spec = importlib.util.find_spec("tensorflow_text")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("No module named 'tensorflow_text'", name="tensorflow_text")
-    return Path(spec.origin).parent
-
-
-def wordpiece_model_builder() -> ModuleType:
-    """The extension module that builds models of the kernel that cuts."""
-    if _MODEL_BUILDER in sys.modules:
-        return sys.modules[_MODEL_BUILDER]
-    path = _package_folder() / "core" / "pybinds" / f"{_MODEL_BUILDER.rpartition('.')[2]}.so"
-    spec = importlib.util.spec_from_file_location(_MODEL_BUILDER, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    # Under its own name, so that the package, if it is imported later, does not load it again.
-    sys.modules[_MODEL_BUILDER] = module
-    return module
-
-
-_OPERATIONS = _package_folder() / "python" / "ops"
-_normalizer = tf.load_op_library(str(_OPERATIONS / "_fast_bert_normalizer.so"))
-_wordpiece = tf.load_op_library(str(_OPERATIONS / "_fast_wordpiece_tokenizer.so"))
+_normalizer = text_operations("_fast_bert_normalizer")
+_wordpiece = text_operations("_fast_wordpiece_tokenizer")
 
 
 class Pieces(NamedTuple):

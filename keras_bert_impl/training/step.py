@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl.compat import merge_call
 from keras_bert_impl.cpu_kernels.adamw import update_step_of
 from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.training.batches import Batch
@@ -152,9 +153,7 @@ class TrainingStep:
         gradients = self._loss_scale.unscale(gradients)
         norm = tf.linalg.global_norm(gradients)
         gradients = [gradient * self._clip_factor(norm) for gradient in gradients]
-        tf.__internal__.distribute.interim.maybe_merge_call(
-            self._update, self.devices.strategy, gradients, norm, shared
-        )
+        merge_call(self._update, self.devices.strategy, gradients, norm, shared)
         return tf.concat([metrics, [norm], self._loss_scale.figures(scale)], axis=0)
 
     def _replica_gradients(self, features: Any, numbers: Any, replica: Any) -> tuple[list, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.compat import gpu_memory_limits
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.planning.plan import ESTIMATE_WITHIN, machine_bytes, training_memory
@@ -128,9 +129,7 @@ def device_memory(devices: Devices) -> float | None:
     """
     if devices.on_cpu:
         return machine_memory()
-    from tensorflow.python.client import device_lib
-
-    limits = [d.memory_limit for d in device_lib.list_local_devices() if d.device_type == "GPU"]
+    limits = gpu_memory_limits()
     return float(min(limits)) if limits else None
 
 

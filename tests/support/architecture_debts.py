@@ -2,14 +2,6 @@
 
 OPTIONAL_MEMBERS: set[str] = {
     "_files",
-    "values",
-}
-
-PRIVATE_NAMES: set[str] = {
-    "keras_bert_impl/cpu_kernels/adamw.py",
-    "keras_bert_impl/models/frozen.py",
-    "keras_bert_impl/training/step.py",
-    "pipelines/runs/preflight.py",
 }
 
 NAME_FLAGS: set[str] = {
