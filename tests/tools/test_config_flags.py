@@ -5,6 +5,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import ONCE, REQUIRED, check_options, nested, option
+from keras_bert_impl.training.config import TrainingConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 
@@ -164,3 +165,67 @@ def test_help_shows_the_sentences_defaults_and_other_names():
         "--second_max_length (default 512)",
     ):
         assert line in text
+
+
+def training(*words):
+    """The configuration that a tool which trains makes of its flags."""
+    flags = ConfigFlags("Trains.", TrainingConfig)
+    try:
+        flags.parse(words)
+        return flags.config()
+    except UserError as error:
+        raise UserError(flags.in_flags(str(error))) from error
+
+
+def test_the_defaults_are_the_originals():
+    plain = training()
+    assert (plain.train_batch_size, plain.learning_rate) == (32, 5e-5)
+    assert (plain.optimizer, plain.weight_decay, plain.clip_norm) == ("adamw", 0.01, 1.0)
+    assert (plain.schedule, plain.bias_correction) == ("linear", False)
+    assert (plain.distribution_strategy, plain.accumulation_steps) == ("one_device", 1)
+
+
+@pytest.mark.parametrize(
+    "word", ["--clip_norm=0", "--clip_norm=-1", "--clip_norm=nan", "--weight_decay=-0.1",
+             "--layer_decay=0"]
+)  # fmt: skip
+def test_numbers_that_would_quietly_spoil_a_run_are_refused(word):
+    with pytest.raises(UserError, match=word.split("=")[0]):
+        training(word)
+
+
+def test_every_flag_reaches_the_configuration():
+    given = training(
+        "--train_batch_size=8",
+        "--optimizer=lamb",
+        "--layer_decay=0.9",
+        "--distribution_strategy=mirrored",
+        "--num_logical_devices=2",
+        "--use_xla",
+        "--precision=bfloat16",
+        "--recompute",
+        "--stop_after_step=5",
+    )
+    assert (given.train_batch_size, given.optimizer, given.layer_decay) == (8, "lamb", 0.9)
+    assert (given.distribution_strategy, given.num_logical_devices) == ("mirrored", 2)
+    assert (given.use_xla, given.precision, given.recompute) == (True, "bfloat16", True)
+    assert given.stop_after_step == 5
+
+
+def test_profile_steps_are_two_rising_numbers():
+    assert training("--profile_steps=3,7").profile_steps == (3, 7)
+    for wrong in ("7,3", "3", "0,4"):
+        with pytest.raises(UserError, match="--profile_steps needs two rising step numbers"):
+            training(f"--profile_steps={wrong}")
+    with pytest.raises(UserError, match="--profile_steps=a,b: give whole numbers"):
+        training("--profile_steps=a,b")
+
+
+def test_a_learning_rate_of_zero_is_refused():
+    with pytest.raises(UserError, match=r"--learning_rate=0\.0 must be more than 0"):
+        training("--learning_rate=0")
+
+
+def test_seeds_change_the_mathematics_and_log_intervals_do_not():
+    assert training("--log_steps=1").mathematics() == training("--log_steps=7").mathematics()
+    assert training("--seed=1").mathematics() != training("--seed=2").mathematics()

@@ -11,6 +11,7 @@ from tools.google_flags import add_ignored_flags, add_tpu_flags
     [
         ([], "one_device"),
         (["--use_tpu"], "tpu"),
+        (["--use_tpu", "--tpu_name=a"], "tpu"),
         (["--nouse_tpu", "--master=local", "--num_tpu_cores=64"], "one_device"),
         (["--use_tpu=false", "--distribution_strategy=mirrored"], "mirrored"),
     ],

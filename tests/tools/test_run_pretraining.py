@@ -36,7 +36,7 @@ def changed_config(folder, **changes):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"do_train": False}, "Nothing to do; give --do_train or --do_eval"),
+        ({"do_train": False}, "nothing to do; give --do_train or --do_eval"),
         ({"input_file": None}, "--input_file is missing"),
         ({"input_file": "nowhere*"}, "'nowhere*' matches no file"),
         (
@@ -59,6 +59,15 @@ def changed_config(folder, **changes):
         ({"max_seq_length": 32}, "have length 64, not 32"),
         ({"max_predictions_per_seq": 5}, "--max_predictions_per_seq=10"),
         ({"phase2_input_file": "x", "phase2_num_train_steps": 40}, "leaves no steps"),
+        (
+            {"phase2_input_file": "x", "phase2_max_seq_length": 256},
+            "--phase2_max_seq_length=256 is",
+        ),
+        (
+            {"phase2_input_file": "none*", "phase2_max_seq_length": 64},
+            "--phase2_input_file: 'none*' matches no file",
+        ),
+        ({"eval_input_file": "none*"}, "--eval_input_file: 'none*' matches no file"),
         ({"phase2_input_file": "x", "phase2_learning_rate": 0}, "phase2_learning_rate=0.0 must be"),
         ({"phase2_num_train_steps": 4}, "--phase2_num_train_steps is given, but --phase2_input_f"),
         ({"seed": -1}, "--seed=-1 must be 0 to 4294967295"),

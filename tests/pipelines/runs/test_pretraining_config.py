@@ -1,6 +1,7 @@
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import options_of, settings_of
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.pretraining_config import RunPretrainingConfig, SecondPhaseConfig
 
@@ -48,3 +49,27 @@ def test_options_of_a_second_phase_without_shards_are_a_mistake():
 def test_values_out_of_range_are_refused_by_name(name, value):
     with pytest.raises(UserError, match=name):
         config(**{name: value})
+
+
+def test_a_second_phase_leaves_steps_to_the_first():
+    with pytest.raises(UserError, match=r"`phase2\.num_train_steps=100` leaves no steps"):
+        config(phase2={"input_file": ("b",), "num_train_steps": 100}).phases()
+
+
+def test_what_decides_the_result_must_be_the_same_when_a_run_is_resumed():
+    assert set(settings_of(config())) == {
+        "bert_config_file",
+        "init_checkpoint",
+        "input_file",
+        "max_predictions_per_seq",
+        "max_seq_length",
+        "next_sentence",
+        "shuffle",
+        "vocab_file",
+    }
+
+
+def test_the_second_phases_options_are_told_apart_by_their_prefix():
+    names = [one.name for one in options_of(RunPretrainingConfig)]
+    assert len(names) == len({*names})
+    assert {"learning_rate", "phase2_learning_rate", "seed", "input_file"} <= {*names}
