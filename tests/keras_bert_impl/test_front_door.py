@@ -5,6 +5,7 @@ Each flow is under fifteen lines; the README quotes them.
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_the_import_is_instant_and_loads_nothing_heavy():
 
 
 def test_every_name_is_there_and_tab_completion_knows_it():
-    assert set(kb.__all__) <= set(dir(kb))
+    assert dir(kb) == sorted(kb.__all__)
     for name in kb.__all__:
         value = getattr(kb, name)
         assert value is not None
@@ -104,6 +105,23 @@ def test_vectors_of_a_list_of_strings(published):
     assert means.shape == (2, encoder.config.hidden_size)
     alone = encoder.predict(tokenizer("the dogs"), verbose=0)["sequence_output"].mean(axis=1)
     np.testing.assert_allclose(means[1:], alone, atol=1e-5)
+
+
+OFFLINE = """
+import keras_bert_impl as kb
+encoder = kb.BertEncoder.from_pretrained("klue/bert-base")
+print(encoder.predict(kb.Tokenizer.from_pretrained("klue/bert-base")("the dog"), verbose=0).keys())
+"""
+
+
+def test_a_name_of_the_hub_opens_from_the_cache_without_internet(published, monkeypatch):
+    repository = Path("cache/models--klue--bert-base").absolute()
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("0" * 40)
+    shutil.copytree(published, repository / "snapshots" / ("0" * 40))
+    monkeypatch.setenv("HF_HUB_CACHE", str(repository.parent))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert "pooled_output" in in_new_process(OFFLINE)
 
 
 def test_a_classifier_from_text_to_a_saved_model(published):
