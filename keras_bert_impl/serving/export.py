@@ -20,6 +20,7 @@ from keras_bert_impl.serving.signatures import ServedModel, graph_function, text
 from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
+from keras_bert_impl.tokenization.long_texts import LongTexts
 
 _SAVED_MODEL_ENTRIES = (
     "saved_model.pb",
@@ -58,7 +59,8 @@ def serve_model(
     # One graph, because its tables are large and two signatures tokenize.
     tokenizer = graph_function(GraphTokenizer(opened.text), text_specs("texts"))
     if isinstance(opened.model, BertClassifier):
-        return ServedClassifier(opened, tokenizer, length)
+        long_texts = LongTexts.from_settings(task_settings(config))
+        return ServedClassifier(opened, tokenizer, length, long_texts)
     return ServedEncoder(opened, tokenizer, length)
 
 

@@ -4,9 +4,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert_impl.serving.long_texts import LongTextPacker, TextRows, join_in_graph
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
 from keras_bert_impl.serving.text_inputs import GraphTokenize, MaskedTextPacker, TextPacker
+from keras_bert_impl.tokenization.long_texts import LongTexts
 
 
 class ServedClassifier(ServedModel):
@@ -18,10 +20,13 @@ class ServedClassifier(ServedModel):
     regression, score [batch]. Where each label is a question of its own (`problem_type` is
     "multi_label_classification") there is no label, and probabilities do not add up to 1.
 
+    A text that was trained on in windows is answered so: one answer of the logits of all of them.
+
     Args:
         opened: a fine-tuned model with its vocabulary and its labels; one label is a regression.
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
-        max_length: texts are cut to this many pieces.
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
+        max_length: the most tokens of a row.
+        long_texts: what becomes of longer texts; truncated by default.
     """
 
     def __init__(
@@ -29,10 +34,12 @@ class ServedClassifier(ServedModel):
         opened: OpenedModel,
         tokenizer: GraphTokenize,
         max_length: int,
+        long_texts: LongTexts | None = None,
     ) -> None:
         model = opened.model
         super().__init__(model)
-        packer = TextPacker(tokenizer, opened.text.vocabulary, max_length)
+        long_texts = long_texts or LongTexts()
+        packer = LongTextPacker(tokenizer, opened.text.vocabulary, max_length, long_texts)
         names = tf.constant(opened.labels)
 
         def answer(logits: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -52,11 +59,18 @@ class ServedClassifier(ServedModel):
 
         classify = self.add_signature("serving_default", classify, ids_specs(*ENCODER_INPUTS))
 
+        def classify_texts(rows: TextRows) -> dict[str, tf.Tensor]:
+            answers = classify(*rows.inputs)
+            if not long_texts.has_windows:
+                return answers
+            logits = answers["score"][:, tf.newaxis] if "score" in answers else answers["logits"]
+            return answer(join_in_graph(logits, rows.text, long_texts.window_answers))
+
         def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
-            return classify(*packer(text))
+            return classify_texts(packer(text))
 
         def text_pair(text_a: tf.Tensor, text_b: tf.Tensor) -> dict[str, tf.Tensor]:
-            return classify(*packer(text_a, text_b))
+            return classify_texts(packer(text_a, text_b))
 
         self.add_signature("text", text, text_specs("text"))
         self.add_signature("text_pair", text_pair, text_specs("text_a", "text_b"))

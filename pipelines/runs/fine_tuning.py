@@ -53,7 +53,7 @@ class FineTuningResults:
 
 def run_classifier(config: RunClassifierConfig) -> FineTuningResults:
     """Fine-tunes for a task of GLUE; see `fine_tune`."""
-    return fine_tune(config, find_task(config.task_name).at(config.data_dir))
+    return fine_tune(config, find_task(config.task_name).at(config.data_dir, config.long_texts))
 
 
 def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResults:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
+from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
 
 
@@ -117,3 +118,4 @@ class RunClassifierConfig(FineTuningConfig):
         "The folder with the task's train.tsv, dev.tsv and test.tsv, in GLUE's own layout.",
         resume=FREE,
     )
+    long_texts: LongTexts = nested(LongTexts)

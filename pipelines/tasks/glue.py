@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.metrics.classification import accuracy, f1_score, matthews_correlation
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
 from pipelines.records.rows import Rows
 from pipelines.tasks.heads import ClassificationHead, RegressionHead
 from pipelines.tasks.tables import Line, read_table, write_submission, write_values
 from pipelines.tasks.task import Answered, Head
-from pipelines.tasks.text_rows import TextExample, text_rows
+from pipelines.tasks.text_rows import TextExample, join_windows, text_rows
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -83,6 +84,7 @@ class GlueTask:
         submissions: GLUE's file name of each test split.
         train_split: the split to train on.
         data_dir: the folder with its files.
+        long_texts: what becomes of texts that are longer than a row.
 
     Example:
         >>> import tempfile
@@ -106,11 +108,16 @@ class GlueTask:
     submissions: tuple[str, ...] = ()
     train_split: str = "train"
     data_dir: Path = Path()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    long_texts: LongTexts = field(default_factory=LongTexts)
 
-    def at(self, data_dir: Path) -> "GlueTask":
-        """The same task with its files in a folder."""
-        return replace(self, data_dir=Path(data_dir))
+    def at(self, data_dir: Path, long_texts: LongTexts | None = None) -> "GlueTask":
+        """The same task with its files in a folder, and long texts treated in a way."""
+        return replace(self, data_dir=Path(data_dir), long_texts=long_texts or self.long_texts)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What becomes of long texts; see `Task.settings`."""
+        return self.long_texts.settings
 
     def files(self, split: str) -> list[Path]:
         """`data_dir/split.tsv`; see `Task.files`."""
@@ -129,12 +136,12 @@ class GlueTask:
         *,
         training: bool,
     ) -> Rows:
-        """One row an example, with `label_ids` where it has a label; see `Task.rows`."""
+        """One row an example or a window, with `label_ids` where there is one; see `Task.rows`."""
         del training
-        rows = text_rows(examples, tokenizer, max_seq_length)
+        rows = text_rows(examples, tokenizer, max_seq_length, self.long_texts)
         labels = [example.label for example in examples if example.label is not None]
-        values = {"label_ids": self.head_of.encode_all(labels)} if labels else {}
-        return replace(rows, values=values)
+        values = {"label_ids": self.head_of.encode_all(labels)[rows.examples]} if labels else {}
+        return replace(rows, values={**rows.values, **values})
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes the labels' names into the configuration."""
@@ -150,9 +157,10 @@ class GlueTask:
         rows: Rows,
         outputs: Mapping[str, NDArray],
     ) -> list[LabelAnswer]:
-        """The label or number of each row, which is an example; see `Task.answers`."""
-        del examples, rows
-        head, logits = self.head_of, outputs["logits"]
+        """The label or number of each example, of its windows together; see `Task.answers`."""
+        del examples
+        head = self.head_of
+        logits = join_windows(rows, outputs["logits"], self.long_texts.window_answers)
         answers = zip(
             head.decode(logits), head.predictions(logits), head.values(logits), strict=True
         )

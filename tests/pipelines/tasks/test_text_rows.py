@@ -1,8 +1,11 @@
+import itertools
+
 import numpy as np
 
+from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from pipelines.tasks.text_rows import TextExample, text_rows
+from pipelines.tasks.text_rows import TextExample, join_windows, text_rows
 from tests.support.model_folders import WORD_VOCABULARY
 
 TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
@@ -35,3 +38,72 @@ def test_many_examples_keep_their_order():
     words = ["the", "dog", "cat", "runs", "sleeps", "a", "list"]
     found = features(*((word,) for word in words), length=3)
     assert found["input_ids"][:, 1].tolist() == [5, 6, 7, 8, 9, 10, 11]
+
+
+def token_rows(rows):
+    """The tokens of each row, as words."""
+    pieces, offsets = WORD_VOCABULARY.pieces, rows.offsets()
+    ids = rows.tokens["input_ids"]
+    return [
+        " ".join(pieces[token] for token in ids[start:end])
+        for start, end in itertools.pairwise(offsets)
+    ]
+
+
+def rows_of(*examples, length, **ways):
+    texts = [TextExample(str(n), *e) for n, e in enumerate(examples)]
+    return text_rows(texts, TOKENIZER, length, LongTexts(**ways))
+
+
+def test_a_long_text_keeps_its_two_ends():
+    rows = rows_of(
+        ("the dog runs a list value cat",), ("the dog",), length=6, long_text="head_tail"
+    )
+    assert token_rows(rows) == ["[CLS] the list value cat [SEP]", "[CLS] the dog [SEP]"]
+
+
+def test_both_texts_of_a_pair_keep_their_ends():
+    pair = ("the dog runs a list value cat", "the cat sleeps a list value dog")
+    rows = rows_of(pair, length=11, long_text="head_tail")
+    assert token_rows(rows) == ["[CLS] the list value cat [SEP] the list value dog [SEP]"]
+
+
+def test_windows_cover_a_long_text_and_overlap():
+    rows = rows_of(
+        ("the dog runs a list value cat",),
+        ("the dog",),
+        ("",),
+        length=6,
+        long_text="windows",
+        doc_stride=2,
+    )
+    assert token_rows(rows) == [
+        "[CLS] the dog runs a [SEP]",
+        "[CLS] runs a list value [SEP]",
+        "[CLS] list value cat [SEP]",
+        "[CLS] the dog [SEP]",
+        "[CLS] [SEP]",
+    ]
+    assert rows.examples.tolist() == [0, 0, 0, 1, 2]
+
+
+def test_windows_of_a_pair_have_the_first_text_in_front():
+    rows = rows_of(("dog", "the cat runs a list value"), length=7, long_text="windows")
+    assert token_rows(rows) == [
+        "[CLS] dog [SEP] the cat runs [SEP]",
+        "[CLS] dog [SEP] a list value [SEP]",
+    ]
+    assert rows.padded(7)["segment_ids"].tolist() == [[0, 0, 0, 1, 1, 1, 1]] * 2
+
+
+def test_a_text_counts_once_however_many_windows_it_has():
+    rows = rows_of(("a " * 40,), ("dog",), ("cat " * 9,), length=6, long_text="windows")
+    weights = np.bincount(rows.examples, rows.values["example_weights"])
+    np.testing.assert_allclose(weights, [1, 1, 1], rtol=1e-6)
+
+
+def test_answers_of_windows_are_joined_by_mean_or_maximum():
+    rows = rows_of(("a " * 8,), ("dog",), length=6, long_text="windows")
+    logits = np.array([[1, 5], [3, -1], [7, 8]], np.float32)
+    assert join_windows(rows, logits, "mean").tolist() == [[2, 2], [7, 8]]
+    assert join_windows(rows, logits, "max").tolist() == [[3, 5], [7, 8]]
