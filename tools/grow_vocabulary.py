@@ -21,7 +21,7 @@ FLAGS = ConfigFlags(__doc__, GrowConfig)
 
 def _run() -> None:
     for entry in grow_checkpoint(FLAGS.config()):
-        print(f"{entry.id}\t{entry.piece}\t{' '.join(entry.made_from)}")
+        print(f"{entry.id}\t{entry.token}\t{' '.join(entry.made_from)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

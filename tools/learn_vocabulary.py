@@ -28,7 +28,7 @@ def _run() -> None:
     print(
         f"{len(learned.vocabulary)} tokens from {learned.words} words "
         f"({learned.different_words} different; {learned.dropped} dropped as rare or too long)\n"
-        f"{report.pieces_per_word:.3f} tokens a word, {report.whole_share:.1%} of words are one "
+        f"{report.tokens_per_word:.3f} tokens a word, {report.whole_share:.1%} of words are one "
         f"token, {report.unknown_share:.3%} are [UNK]"
     )
 

@@ -122,7 +122,7 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
     folder = Path(output).parent
     names = all_names(model.config.num_hidden_layers, heads_of(model.weights))
     variables = {
-        row.google: model.weights[row.ours].T if row.google_turned else model.weights[row.ours]
+        row.google: model.weights[row.ours].T if row.google_transposed else model.weights[row.ours]
         for row in names
         if row.ours in model.weights
     }

@@ -68,7 +68,7 @@ class GoogleSource:
         given = self._prefix + bare if in_encoder else outer + names.google
         for candidate in (given, names.google, bare):
             if candidate in self._shapes:
-                return FoundTensor(candidate, names.google_turned)
+                return FoundTensor(candidate, names.google_transposed)
         return None
 
     def names(self) -> list[str]:

@@ -22,24 +22,24 @@ _TABLE, _BIAS = "embeddings/token_embeddings", "masked_lm/output_bias"
 
 
 @dataclasses.dataclass(frozen=True)
-class NewPiece:
-    """A piece that was added.
+class NewToken:
+    """A token that was added.
 
     Attributes:
-        piece: the new piece.
+        token: the new token.
         id: its id.
-        made_from: the old pieces whose rows' mean it starts as.
+        made_from: the old tokens whose rows' mean it starts as.
     """
 
-    piece: str
+    token: str
     id: int
     made_from: tuple[str, ...]
 
 
 def grow_vocabulary(
     model: PortableModel, words: Sequence[str], fill_unused: bool = True
-) -> tuple[PortableModel, list[NewPiece]]:
-    """Adds words; a new row is the mean of the rows of the pieces that the word was cut into.
+) -> tuple[PortableModel, list[NewToken]]:
+    """Adds words; a new row is the mean of the rows of the tokens that the word was cut into.
 
     Args:
         model: the model; it is not changed.
@@ -54,21 +54,21 @@ def grow_vocabulary(
     Raises:
         UserError: a word is in the vocabulary already, is given twice, or is empty.
     """
-    pieces = list(model.text.vocabulary.pieces)
-    known = {piece: number for number, piece in enumerate(pieces)}
+    tokens = list(model.text.vocabulary.tokens)
+    known = {token: number for number, token in enumerate(tokens)}
     _check_words(words, known)
-    # Rows between the vocabulary's end and the table's end have no piece: they are free as well.
+    # Rows between the vocabulary's end and the table's end have no token: they are free as well.
     size = model.config.vocab_size
-    unused = [n for n, piece in enumerate(pieces) if piece.startswith("[unused")]
-    free = (unused if fill_unused else []) + list(range(len(pieces), size))
-    places = (free + list(range(size, size + len(words))))[: len(words)]
+    unused = [n for n, token in enumerate(tokens) if token.startswith("[unused")]
+    free = (unused if fill_unused else []) + list(range(len(tokens), size))
+    positions = (free + list(range(size, size + len(words))))[: len(words)]
     new = []
-    for word, place in zip(words, places, strict=True):
+    for word, position in zip(words, positions, strict=True):
         made_from = _cut(word, known)
-        new.append(NewPiece(word, place, made_from))
-        pieces += [""] * (place + 1 - len(pieces))
-        pieces[place] = word
-    grown_size = max(size, len(pieces))
+        new.append(NewToken(word, position, made_from))
+        tokens += [""] * (position + 1 - len(tokens))
+        tokens[position] = word
+    grown_size = max(size, len(tokens))
     weights = dict(model.weights)
     for name in (_TABLE, _BIAS):
         if name in weights:
@@ -77,7 +77,7 @@ def grow_vocabulary(
         model,
         weights=weights,
         config=model.config.replace(vocab_size=grown_size),
-        text=dataclasses.replace(model.text, vocabulary=Vocabulary(pieces)),
+        text=dataclasses.replace(model.text, vocabulary=Vocabulary(tokens)),
     )
     return grown, new
 
@@ -89,12 +89,12 @@ def _cut(word: str, known: dict[str, int]) -> tuple[str, ...]:
     return tuple(tokens or (UNK,))
 
 
-def _grow(rows: np.ndarray, new: list[NewPiece], known: dict[str, int], size: int) -> np.ndarray:
-    """Enlarges a table [pieces, ...] to `size` rows and fills the new pieces' rows."""
+def _grow(rows: np.ndarray, new: list[NewToken], known: dict[str, int], size: int) -> np.ndarray:
+    """Enlarges a table [tokens, ...] to `size` rows and fills the new tokens' rows."""
     grown = np.zeros((size, *rows.shape[1:]), rows.dtype)
     grown[: len(rows)] = rows
     for entry in new:
-        sources = rows[[known[piece] for piece in entry.made_from]].astype(np.float64)
+        sources = rows[[known[token] for token in entry.made_from]].astype(np.float64)
         grown[entry.id] = sources.mean(axis=0).astype(rows.dtype)
     return grown
 
@@ -107,8 +107,8 @@ def _check_words(words: Sequence[str], known: dict[str, int]) -> None:
         if not word.removeprefix("##") or any(character.isspace() for character in word):
             raise UserError(f"new word {number}: {word!r} is no single word; give one word a line.")
         if word in known or word in seen:
-            place = "in the vocabulary already" if word in known else "given twice"
-            raise UserError(f"new word {number}: {word!r} is {place}; leave it out.")
+            position = "in the vocabulary already" if word in known else "given twice"
+            raise UserError(f"new word {number}: {word!r} is {position}; leave it out.")
         seen.add(word)
 
 
@@ -121,11 +121,11 @@ class GrowConfig(ConvertConfig):
     fill_unused: bool = option(True, "Use up [unused…] entries before the tables are enlarged.")
 
 
-def grow_checkpoint(config: GrowConfig) -> list[NewPiece]:
+def grow_checkpoint(config: GrowConfig) -> list[NewToken]:
     """Adds the words and writes the grown checkpoint.
 
     Returns:
-        The new pieces with their ids and what their rows start as.
+        The new tokens with their ids and what their rows start as.
 
     Raises:
         UserError: the input is not whole, or a word cannot be added or could never be used.
@@ -145,7 +145,7 @@ def _read_words(path: str | None) -> list[str]:
 
 
 def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:
-    """Sees that the tokenizer gives each new word as the one piece that it now is."""
+    """Sees that the tokenizer gives each new word as the one token that it now is."""
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
     tokenizer = Tokenizer(text)

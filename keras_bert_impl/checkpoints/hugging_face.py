@@ -54,7 +54,7 @@ class HuggingFaceSource:
         """
         for candidate in self._candidates(names.hugging_face):
             if candidate in self._entries:
-                return FoundTensor(candidate, names.hugging_face_turned)
+                return FoundTensor(candidate, names.hugging_face_transposed)
         return None
 
     def _candidates(self, name: str) -> list[str]:

@@ -96,7 +96,7 @@ def write_tensors_directory(
             # A model without head writes bare names, as transformers' own BertModel does.
             name = row.hugging_face if heads else row.hugging_face.removeprefix("bert.")
             array = weights[row.ours]
-            tensors[name] = array.T if row.hugging_face_turned else array
+            tensors[name] = array.T if row.hugging_face_transposed else array
     with whole_folder(folder) as aside:
         write_safetensors(aside / WEIGHTS_FILE, tensors)
         text.vocabulary.write(aside / VOCABULARY_FILE)

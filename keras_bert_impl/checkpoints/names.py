@@ -1,4 +1,4 @@
-"""One table of names: ours, google's (TF1) and Hugging Face's, and how a shape turns.
+"""One table of names: ours, google's (TF1) and Hugging Face's, and what is transposed.
 
 Our names are the `path` of a model's variables. Matrices of dense layers stand [in, out] here and
 in google's encoder, [out, in] in Hugging Face's files and in google's output layers.
@@ -16,15 +16,15 @@ class Names:
         ours: the variable's path, e.g. "layer_0/attention/query/kernel".
         google: the variable's name in a TF1 checkpoint.
         hugging_face: the tensor's name in a file of a model with heads (with the "bert." prefix).
-        google_turned: whether google's matrix is the transpose of ours.
-        hugging_face_turned: whether Hugging Face's is.
+        google_transposed: whether google's matrix is the transpose of ours.
+        hugging_face_transposed: whether Hugging Face's is.
     """
 
     ours: str
     google: str
     hugging_face: str
-    google_turned: bool = False
-    hugging_face_turned: bool = False
+    google_transposed: bool = False
+    hugging_face_transposed: bool = False
 
     @property
     def part(self) -> str:
@@ -63,7 +63,9 @@ _OUTPUTS = {
 def _dense(ours: str, google: str) -> list[Names]:
     dotted = google.replace("/", ".")
     return [
-        Names(f"{ours}/kernel", f"{google}/kernel", f"{dotted}.weight", hugging_face_turned=True),
+        Names(
+            f"{ours}/kernel", f"{google}/kernel", f"{dotted}.weight", hugging_face_transposed=True
+        ),
         Names(f"{ours}/bias", f"{google}/bias", f"{dotted}.bias"),
     ]
 

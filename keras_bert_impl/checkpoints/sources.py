@@ -83,11 +83,11 @@ class FoundTensor:
 
     Attributes:
         name: its name in the checkpoint.
-        turned: whether it is the transpose of our weight.
+        transposed: whether it is the transpose of our weight.
     """
 
     name: str
-    turned: bool
+    transposed: bool
 
 
 class TensorSource(Protocol):
@@ -113,7 +113,7 @@ class TensorSource(Protocol):
 
 
 def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
-    """Reads a found tensor as our weight stands: turned where it must be, type kept.
+    """Reads a found tensor as our weight stands: transposed where it must be, type kept.
 
     Raises:
         UserError: it holds whole numbers, as quantized weights do.
@@ -124,10 +124,10 @@ def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
             f"{source.location}: {found.name} holds {array.dtype} numbers; quantized weights "
             "cannot be read, name the model before it was quantized."
         )
-    return np.ascontiguousarray(array.T) if found.turned else array
+    return np.ascontiguousarray(array.T) if found.transposed else array
 
 
 def weight_shape(source: TensorSource, found: FoundTensor) -> tuple[int, ...]:
     """The shape that `read_weight` will give."""
     shape = source.shape(found.name)
-    return shape[::-1] if found.turned else shape
+    return shape[::-1] if found.transposed else shape

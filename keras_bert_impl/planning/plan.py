@@ -14,7 +14,7 @@ _FLOAT = 4
 _HALF = 2  # bytes of a number in 16-bit precision
 # What a process holds before there is a model: TensorFlow itself, compiled programs, threads.
 _RUNTIME = {True: 0.92e9, False: 0.6e9}
-# Numbers kept per place of a sequence and layer, counted in the code: in units of hidden size
+# Numbers kept per position of a sequence and layer, counted in the code: in units of hidden size
 # (the layer's input; products, queries, keys and values; context, twice; two products and their
 # normalised sums), of intermediate size (before and after the activation) and of heads x length
 # (scores, probabilities).
@@ -40,8 +40,8 @@ def training_memory(
     Args:
         config: the model.
         training: batch, micro-batches, precision, recomputation.
-        length: pieces of an example.
-        predictions: masked places of an example.
+        length: tokens of an example.
+        predictions: masked positions of an example.
         on_cpu: whether the copy that checkpoints are written from shares the memory.
         replicas: over how many devices a batch is split.
 
@@ -141,8 +141,8 @@ def plan_run(
     Args:
         config: the model.
         training: batch, steps, precision.
-        length: pieces of an example.
-        predictions: masked places of an example.
+        length: tokens of an example.
+        predictions: masked positions of an example.
         on_cpu: whether the device's memory is the machine's.
         replicas: over how many devices a batch is split.
         device_bytes: memory of one device.

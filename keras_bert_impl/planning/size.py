@@ -14,15 +14,15 @@ def parameters_by_part(config: BertConfig) -> dict[str, int]:
         >>> parts["embeddings"] + parts["layers"] + parts["pooler"]
         109482240
     """
-    hidden, wide, pieces = config.hidden_size, config.intermediate_size, config.vocab_size
-    rows = pieces + config.type_vocab_size + config.max_position_embeddings
+    hidden, wide, tokens = config.hidden_size, config.intermediate_size, config.vocab_size
+    rows = tokens + config.type_vocab_size + config.max_position_embeddings
     attention = 4 * (hidden * hidden + hidden)
     feed_forward = hidden * wide + wide + wide * hidden + hidden
     return {
         "embeddings": rows * hidden + 2 * hidden,
         "layers": config.num_hidden_layers * (attention + feed_forward + 4 * hidden),
         "pooler": hidden * hidden + hidden,
-        "masked_lm_head": hidden * hidden + 3 * hidden + pieces,
+        "masked_lm_head": hidden * hidden + 3 * hidden + tokens,
         "next_sentence_head": 2 * hidden + 2,
     }
 
@@ -80,8 +80,8 @@ def made_up_examples(
 
     Args:
         rows: how many.
-        length: pieces of each.
-        predictions: masked places of each.
+        length: tokens of each.
+        predictions: masked positions of each.
         vocab_size: ids are below it.
         seed: fixes the draws.
 
@@ -89,9 +89,9 @@ def made_up_examples(
         The features of pre-training, [rows, ...].
     """
     draws = np.random.default_rng(seed)
-    pieces = draws.integers(5, vocab_size, [rows, length], np.int32)
+    tokens = draws.integers(5, vocab_size, [rows, length], np.int32)
     return {
-        "input_ids": pieces,
+        "input_ids": tokens,
         "input_mask": np.ones([rows, length], np.int32),
         "segment_ids": np.repeat(np.arange(length)[None] >= length // 2, rows, 0).astype(np.int32),
         "masked_lm_positions": draws.integers(1, length, [rows, predictions], np.int32),

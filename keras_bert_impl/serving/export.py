@@ -38,7 +38,7 @@ def serve_model(
 
     Args:
         opened: the model with its vocabulary and casing.
-        top_k: pieces that `fill_mask_text` gives for each mask.
+        top_k: tokens that `fill_mask_text` gives for each mask.
         max_seq_length: texts are truncated to this many tokens; None is what the model was
             fine-tuned with, else its positions.
 

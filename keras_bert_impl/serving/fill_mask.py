@@ -21,7 +21,7 @@ _BATCH = 32
 
 @dataclass(frozen=True)
 class Candidate:
-    """A piece that may stand at a masked place, with its probability."""
+    """A token that may stand at a masked position, with its probability."""
 
     piece: str
     probability: float
@@ -33,7 +33,7 @@ class FilledText:
 
     Attributes:
         text: as it was given.
-        masks: for each [MASK] the model saw, the best pieces, the best first.
+        masks: for each [MASK] the model saw, the best tokens, the best first.
         num_truncated: tokens of a long text that the model did not see.
     """
 
@@ -106,14 +106,14 @@ class FillMask:
         return cls(_serve_model(path, top_k, description))
 
     def fill(self, texts: Sequence[str], top_k: int) -> list[FilledText]:
-        """Gives the best pieces for every [MASK] of every text.
+        """Gives the best tokens for every [MASK] of every text.
 
         Args:
             texts: each with at least one [MASK].
-            top_k: how many pieces a mask gets.
+            top_k: how many tokens a mask gets.
 
         Raises:
-            UserError: a text has no [MASK], or the SavedModel gives fewer than `top_k` pieces.
+            UserError: a text has no [MASK], or the SavedModel gives fewer than `top_k` tokens.
         """
         for text in texts:
             if MASK not in text:
@@ -130,7 +130,7 @@ class FillMask:
         available = answer["pieces"].shape[-1]
         if top_k > available:
             raise UserError(
-                f"`top_k={top_k}` is more than the {available} pieces that this model gives for a "
+                f"`top_k={top_k}` is more than the {available} tokens that this model gives for a "
                 "mask; ask for fewer, or export it with a larger `top_k`."
             )
         return [
@@ -138,8 +138,8 @@ class FillMask:
                 text,
                 [
                     [
-                        Candidate(piece.decode("utf-8"), float(probability))
-                        for piece, probability in zip(
+                        Candidate(token.decode("utf-8"), float(probability))
+                        for token, probability in zip(
                             answer["pieces"][row, mask, :top_k],
                             answer["probabilities"][row, mask, :top_k],
                             strict=True,

@@ -81,12 +81,12 @@ class ServedEncoder(ServedModel):
 
     `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length] → sequence_output
     [batch, length, hidden], pooled_output [batch, hidden]; `text`: text, strings [batch] → these
-    and input_mask [batch, length], which tells pieces from padding.
+    and input_mask [batch, length], which tells tokens from padding.
 
     Args:
         opened: an encoder with its vocabulary.
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)].
-        max_length: texts are cut to this many pieces.
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
+        max_length: texts are cut to this many tokens.
     """
 
     def __init__(
@@ -129,9 +129,9 @@ class ServedPretrainer(ServedModel):
 
     Args:
         opened: a pre-trained model with its vocabulary.
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (pieces)], where [MASK] is one.
-        top_k: how many pieces `fill_mask_text` gives for a mask.
-        max_length: the most pieces of a text, with [CLS] and [SEP].
+        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)], where [MASK] is one.
+        top_k: how many tokens `fill_mask_text` gives for a mask.
+        max_length: the most tokens of a text, with [CLS] and [SEP].
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class ServedPretrainer(ServedModel):
         super().__init__(model)
         top_k = min(top_k, len(vocabulary))
         packer = MaskedTextPacker(tokenizer, vocabulary, max_length)
-        pieces = tf.constant(vocabulary.pieces)
+        tokens = tf.constant(vocabulary.tokens)
 
         def encode(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
             return opened.trained(model.encoder(_named(inputs), training=False))
@@ -158,12 +158,12 @@ class ServedPretrainer(ServedModel):
         def fill_mask_text(text: tf.Tensor) -> dict[str, tf.Tensor]:
             packed = packer(text)
             logits = masked_lm(*packed[:4])["masked_lm_logits"]  # [batch, masks, rows]
-            # The table may have more rows than there are pieces: they mean nothing.
+            # The table may have more rows than there are tokens: they mean nothing.
             logits = logits[:, :, : len(vocabulary)]
             best = tf.math.top_k(tf.nn.softmax(logits), top_k)  # [batch, masks, top_k]
             real = tf.sequence_mask(packed.mask_counts, tf.shape(logits)[1])[:, :, tf.newaxis]
             return {
-                "pieces": tf.where(real, tf.gather(pieces, best.indices), ""),
+                "pieces": tf.where(real, tf.gather(tokens, best.indices), ""),
                 "probabilities": tf.where(real, best.values, 0.0),
                 "mask_counts": packed.mask_counts,
                 "num_truncated": packed.num_truncated,

@@ -76,7 +76,7 @@ def _call_here(served: ServedModel, call: Call) -> Arrays:
 
 
 def _inputs(served: ServedModel, name: str, opened: OpenedModel, rows: int) -> Arrays:
-    """Random ids, or texts of the vocabulary's own pieces, for one signature."""
+    """Random ids, or texts of the vocabulary's own tokens, for one signature."""
     draws = np.random.default_rng(rows)
     length = min(4 + 3 * rows, opened.model.config.max_position_embeddings)
     arrays: Arrays = {}
@@ -97,7 +97,7 @@ def _inputs(served: ServedModel, name: str, opened: OpenedModel, rows: int) -> A
 
 
 def _text(opened: OpenedModel, draws: np.random.Generator) -> bytes:
-    words = draws.choice(np.array(opened.text.vocabulary.pieces), 5).tolist()
+    words = draws.choice(np.array(opened.text.vocabulary.tokens), 5).tolist()
     return " ".join([*words, MASK, words[0]]).encode()
 
 

@@ -1,1 +1,27 @@
-"""From text to BERT's word pieces, offline and in the TensorFlow graph."""
+"""From text to BERT's WordPiece tokens, offline and in the TensorFlow graph.
+
+A map of the room, in the order in which to read it:
+
+=================== ===============================================================================
+reference           the rules, as plainly as they can be said; everything else must agree with it
+vocabulary          the tokens and their ids: `vocab.txt`, `tokenizer.json`
+text_settings       vocabulary, casing and accents as one value: what a tokenizer is made of
+wordpiece           a word into its longest tokens, in Python
+tokenizer           `Tokenizer`: what a user calls; lines into ids, texts and pairs into inputs
+text_batches        what `Tokenizer` is called with, and the padded arrays that it gives
+truncation, packing [CLS] A [SEP] B [SEP]: what stays of A and B, and the model's three inputs
+windows             a long text as several inputs that overlap; `graph_windows` in a graph
+graph_tokenizer     the same ids inside a graph; `preprocessor` is the Keras layer from strings
+------------------- -------------------------------------------------------------------------------
+                    below: how it is exact and fast at once
+character_table     what each character is, for one fixed version of Unicode (`unicode_14.npz`)
+normalizer          a model of characters for tensorflow-text's kernel that replaces them
+kernel_models       that model and the kernel's vocabulary, built once and kept in a cache
+kernels             the two kernels, called as they are
+cutting             lines through the kernels; what they cannot do goes the long way, line by line
+plain_tokenizer     the same ids without TensorFlow, for a few megabytes of text
+certificate         a comparison with the reference that anybody can repeat
+------------------- -------------------------------------------------------------------------------
+learner             a vocabulary from counted words
+=================== ===============================================================================
+"""

@@ -46,8 +46,8 @@ class RememberingReference:
         return ids
 
     def _encode_part(self, part: str) -> list[int]:
-        pieces = reference.tokenize(part, self._vocabulary, *self._options)
-        ids = [self._vocabulary.id_of(piece) for piece in pieces]
+        tokens = reference.tokenize(part, self._vocabulary, *self._options)
+        ids = [self._vocabulary.id_of(token) for token in tokens]
         if len(self._remembered) < _REMEMBERED:
             self._remembered[part] = ids
         return ids
@@ -76,8 +76,8 @@ def certify_lines(tokenizer: Tokenizer, lines: Iterable[str | bytes]) -> Compari
 
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> tokenizer = Tokenizer(TextSettings(Vocabulary(pieces)))
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+        >>> tokenizer = Tokenizer(TextSettings(Vocabulary(tokens)))
         >>> certify_lines(tokenizer, ["The words.", "Others"])
         Comparison(compared=2, differing=0, left_out=0, first_differences=[])
     """

@@ -146,7 +146,7 @@ def differing_code_points(table: CharacterTable, other: CharacterTable) -> np.nd
 
 def _facts(character: str, category: str) -> int:
     # `str.lower` writes a capital sigma as final where a cased character stands before it and none
-    # behind it; case-ignorable characters in between do not count.
+    # after it; case-ignorable characters in between do not count.
     cased = (character + SIGMA).lower().endswith("ς")
     ignorable = not cased and f"A{character}{SIGMA}".lower().endswith("ς")
     return (

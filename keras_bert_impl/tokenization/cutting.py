@@ -22,10 +22,10 @@ from keras_bert_impl.tokenization import kernels
 from keras_bert_impl.tokenization.character_table import CASE_IGNORABLE, CASED, CharacterTable
 from keras_bert_impl.tokenization.kernel_models import (
     KernelModels,
-    longest_word_place,
+    longest_word_position,
     with_longest_word,
 )
-from keras_bert_impl.tokenization.kernels import Pieces, Replaced
+from keras_bert_impl.tokenization.kernels import CutTokens, Replaced
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -33,7 +33,7 @@ _MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD
 
 
 class ExactCutting:
-    """Cuts replaced lines into pieces exactly as the reference does.
+    """Cuts replaced lines into tokens exactly as the reference does.
 
     Args:
         models: the kernels' models.
@@ -42,177 +42,181 @@ class ExactCutting:
 
     def __init__(self, models: KernelModels, unk_id: int) -> None:
         self._models, self._unk_id = models, unk_id
-        self._limit_place = longest_word_place(models.wordpiece)
+        self._limit_position = longest_word_position(models.wordpiece)
         self._settle = _sigma_settler(models.sigma_mark) if models.sigma_mark else None
         self._patient_model: Any = None
 
-    def in_graph(self, lines: Any, wordpiece_model: Any) -> Pieces:
+    def in_graph(self, lines: Any, wordpiece_model: Any) -> CutTokens:
         """Cuts lines inside a graph: what is rare stands in branches.
 
         Args:
             lines: lines whose characters were replaced, string [lines].
             wordpiece_model: the WordPiece kernel's model, uint8 [bytes].
         """
-        pieces = kernels.cut_pieces(lines, wordpiece_model)
+        tokens = kernels.cut_tokens(lines, wordpiece_model)
         if self._settle is not None:
-            lines, pieces = _if(
-                tf.reduce_any(pieces.ids >= self._models.sigma_id),
-                lambda: self.settle_sigmas(lines, pieces, wordpiece_model),
-                lambda: (lines, pieces),
+            lines, tokens = _if(
+                tf.reduce_any(tokens.ids >= self._models.sigma_id),
+                lambda: self.settle_sigmas(lines, tokens, wordpiece_model),
+                lambda: (lines, tokens),
             )
         return _if(
-            tf.reduce_any(pieces.ends - pieces.starts > MAX_CHARACTERS_PER_WORD),
-            lambda: self.cut_long_words(lines, pieces, wordpiece_model),
-            lambda: pieces,
+            tf.reduce_any(tokens.ends - tokens.starts > MAX_CHARACTERS_PER_WORD),
+            lambda: self.cut_long_words(lines, tokens, wordpiece_model),
+            lambda: tokens,
         )
 
-    def now(self, lines: Any, wordpiece_model: Any) -> Pieces:
-        """Cuts lines in eager mode, in which the pieces are NumPy arrays, their ids int32.
+    def now(self, lines: Any, wordpiece_model: Any) -> CutTokens:
+        """Cuts lines in eager mode, in which the tokens are NumPy arrays, their ids int32.
 
         The arrays lie in the kernel's own memory and must not be changed.
         """
-        pieces = _in_numpy(kernels.cut_pieces(lines, wordpiece_model))
-        if self._settle is not None and pieces.ids.size:
-            marks = np.flatnonzero(pieces.ids >= self._models.sigma_id)
+        tokens = _in_numpy(kernels.cut_tokens(lines, wordpiece_model))
+        if self._settle is not None and tokens.ids.size:
+            marks = np.flatnonzero(tokens.ids >= self._models.sigma_id)
             if marks.size:
-                rows = np.unique(_row_in_numpy(marks, pieces.row_splits))
+                rows = np.unique(_row_in_numpy(marks, tokens.row_splits))
                 settled = self._settle(tf.gather(lines, rows))
-                again = _in_numpy(kernels.cut_pieces(settled, wordpiece_model))
+                again = _in_numpy(kernels.cut_tokens(settled, wordpiece_model))
                 lines = tf.tensor_scatter_nd_update(lines, rows[:, np.newaxis], settled)
-                pieces = splice_rows(pieces, rows, again)
+                tokens = splice_rows(tokens, rows, again)
         # A word over the kernel's limit is one of the unknown ones, which are few.
-        unknown = np.flatnonzero(pieces.ids == self._unk_id)
-        lengths = pieces.ends[unknown] - pieces.starts[unknown]
+        unknown = np.flatnonzero(tokens.ids == self._unk_id)
+        lengths = tokens.ends[unknown] - tokens.starts[unknown]
         long = unknown[lengths > MAX_CHARACTERS_PER_WORD]
-        return self._cut_long_words_now(lines, pieces, long) if long.size else pieces
+        return self._cut_long_words_now(lines, tokens, long) if long.size else tokens
 
-    def _cut_long_words_now(self, lines: Any, pieces: Pieces, places: np.ndarray) -> Pieces:
-        """Does what `cut_long_words` does, in eager mode for the few words at `places`."""
-        rows = tf.gather(lines, _row_in_numpy(places, pieces.row_splits)).numpy()
-        spans = zip(rows, pieces.starts[places], pieces.ends[places], strict=True)
+    def _cut_long_words_now(
+        self, lines: Any, tokens: CutTokens, positions: np.ndarray
+    ) -> CutTokens:
+        """Does what `cut_long_words` does, in eager mode for the few words at `positions`."""
+        rows = tf.gather(lines, _row_in_numpy(positions, tokens.row_splits)).numpy()
+        spans = zip(rows, tokens.starts[positions], tokens.ends[positions], strict=True)
         words = [row[start:end] for row, start, end in spans]
         few = [i for i, word in enumerate(words) if len(word.decode()) <= MAX_CHARACTERS_PER_WORD]
         if not few:
-            return pieces
+            return tokens
         if self._patient_model is None:
             with tf.device("CPU"):
                 self._patient_model = tf.constant(
                     with_longest_word(self._models.wordpiece, _MAX_BYTES_PER_WORD)
                 )
-        cut = _in_numpy(kernels.cut_pieces([words[i] for i in few], self._patient_model))
-        moved = np.repeat(pieces.starts[places[few]], np.diff(cut.row_splits))
+        cut = _in_numpy(kernels.cut_tokens([words[i] for i in few], self._patient_model))
+        moved = np.repeat(tokens.starts[positions[few]], np.diff(cut.row_splits))
         cut = cut._replace(starts=cut.starts + moved, ends=cut.ends + moved)
-        # Each piece is a row here, so that one can give way to several.
-        each = pieces._replace(row_splits=np.arange(pieces.ids.size + 1))
-        replaced = splice_rows(each, places[few], cut)
-        return replaced._replace(row_splits=replaced.row_splits[pieces.row_splits])
+        # Each token is a row here, so that one can give way to several.
+        each = tokens._replace(row_splits=np.arange(tokens.ids.size + 1))
+        replaced = splice_rows(each, positions[few], cut)
+        return replaced._replace(row_splits=replaced.row_splits[tokens.row_splits])
 
-    def settle_sigmas(self, lines: Any, pieces: Pieces, wordpiece_model: Any) -> tuple[Any, Pieces]:
+    def settle_sigmas(
+        self, lines: Any, tokens: CutTokens, wordpiece_model: Any
+    ) -> tuple[Any, CutTokens]:
         """Writes every capital sigma in its form and cuts the lines that have one again."""
         assert self._settle is not None
-        marks = tf.where(pieces.ids >= self._models.sigma_id)[:, 0]  # [marks]
-        rows = tf.unique(_row_of(marks, pieces.row_splits))[0]  # [rows]
+        marks = tf.where(tokens.ids >= self._models.sigma_id)[:, 0]  # [marks]
+        rows = tf.unique(_row_of(marks, tokens.row_splits))[0]  # [rows]
         settled = self._settle(tf.gather(lines, rows))
-        again = kernels.cut_pieces(settled, wordpiece_model)
+        again = kernels.cut_tokens(settled, wordpiece_model)
         lines = tf.tensor_scatter_nd_update(lines, rows[:, tf.newaxis], settled)
-        return lines, replace_rows(pieces, rows, again)
+        return lines, replace_rows(tokens, rows, again)
 
-    def cut_long_words(self, lines: Any, pieces: Pieces, wordpiece_model: Any) -> Pieces:
+    def cut_long_words(self, lines: Any, tokens: CutTokens, wordpiece_model: Any) -> CutTokens:
         """Cuts words of more than 200 bytes and at most 200 characters."""
-        lengths = pieces.ends - pieces.starts
-        places = tf.where(lengths > MAX_CHARACTERS_PER_WORD)[:, 0]  # [words]
-        starts, lengths = tf.gather(pieces.starts, places), tf.gather(lengths, places)
-        rows = _row_of(places, pieces.row_splits)
+        lengths = tokens.ends - tokens.starts
+        positions = tf.where(lengths > MAX_CHARACTERS_PER_WORD)[:, 0]  # [words]
+        starts, lengths = tf.gather(tokens.starts, positions), tf.gather(lengths, positions)
+        rows = _row_of(positions, tokens.row_splits)
         words = tf.strings.substr(tf.gather(lines, rows), starts, lengths)
         short = tf.strings.length(words, unit="UTF8_CHAR") <= MAX_CHARACTERS_PER_WORD
-        words, places, starts = (tf.boolean_mask(x, short) for x in (words, places, starts))
+        words, positions, starts = (tf.boolean_mask(x, short) for x in (words, positions, starts))
 
         limit = tf.constant(np.frombuffer(struct.pack("<i", _MAX_BYTES_PER_WORD), np.uint8))
-        behind = self._limit_place + 4
+        after = self._limit_position + 4
         patient_model = tf.concat(
-            [wordpiece_model[: self._limit_place], limit, wordpiece_model[behind:]], axis=0
+            [wordpiece_model[: self._limit_position], limit, wordpiece_model[after:]], axis=0
         )
-        cut = kernels.cut_pieces(words, patient_model)
+        cut = kernels.cut_tokens(words, patient_model)
         moved = tf.gather(starts, _row_of(tf.range(tf.size(cut.ids, tf.int64)), cut.row_splits))
         cut = cut._replace(starts=cut.starts + moved, ends=cut.ends + moved)
-        # Each piece is a row here, so that one can give way to several.
-        each = pieces._replace(row_splits=tf.range(tf.size(pieces.ids, tf.int64) + 1))
-        replaced = replace_rows(each, places, cut)
-        return replaced._replace(row_splits=tf.gather(replaced.row_splits, pieces.row_splits))
+        # Each token is a row here, so that one can give way to several.
+        each = tokens._replace(row_splits=tf.range(tf.size(tokens.ids, tf.int64) + 1))
+        replaced = replace_rows(each, positions, cut)
+        return replaced._replace(row_splits=tf.gather(replaced.row_splits, tokens.row_splits))
 
 
-def replace_rows(pieces: Pieces, rows: Any, others: Pieces) -> Pieces:
-    """Puts other pieces in the place of some rows.
+def replace_rows(tokens: CutTokens, rows: Any, others: CutTokens) -> CutTokens:
+    """Puts other tokens instead of some rows.
 
     Args:
-        pieces: the pieces of all rows.
+        tokens: the tokens of all rows.
         rows: which rows give way, int64 [n], each once.
-        others: the pieces of these rows, in the same order.
+        others: the tokens of these rows, in the same order.
 
     Example:
         >>> def of(*rows):
         ...     splits = np.cumsum([0, *map(len, rows)])
         ...     flat = tf.constant([x for row in rows for x in row], tf.int64)
-        ...     return Pieces(flat, tf.constant(splits, tf.int64), flat, flat)
+        ...     return CutTokens(flat, tf.constant(splits, tf.int64), flat, flat)
         >>> replaced = replace_rows(of([1], [2, 2], [3]), tf.constant([1], tf.int64), of([7] * 3))
         >>> replaced.ids.numpy().tolist(), replaced.row_splits.numpy().tolist()
         ([1, 7, 7, 7, 3], [0, 1, 4, 5])
     """
-    shift = tf.size(pieces.ids, tf.int64)
+    shift = tf.size(tokens.ids, tf.int64)
     at = rows[:, tf.newaxis]
-    firsts = tf.tensor_scatter_nd_update(pieces.row_splits[:-1], at, others.row_splits[:-1] + shift)
-    limits = tf.tensor_scatter_nd_update(pieces.row_splits[1:], at, others.row_splits[1:] + shift)
+    firsts = tf.tensor_scatter_nd_update(tokens.row_splits[:-1], at, others.row_splits[:-1] + shift)
+    limits = tf.tensor_scatter_nd_update(tokens.row_splits[1:], at, others.row_splits[1:] + shift)
     order = tf.ragged.range(firsts, limits, row_splits_dtype=tf.int64)
     ids, starts, ends = (
         tf.gather(tf.concat([ours, theirs], axis=0), order.values)
         for ours, theirs in (
-            (pieces.ids, others.ids),
-            (pieces.starts, others.starts),
-            (pieces.ends, others.ends),
+            (tokens.ids, others.ids),
+            (tokens.starts, others.starts),
+            (tokens.ends, others.ends),
         )
     )
-    return Pieces(ids, order.row_splits, starts, ends)
+    return CutTokens(ids, order.row_splits, starts, ends)
 
 
-def splice_rows(pieces: Pieces, rows: np.ndarray, others: Pieces) -> Pieces:
+def splice_rows(tokens: CutTokens, rows: np.ndarray, others: CutTokens) -> CutTokens:
     """Does what `replace_rows` does to few rows of NumPy arrays.
 
     Example:
         >>> def of(*rows):
         ...     flat = np.array([x for row in rows for x in row], np.int32)
-        ...     return Pieces(flat, np.cumsum([0, *map(len, rows)]), flat, flat)
+        ...     return CutTokens(flat, np.cumsum([0, *map(len, rows)]), flat, flat)
         >>> spliced = splice_rows(of([1], [2, 2], [3]), np.array([1]), of([7] * 3))
         >>> spliced.ids.tolist(), spliced.row_splits.tolist()
         ([1, 7, 7, 7, 3], [0, 1, 4, 5])
     """
-    counts = np.diff(pieces.row_splits)
+    counts = np.diff(tokens.row_splits)
     counts[rows] = np.diff(others.row_splits)
-    borders = pieces.row_splits[np.stack([rows, rows + 1])]  # [2, rows]
+    borders = tokens.row_splits[np.stack([rows, rows + 1])]  # [2, rows]
 
     def splice(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
         kept = np.split(ours, borders.ravel(order="F"))[::2]
         put = np.split(theirs, others.row_splits[1:-1])
         return np.concatenate([*itertools.chain(*zip(kept, put, strict=False)), kept[-1]])
 
-    return Pieces(
-        splice(pieces.ids, others.ids),
+    return CutTokens(
+        splice(tokens.ids, others.ids),
         np.concatenate([[0], np.cumsum(counts)]),
-        splice(pieces.starts, others.starts),
-        splice(pieces.ends, others.ends),
+        splice(tokens.starts, others.starts),
+        splice(tokens.ends, others.ends),
     )
 
 
-def _row_of(places: Any, row_splits: Any) -> Any:
-    return tf.searchsorted(row_splits, places, side="right", out_type=tf.int64) - 1
+def _row_of(positions: Any, row_splits: Any) -> Any:
+    return tf.searchsorted(row_splits, positions, side="right", out_type=tf.int64) - 1
 
 
-def _row_in_numpy(places: np.ndarray, row_splits: np.ndarray) -> np.ndarray:
-    return np.searchsorted(row_splits, places, side="right") - 1
+def _row_in_numpy(positions: np.ndarray, row_splits: np.ndarray) -> np.ndarray:
+    return np.searchsorted(row_splits, positions, side="right") - 1
 
 
-def _in_numpy(pieces: Pieces) -> Pieces:
-    ids, row_splits, starts, ends = (np.asarray(memoryview(x)) for x in pieces)  # no copies
-    return Pieces(ids.astype(np.int32), row_splits, starts, ends)
+def _in_numpy(tokens: CutTokens) -> CutTokens:
+    ids, row_splits, starts, ends = (np.asarray(memoryview(x)) for x in tokens)  # no copies
+    return CutTokens(ids.astype(np.int32), row_splits, starts, ends)
 
 
 def _if(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -222,7 +226,7 @@ def _if(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -
 def _sigma_settler(mark: str) -> Callable[[Any], Any]:
     """Gives the function that writes marked sigmas as `str.lower` does.
 
-    A sigma is final where a cased character stands before it and none behind it, not counting
+    A sigma is final where a cased character stands in front of it and none after it, not counting
     case-ignorable characters in between.
     """
     table = CharacterTable.load()
@@ -260,7 +264,7 @@ _SPECIAL_TOKEN = "|".join(re.escape(token) for token in SPECIAL_TOKENS)
 
 
 class LineCutter:
-    """Cuts lines into pieces, the same in eager mode and in a graph.
+    """Cuts lines into tokens, the same in eager mode and in a graph.
 
     Args:
         models: the kernels' models.
@@ -276,7 +280,7 @@ class LineCutter:
         self._keep = keep_special_tokens
         self._special_ids = [vocabulary.id_of(token) for token in SPECIAL_TOKENS]
 
-    def cut(self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool) -> Pieces:
+    def cut(self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool) -> CutTokens:
         """Cuts lines.
 
         Args:
@@ -287,29 +291,29 @@ class LineCutter:
                 meaning and cost nothing.
 
         Returns:
-            The pieces; in eager mode `ids` may be a NumPy array of int32.
+            The tokens; in eager mode `ids` may be a NumPy array of int32.
         """
         if self._keep:
             return self._cut_around_special_tokens(lines, normalizer, wordpiece, with_spans)
         return self._cut_text(lines, normalizer, wordpiece, with_spans)
 
-    def _cut_text(self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool) -> Pieces:
+    def _cut_text(self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool) -> CutTokens:
         replaced = kernels.replace_characters(lines, normalizer, with_spans)
         run = self._cutting.now if tf.executing_eagerly() else self._cutting.in_graph
-        pieces = run(replaced.lines, wordpiece)
-        return _in_original_lines(pieces, replaced, lines) if with_spans else pieces
+        tokens = run(replaced.lines, wordpiece)
+        return _in_original_lines(tokens, replaced, lines) if with_spans else tokens
 
     def _cut_around_special_tokens(
         self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool
-    ) -> Pieces:
+    ) -> CutTokens:
         # NUL marks the borders. Where a line has it, any other control character will do: all of
         # them are dropped.
         free_of_nul = tf.strings.regex_replace(lines, "\\x00", "\x01")
         parts = tf.strings.split(
             tf.strings.regex_replace(free_of_nul, f"({_SPECIAL_TOKEN})", "\0\\1\0"), "\0"
         )
-        behind = tf.cumsum(tf.cast(tf.strings.length(parts.values), tf.int64))
-        before = tf.concat([[tf.constant(0, tf.int64)], behind], axis=0)
+        after = tf.cumsum(tf.cast(tf.strings.length(parts.values), tf.int64))
+        before = tf.concat([[tf.constant(0, tf.int64)], after], axis=0)
         line_starts = tf.gather(before, parts.row_splits[:-1])
         begins = before[:-1] - tf.repeat(line_starts, parts.row_lengths())  # [parts]
         is_special = tf.stack([parts.values == token for token in SPECIAL_TOKENS])  # [5, parts]
@@ -318,43 +322,43 @@ class LineCutter:
             axis=0,
         )  # [parts], 0 for text
         text = tf.where(special_id > 0, "", parts.values)
-        pieces = self._cut_text(text, normalizer, wordpiece, with_spans)
-        pieces = pieces._replace(ids=tf.cast(pieces.ids, tf.int64))
+        tokens = self._cut_text(text, normalizer, wordpiece, with_spans)
+        tokens = tokens._replace(ids=tf.cast(tokens.ids, tf.int64))
 
         rows = tf.where(special_id > 0)[:, 0]
         count = tf.size(rows, tf.int64)
-        tokens = Pieces(
+        specials = CutTokens(
             ids=tf.gather(special_id, rows) - 1,
             row_splits=tf.range(count + 1),
             starts=tf.zeros(count[tf.newaxis], tf.int64),
             ends=tf.cast(tf.strings.length(tf.gather(parts.values, rows)), tf.int64),
         )
-        pieces = replace_rows(pieces, rows, tokens)
-        shift = tf.repeat(begins, pieces.row_splits[1:] - pieces.row_splits[:-1])
-        return Pieces(
-            ids=pieces.ids,
-            row_splits=tf.gather(pieces.row_splits, parts.row_splits),
-            starts=pieces.starts + shift,
-            ends=pieces.ends + shift,
+        tokens = replace_rows(tokens, rows, specials)
+        shift = tf.repeat(begins, tokens.row_splits[1:] - tokens.row_splits[:-1])
+        return CutTokens(
+            ids=tokens.ids,
+            row_splits=tf.gather(tokens.row_splits, parts.row_splits),
+            starts=tokens.starts + shift,
+            ends=tokens.ends + shift,
         )
 
 
-def _in_original_lines(pieces: Pieces, replaced: Replaced, lines: Any) -> Pieces:
-    """Moves the places of pieces from the replaced lines to the original ones.
+def _in_original_lines(tokens: CutTokens, replaced: Replaced, lines: Any) -> CutTokens:
+    """Moves the positions of tokens from the replaced lines to the original ones.
 
-    A piece begins where its first character came from. It ends where the next character begins
+    A token begins where its first character came from. It ends where the next character begins
     that left something (or at the line's end): an accent that was dropped belongs to the letter
-    before it, and two pieces of one Hangul syllable both have the whole syllable.
+    before it, and two tokens of one Hangul syllable both have the whole syllable.
     """
-    counts = pieces.row_splits[1:] - pieces.row_splits[:-1]
-    # Places of all lines in one rising sequence: each line's are moved behind the one before.
+    counts = tokens.row_splits[1:] - tokens.row_splits[:-1]
+    # Positions of all lines in one rising sequence: each line's are moved after the one before it.
     sizes = tf.cast(tf.strings.length(lines), tf.int64) + 1
     moves = tf.cumsum(sizes, exclusive=True)  # [lines]
-    place_counts = replaced.row_splits[1:] - replaced.row_splits[:-1]
-    rising = replaced.places + tf.repeat(moves, place_counts)
-    first_place = tf.repeat(replaced.row_splits[:-1], counts)  # [pieces]
+    position_counts = replaced.row_splits[1:] - replaced.row_splits[:-1]
+    rising = replaced.positions + tf.repeat(moves, position_counts)
+    first_position = tf.repeat(replaced.row_splits[:-1], counts)  # [tokens]
     move = tf.repeat(moves, counts)
-    starts = tf.gather(rising, first_place + pieces.starts)
-    last = tf.gather(rising, first_place + pieces.ends - 1)
-    behind = tf.searchsorted(rising, last, side="right")
-    return pieces._replace(starts=starts - move, ends=tf.gather(rising, behind) - move)
+    starts = tf.gather(rising, first_position + tokens.starts)
+    last = tf.gather(rising, first_position + tokens.ends - 1)
+    after = tf.searchsorted(rising, last, side="right")
+    return tokens._replace(starts=starts - move, ends=tf.gather(rising, after) - move)

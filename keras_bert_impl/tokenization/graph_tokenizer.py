@@ -92,7 +92,7 @@ class StringLayer(keras.layers.Layer):
         """What makes the same layer again."""
         return {
             **super().get_config(),
-            "vocabulary": list(self.settings.vocabulary.pieces),
+            "vocabulary": list(self.settings.vocabulary.tokens),
             **self.settings.as_json(),
             "special_tokens": self.special_tokens,
         }
@@ -150,15 +150,15 @@ class GraphTokenizer(StringLayer):
             ids, ragged int32 [batch, (tokens)]; with `with_spans` a triple of ids, starts and ends,
             the latter two in bytes of the lines, ragged int64 [batch, (tokens)].
         """
-        pieces = self._cutter.cut(
+        tokens = self._cutter.cut(
             tf.convert_to_tensor(lines, tf.string),
             tf.constant(self._models.normalizer),
             tf.constant(self._models.wordpiece),
             self.with_spans,
         )
         ids, starts, ends = (
-            tf.RaggedTensor.from_row_splits(values, pieces.row_splits, validate=False)
-            for values in (tf.cast(pieces.ids, tf.int32), pieces.starts, pieces.ends)
+            tf.RaggedTensor.from_row_splits(values, tokens.row_splits, validate=False)
+            for values in (tf.cast(tokens.ids, tf.int32), tokens.starts, tokens.ends)
         )
         return (ids, starts, ends) if self.with_spans else ids
 

@@ -66,7 +66,7 @@ def load_kernel_models(settings: TextSettings) -> KernelModels:
     """Builds the models or finds them in the cache.
 
     Raises:
-        UserError: the vocabulary has a piece that is too long for the kernels.
+        UserError: the vocabulary has a token that is too long for the kernels.
     """
     folder = os.environ.get("KERAS_BERT_CACHE", Path.home() / ".cache" / "keras_bert_impl")
     if not str(folder):
@@ -104,11 +104,11 @@ def build_kernel_models(settings: TextSettings) -> KernelModels:
     """Builds the models from the vocabulary and the pinned character table.
 
     Raises:
-        UserError: the vocabulary has a piece that is too long for the kernels.
+        UserError: the vocabulary has a token that is too long for the kernels.
     """
     table = CharacterTable.load()
-    all_pieces = settings.vocabulary.pieces
-    in_vocabulary = set("".join(all_pieces))
+    all_tokens = settings.vocabulary.tokens
+    in_vocabulary = set("".join(all_tokens))
     if settings.removes_accents:
         _warn_of_reordering(table, in_vocabulary)
     rules = CharacterRules(
@@ -118,10 +118,10 @@ def build_kernel_models(settings: TextSettings) -> KernelModels:
         characters_that_kernels_split(),
         in_vocabulary,
     )
-    pieces = [_kernel_piece(piece, number, rules) for number, piece in enumerate(all_pieces)]
+    tokens = [_kernel_token(token, number, rules) for number, token in enumerate(all_tokens)]
     return KernelModels(
         normalizer=build_normalizer_model(rules.changes()),
-        wordpiece=_wordpiece_model([*pieces, *rules.sigma_mark], MAX_CHARACTERS_PER_WORD),
+        wordpiece=_wordpiece_model([*tokens, *rules.sigma_mark], MAX_CHARACTERS_PER_WORD),
         sigma_mark=rules.sigma_mark,
         sigma_id=len(settings.vocabulary),
     )
@@ -133,54 +133,54 @@ def characters_that_kernels_split() -> set[str]:
 
     model = _wordpiece_model([UNK, "a"], MAX_CHARACTERS_PER_WORD)
     candidates = [chr(number) for number in _KERNEL_MAY_SPLIT if not is_chinese(chr(number))]
-    # "a?a" is three pieces where the kernel splits at "?", otherwise one (or two, at white space).
+    # "a?a" is three tokens where the kernel splits at "?", otherwise one (or two, at white space).
     words = [f"a{character}a " for character in candidates]
     ends = np.cumsum([len(word.encode()) for word in words])
-    pieces = kernels.cut_pieces(["".join(words)], model)
-    counts = np.diff(np.searchsorted(pieces.starts.numpy(), ends), prepend=0)
+    tokens = kernels.cut_tokens(["".join(words)], model)
+    counts = np.diff(np.searchsorted(tokens.starts.numpy(), ends), prepend=0)
     return {candidates[number] for number in np.flatnonzero(counts == 3)}
 
 
 def with_longest_word(wordpiece_model: np.ndarray, max_bytes: int) -> np.ndarray:
     """The same WordPiece model with another limit on the length of words, uint8 [bytes]."""
-    place = longest_word_place(wordpiece_model)
+    position = longest_word_position(wordpiece_model)
     changed = wordpiece_model.copy()
-    changed[place : place + 4] = np.frombuffer(struct.pack("<i", max_bytes), np.uint8)
+    changed[position : position + 4] = np.frombuffer(struct.pack("<i", max_bytes), np.uint8)
     return changed
 
 
-def longest_word_place(wordpiece_model: np.ndarray) -> int:
+def longest_word_position(wordpiece_model: np.ndarray) -> int:
     """Where in the model the limit on the length of words stands: an int32."""
     head = wordpiece_model.tobytes()
     (root,) = struct.unpack_from("<I", head, 0)
     (to_fields,) = struct.unpack_from("<i", head, root)
-    (place,) = struct.unpack_from("<H", head, root - to_fields + 4 + 2 * _LIMIT_FIELD)
-    return root + place
+    (position,) = struct.unpack_from("<H", head, root - to_fields + 4 + 2 * _LIMIT_FIELD)
+    return root + position
 
 
-def _wordpiece_model(pieces: list[str], max_bytes: int) -> np.ndarray:
+def _wordpiece_model(tokens: list[str], max_bytes: int) -> np.ndarray:
     builder = wordpiece_model_builder()
-    model = builder.build_fast_wordpiece_model(pieces, max_bytes, CONTINUATION, UNK, False, False)
+    model = builder.build_fast_wordpiece_model(tokens, max_bytes, CONTINUATION, UNK, False, False)
     return np.frombuffer(model, np.uint8)
 
 
-def _kernel_piece(piece: str, number: int, rules: CharacterRules) -> str:
-    text = rules.rewrite_piece(piece)
-    if piece != UNK and _never_in_text(piece, rules):
+def _kernel_token(token: str, number: int, rules: CharacterRules) -> str:
+    text = rules.rewrite_token(token)
+    if token != UNK and _never_in_text(token, rules):
         # The first character is one that is dropped from text, so that nothing can match.
         return f"\x01{number}"
     if len(text.removeprefix(CONTINUATION).encode()) > _MAX_PIECE_BYTES:
         raise UserError(
-            f"The vocabulary's piece on line {number + 1} has more than {_MAX_PIECE_BYTES} bytes; "
-            "remove it (no text is cut into pieces of that length)."
+            f"The vocabulary's token on line {number + 1} has more than {_MAX_PIECE_BYTES} bytes; "
+            "remove it (no text is cut into tokens of that length)."
         )
     return text
 
 
-def _never_in_text(piece: str, rules: CharacterRules) -> bool:
-    """Whether no word can have this piece: the kernel might find it where BERT does not look."""
-    text = piece.removeprefix(CONTINUATION)
-    is_word = len(text) == 1 and text == piece
+def _never_in_text(token: str, rules: CharacterRules) -> bool:
+    """Whether no word can have this token: the kernel might find it where BERT does not look."""
+    text = token.removeprefix(CONTINUATION)
+    is_word = len(text) == 1 and text == token
     apart = any(character.isspace() or rules.splits_at(character) for character in text)
     has_sigma = rules.do_lower_case and SIGMA in text
     too_long = len(text) > MAX_CHARACTERS_PER_WORD

@@ -12,15 +12,15 @@ _normalizer = text_operations("_fast_bert_normalizer")
 _wordpiece = text_operations("_fast_wordpiece_tokenizer")
 
 
-class Pieces(NamedTuple):
-    """The pieces of many lines: one flat tensor for each property.
+class CutTokens(NamedTuple):
+    """The tokens of many lines: one flat tensor for each property.
 
     Attributes:
-        ids: int64 [pieces].
-        row_splits: line i has the pieces from row_splits[i] to row_splits[i + 1],
+        ids: int64 [tokens].
+        row_splits: line i has the tokens from row_splits[i] to row_splits[i + 1],
             int64 [lines + 1].
-        starts: the byte of the line at which a piece begins, int64 [pieces].
-        ends: the byte behind a piece's last, int64 [pieces].
+        starts: the byte of the line at which a token begins, int64 [tokens].
+        ends: the byte after a token's last, int64 [tokens].
     """
 
     ids: Any
@@ -34,14 +34,14 @@ class Replaced(NamedTuple):
 
     Attributes:
         lines: string [lines].
-        places: for each byte of a replaced line and for its end, the byte of the original line at
-            which the character stands that it came from, int64 [places]; empty unless asked for.
-        row_splits: line i has the places from row_splits[i] to row_splits[i + 1],
+        positions: for each byte of a replaced line and for its end, where in the original line the
+            character stands that it came from, int64 [positions]; empty unless asked for.
+        row_splits: line i has the positions from row_splits[i] to row_splits[i + 1],
             int64 [lines + 1].
     """
 
     lines: Any
-    places: Any
+    positions: Any
     row_splits: Any
 
 
@@ -52,9 +52,9 @@ def replace_characters(lines: Any, normalizer_model: Any, with_places: bool = Fa
     )
 
 
-def cut_pieces(lines: Any, wordpiece_model: Any) -> Pieces:
-    """Cuts lines into pieces at white space, punctuation and by the model's vocabulary."""
+def cut_tokens(lines: Any, wordpiece_model: Any) -> CutTokens:
+    """Cuts lines into tokens at white space, punctuation and by the model's vocabulary."""
     _, ids, row_splits, starts, ends = _wordpiece.fast_wordpiece_tokenize_with_offsets(
         lines, wordpiece_model
     )
-    return Pieces(ids, row_splits, starts, ends)
+    return CutTokens(ids, row_splits, starts, ends)

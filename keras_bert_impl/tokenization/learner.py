@@ -1,6 +1,6 @@
 """Learning a WordPiece vocabulary from counted words, with the byte-pair trainer of `tokenizers`.
 
-The trainer joins, again and again, the two neighbouring pieces that occur together most often. It
+The trainer joins, again and again, the two neighbouring tokens that occur together most often. It
 reads text, not counts, and gives numbers to characters in the order of a hash table, which decides
 ties; both is taken care of here, so that the same counts always give the same vocabulary.
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
-from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, split_pieces
+from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, split_tokens
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 
 _CHARACTERS_AT_ONCE = 100_000
@@ -52,7 +52,7 @@ class LearnerOptions:
 
 @dataclass(frozen=True)
 class Merge:
-    """A step of the learner: two pieces that become one, and how often they stood side by side."""
+    """A step of the learner: two tokens that become one, and how often they stood side by side."""
 
     left: str
     right: str
@@ -63,15 +63,15 @@ class Learned(NamedTuple):
     """What was learned.
 
     Attributes:
-        vocabulary: the pieces: special ones, characters, then joined ones as they were learned.
-        pairs: the two pieces that each joined one was made from, in that order.
+        vocabulary: the tokens: special ones, characters, then joined ones as they were learned.
+        pairs: the two tokens that each joined one was made from, in that order.
     """
 
     vocabulary: Vocabulary
     pairs: list[tuple[str, str]]
 
 
-def learn_pieces(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
+def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
     """Learns a vocabulary.
 
     Args:
@@ -79,29 +79,29 @@ def learn_pieces(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
         options: what to learn.
 
     Raises:
-        UserError: the words do not give `vocab_size` pieces, or their characters alone are more.
+        UserError: the words do not give `vocab_size` tokens, or their characters alone are more.
 
     Example:
-        >>> learned = learn_pieces({"hug": 10, "hugs": 5, "pug": 5}, LearnerOptions(14))
-        >>> learned.vocabulary.pieces[5:]
+        >>> learned = learn_tokens({"hug": 10, "hugs": 5, "pug": 5}, LearnerOptions(14))
+        >>> learned.vocabulary.tokens[5:]
         ('g', 'h', 'p', 's', 'u', '##g', '##s', '##u', '##ug')
     """
     counts = {word: n for word, n in counts.items() if len(word) <= MAX_CHARACTERS_PER_WORD}
     alphabet = _alphabet(counts, options.limit_alphabet)
     counts = {word: n for word, n in counts.items() if alphabet.issuperset(word)}
-    fixed = _fixed_pieces(counts, alphabet, options)
+    fixed = _fixed_tokens(counts, alphabet, options)
     if len(fixed) > options.vocab_size:
         raise UserError(
             f"vocab_size={options.vocab_size} is less than the {len(fixed)} special tokens and "
             "characters; raise it or lower limit_alphabet."
         )
-    pieces, pairs = _train(counts, fixed, options)
-    if len(pieces) != options.vocab_size:
+    tokens, pairs = _train(counts, fixed, options)
+    if len(tokens) != options.vocab_size:
         raise UserError(
-            f"vocab_size={options.vocab_size} cannot be reached: the text gives {len(pieces)} "
-            "pieces; ask for fewer, lower min_frequency or give more text."
+            f"vocab_size={options.vocab_size} cannot be reached: the text gives {len(tokens)} "
+            "tokens; ask for fewer, lower min_frequency or give more text."
         )
-    return Learned(Vocabulary(pieces), pairs)
+    return Learned(Vocabulary(tokens), pairs)
 
 
 def first_merges(counts: Mapping[str, int], learned: Learned, number: int) -> list[Merge]:
@@ -109,7 +109,7 @@ def first_merges(counts: Mapping[str, int], learned: Learned, number: int) -> li
 
     Example:
         >>> counts = {"hug": 10, "hugs": 5, "pug": 5}
-        >>> first_merges(counts, learn_pieces(counts, LearnerOptions(15)), 2)
+        >>> first_merges(counts, learn_tokens(counts, LearnerOptions(15)), 2)
         [Merge(left='##u', right='##g', count=20), Merge(left='h', right='##ug', count=15)]
     """
     known = _known(learned)
@@ -119,10 +119,10 @@ def first_merges(counts: Mapping[str, int], learned: Learned, number: int) -> li
         joined = left + right.removeprefix(CONTINUATION)
         count = 0
         text = joined.removeprefix(CONTINUATION)
-        for word, pieces in words.items():
+        for word, tokens in words.items():
             if text in word:
-                words[word] = _join(pieces, left, right)
-                count += counts[word] * (len(pieces) - len(words[word]))
+                words[word] = _join(tokens, left, right)
+                count += counts[word] * (len(tokens) - len(words[word]))
         merges.append(Merge(left, right, count))
     return merges
 
@@ -132,13 +132,13 @@ class Coverage(NamedTuple):
 
     Attributes:
         words: the number of words looked at.
-        pieces_per_word: into how many pieces a word is cut on average, [UNK] counting as one.
+        tokens_per_word: into how many tokens a word is cut on average, [UNK] counting as one.
         unknown_share: the share of words that are [UNK].
-        whole_share: the share of words that are one piece.
+        whole_share: the share of words that are one token.
     """
 
     words: int
-    pieces_per_word: float
+    tokens_per_word: float
     unknown_share: float
     whole_share: float
 
@@ -149,17 +149,17 @@ def coverage(counts: Mapping[str, int], vocabulary: Vocabulary) -> Coverage:
     Example:
         >>> vocabulary = Vocabulary([*SPECIAL_TOKENS, "a", "##b"])
         >>> coverage({"a": 2, "ab": 1, "c": 1}, vocabulary)
-        Coverage(words=4, pieces_per_word=1.25, unknown_share=0.25, whole_share=0.5)
+        Coverage(words=4, tokens_per_word=1.25, unknown_share=0.25, whole_share=0.5)
     """
-    words = pieces = unknown = whole = 0
+    words = tokens = unknown = whole = 0
     for word, count in Counter(counts).most_common(_WORDS_IN_REPORT):
-        cut = split_pieces(word, vocabulary)
+        cut = split_tokens(word, vocabulary)
         words += count
-        pieces += count * len(cut)
+        tokens += count * len(cut)
         unknown += count * (cut == ["[UNK]"])
         whole += count * (cut == [word])
     total = max(words, 1)
-    return Coverage(words, pieces / total, unknown / total, whole / total)
+    return Coverage(words, tokens / total, unknown / total, whole / total)
 
 
 def _alphabet(counts: Mapping[str, int], limit: int) -> set[str]:
@@ -170,16 +170,16 @@ def _alphabet(counts: Mapping[str, int], limit: int) -> set[str]:
     return set(sorted(characters, key=lambda c: (-characters[c], c))[:limit])
 
 
-def _fixed_pieces(counts: Iterable[str], alphabet: set[str], options: LearnerOptions) -> list[str]:
-    """The pieces that are not learned, in the order of their ids."""
+def _fixed_tokens(counts: Iterable[str], alphabet: set[str], options: LearnerOptions) -> list[str]:
+    """The tokens that are not learned, in the order of their ids."""
     unused = [f"[unused{number}]" for number in range(options.num_unused)]
     continuing = {character for word in counts for character in word[1:]} & alphabet
-    pieces = [
+    tokens = [
         *(SPECIAL_TOKENS[0], *unused, *SPECIAL_TOKENS[1:], *options.special_tokens),
         *sorted(alphabet),
         *(f"{CONTINUATION}{character}" for character in sorted(continuing)),
     ]
-    return list(dict.fromkeys(pieces))
+    return list(dict.fromkeys(tokens))
 
 
 def _train(
@@ -199,8 +199,8 @@ def _train(
     )
     learner.train_from_iterator(_as_text(counts), trainer)
     model = json.loads(learner.to_str())["model"]
-    pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
-    return pieces, [(left, right) for left, right in model["merges"]]
+    tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
+    return tokens, [(left, right) for left, right in model["merges"]]
 
 
 def _as_text(counts: Mapping[str, int]) -> Iterator[str]:
@@ -215,18 +215,18 @@ def _as_text(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _known(learned: Learned) -> set[str]:
-    return {piece.removeprefix(CONTINUATION) for piece in learned.vocabulary.pieces}
+    return {token.removeprefix(CONTINUATION) for token in learned.vocabulary.tokens}
 
 
 def _characters(word: str) -> list[str]:
     return [word[:1], *(f"{CONTINUATION}{character}" for character in word[1:])]
 
 
-def _join(pieces: list[str], left: str, right: str) -> list[str]:
+def _join(tokens: list[str], left: str, right: str) -> list[str]:
     joined: list[str] = []
-    for piece in pieces:
-        if piece == right and joined and joined[-1] == left:
+    for token in tokens:
+        if token == right and joined and joined[-1] == left:
             joined[-1] = left + right.removeprefix(CONTINUATION)
         else:
-            joined.append(piece)
+            joined.append(token)
     return joined

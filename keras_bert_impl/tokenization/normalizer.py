@@ -5,8 +5,8 @@ space, Chinese characters and what *its* ICU takes for punctuation. So most of B
 down to a replacement for each character, which also makes up for where ICU differs.
 
 The trie is an array of 32-bit units; unit 0 is the root. A unit holds a label (its byte), whether
-a value hangs below it, and an offset: the child for byte b of the unit at place p stands at
-`p ^ offset ^ b`, and p's value at `p ^ offset`. The place `p ^ offset` is called p's base here. A
+a value hangs below it, and an offset: the child for byte b of the unit at position p stands at
+`p ^ offset ^ b`, and p's value at `p ^ offset`. The position `p ^ offset` is p's base here. A
 child is recognised by its label alone, so no two units may share a base.
 
 The model is a flatbuffer with a trie over the UTF-8 of characters and a pool of replacements. Bytes
@@ -93,9 +93,9 @@ class CharacterRules:
             text = "".join(c for c in decomposed if not self.table.has(c, ACCENT))
         return "".join(self._written(c, is_chinese(character) or self.splits_at(c)) for c in text)
 
-    def rewrite_piece(self, piece: str) -> str:
-        """A piece of the vocabulary in the characters that replaced text is written in."""
-        return "".join(self._names.get(character, character) for character in piece)
+    def rewrite_token(self, token: str) -> str:
+        """A token of the vocabulary in the characters that replaced text is written in."""
+        return "".join(self._names.get(character, character) for character in token)
 
     def changes(self) -> Iterator[tuple[str, str]]:
         """Every character that does not stay as it is, with what it becomes, by code point."""
@@ -123,9 +123,9 @@ _BLOCK = 256
 _VALUE_BELOW = 0x100
 _IS_VALUE = 0x80000000
 _MAX_DIRECT_OFFSET = 1 << 21
-# A unit's children have labels from 0x80 on, as all but the first bytes of UTF-8: places 1 to 0x7F
-# of its block are never taken by them and hold the values of other units.
-_FREE_PLACES = range(1, 0x80)
+# A unit's children have labels from 0x80 on, as all but the first bytes of UTF-8: they never take
+# the positions 1 to 0x7F of its block, which hold the values of other units.
+_FREE_POSITIONS = range(1, 0x80)
 
 
 def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
@@ -147,23 +147,23 @@ def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
     for key in entries:
         for end in range(1, len(key) + 1):
             children.setdefault(key[: end - 1], set()).add(key[end - 1])
-    # The root's block comes second: its own unit stands at place 0.
+    # The root's block comes second: its own unit stands at position 0.
     base = {prefix: _BLOCK * (number + 1) for number, prefix in enumerate(children)}
-    free = (block + place for block in list(base.values())[1:] for place in _FREE_PLACES)
+    free = (block + position for block in list(base.values())[1:] for position in _FREE_POSITIONS)
     extra = (_BLOCK * (len(base) + 1 + n // 127) + 1 + n % 127 for n in range(len(entries)))
     leaf_bases = chain(free, extra)
 
-    places = {b"": 0}
+    positions = {b"": 0}
     for prefix, labels in children.items():
-        places |= {prefix + bytes([label]): base[prefix] ^ label for label in labels}
+        positions |= {prefix + bytes([label]): base[prefix] ^ label for label in labels}
     units: dict[int, int] = {}
-    for node, place in places.items():
+    for node, position in positions.items():
         node_base = base[node] if node in base else next(leaf_bases)
-        unit = _encode_offset(place ^ node_base) | (node[-1] if node else 0)
+        unit = _encode_offset(position ^ node_base) | (node[-1] if node else 0)
         if node in entries:
             unit |= _VALUE_BELOW
             units[node_base] = entries[node] | _IS_VALUE
-        units[place] = unit
+        units[position] = unit
     array = np.zeros((max(units) // _BLOCK + 1) * _BLOCK, np.uint32)
     array[list(units)] = np.fromiter(units.values(), np.uint32, len(units))
     return array
@@ -171,15 +171,15 @@ def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
 
 def look_up(units: np.ndarray, key: bytes) -> int | None:
     """The value of a key, read as the kernels read it; None where there is none."""
-    place = 0
+    position = 0
     for byte in key:
-        place ^= _decode_offset(int(units[place])) ^ byte
-        if int(units[place]) & (_IS_VALUE | 0xFF) != byte:
+        position ^= _decode_offset(int(units[position])) ^ byte
+        if int(units[position]) & (_IS_VALUE | 0xFF) != byte:
             return None
-    unit = int(units[place])
+    unit = int(units[position])
     if not unit & _VALUE_BELOW:
         return None
-    return int(units[place ^ _decode_offset(unit)]) & ~_IS_VALUE
+    return int(units[position ^ _decode_offset(unit)]) & ~_IS_VALUE
 
 
 def _encode_offset(offset: int) -> int:
@@ -193,7 +193,7 @@ def _decode_offset(unit: int) -> int:
 
 
 _CHANGED = 0x40000000  # the kernel's mark for "has a replacement"
-_LENGTH_BITS = 6  # below it: the place in the pool, then the length in bytes
+_LENGTH_BITS = 6  # below it: the position in the pool, then the length in bytes
 _MAX_LENGTH = (1 << _LENGTH_BITS) - 1
 
 
@@ -214,16 +214,16 @@ def build_normalizer_model(changes: Iterable[tuple[str, str]]) -> np.ndarray:
     """
     entries = dict.fromkeys(_ill_formed(), _CHANGED)
     pool = bytearray()
-    places: dict[bytes, int] = {b"": 0}
+    positions: dict[bytes, int] = {b"": 0}
     for character, replacement in changes:
         text = replacement.encode()
         if len(text) > _MAX_LENGTH:
             raise ValueError(f"the replacement of {character!r} has more than {_MAX_LENGTH} bytes")
-        if text not in places:
-            places[text] = len(pool)
+        if text not in positions:
+            positions[text] = len(pool)
             pool += text
         if character != "\0":
-            entries[character.encode()] = _CHANGED | places[text] << _LENGTH_BITS | len(text)
+            entries[character.encode()] = _CHANGED | positions[text] << _LENGTH_BITS | len(text)
     return _flatbuffer(build_double_array(entries), bytes(pool) or b" ")
 
 
@@ -243,7 +243,7 @@ def _flatbuffer(trie: np.ndarray, pool: bytes) -> np.ndarray:
     builder = flatbuffers.Builder(trie.nbytes + len(pool) + 1024)
     pool_place = builder.CreateByteVector(pool)
     trie_place = builder.CreateNumpyVector(trie)
-    # The fields' numbers are their places in the kernel's schema: 0 tells how a model was made,
+    # The fields' numbers are their positions in the kernel's schema: 0 tells how a model was made,
     # 1 is the trie, 2 the replacement of NUL, 3 the pool.
     builder.StartObject(4)
     builder.PrependUOffsetTRelativeSlot(1, trie_place, 0)

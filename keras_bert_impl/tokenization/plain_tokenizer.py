@@ -5,7 +5,7 @@ every character has one replacement whatever stands beside it, so text is transl
 
 Loading TensorFlow takes seconds and hundreds of megabytes; a few megabytes of text take less than
 one second here. Words come again and again, and nothing in BERT's rules looks across a space: so
-text is cut at spaces, each different part is cut into pieces once, and NumPy puts the ids together.
+text is cut at spaces, each different part is cut into tokens once, and NumPy puts the ids together.
 Like the kernels' models it stands on the pinned character table, not on the running Python's.
 """
 
@@ -83,16 +83,16 @@ class PinnedRules:
         if self._lower:
             lower_case = self._table.lower_case
             word = "".join(
-                self._sigma(word, place) if c == SIGMA else lower_case.get(c, c)
-                for place, c in enumerate(word)
+                self._sigma(word, position) if c == SIGMA else lower_case.get(c, c)
+                for position, c in enumerate(word)
             )
         return self._spaced(self._without_accents(word)).split()
 
-    def _sigma(self, word: str, place: int) -> str:
-        """A small sigma: final behind a cased character and not before one, as `str.lower` does."""
-        before = self._first_that_counts(word[:place][::-1])
-        behind = self._first_that_counts(word[place + 1 :])
-        return "ς" if before and not behind else "σ"
+    def _sigma(self, word: str, position: int) -> str:
+        """A small sigma: final after a cased character, in front of none, as `str.lower` does."""
+        before = self._first_that_counts(word[:position][::-1])
+        after = self._first_that_counts(word[position + 1 :])
+        return "ς" if before and not after else "σ"
 
     def _first_that_counts(self, text: str) -> bool:
         """Whether the first character that is not case-ignorable is cased."""
@@ -144,8 +144,8 @@ class PlainTokenizer:
         settings: the vocabulary, the casing and the accents.
 
     Example:
-        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> tokenizer = PlainTokenizer(TextSettings(Vocabulary(pieces)))
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+        >>> tokenizer = PlainTokenizer(TextSettings(Vocabulary(tokens)))
         >>> block = tokenizer.encode_lines(["The words.", "", "The"])
         >>> block.ids.tolist(), block.offsets.tolist()
         ([5, 6, 7, 8, 5], [0, 4, 4, 5])
@@ -182,10 +182,10 @@ class PlainTokenizer:
         first = starts[numbers]
         counts = starts[numbers + 1] - first
         ends = np.cumsum(counts)  # [parts]
-        places = np.repeat(first - ends + counts, counts) + np.arange(ends[-1])
+        positions = np.repeat(first - ends + counts, counts) + np.arange(ends[-1])
         line_ends = ends[numbers == 0]
         offsets = np.concatenate([[0], line_ends, ends[-1:]]).astype(np.int64)
-        return TokenBlock(np.frombuffer(self._ids, np.int32)[places], offsets)
+        return TokenBlock(np.frombuffer(self._ids, np.int32)[positions], offsets)
 
     def _forget(self) -> None:
         """Forgets all parts; part 0 is the line's end, which has no ids."""
@@ -220,7 +220,7 @@ class _WordIds:
     """The ids of words."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._ids = {token: number for number, token in enumerate(vocabulary.pieces)}
+        self._ids = {token: number for number, token in enumerate(vocabulary.tokens)}
         self._longest = max(map(len, self._ids))
         self._unknown = (vocabulary.unk_id,)
 

@@ -9,7 +9,7 @@ The rules, in order (those of google-research/bert):
 4. The text is split at white space into words; each word is lower-cased, decomposed (NFD) and
    loses its accents (Mn), where asked for.
 5. Every punctuation character becomes a word of its own: category P and the ASCII symbols.
-6. Each word is cut, greedily from the left, into the longest pieces of the vocabulary; pieces after
+6. Each word is cut, greedily from the left, into the longest tokens of the vocabulary; tokens after
    the first carry "##". A word that cannot be cut, or of more than 200 characters, is "[UNK]".
 
 What a character is comes from the `unicodedata` of the running Python. `character_table.py` has the
@@ -99,13 +99,13 @@ def split_words(
     return words
 
 
-def split_pieces(word: str, vocabulary: Container[str]) -> list[str]:
-    """Cuts a word greedily into the longest pieces of the vocabulary (rule 6).
+def split_tokens(word: str, vocabulary: Container[str]) -> list[str]:
+    """Cuts a word greedily into the longest tokens of the vocabulary (rule 6).
 
     Example:
-        >>> split_pieces("unaffable", {"un", "##aff", "##able", "##a"})
+        >>> split_tokens("unaffable", {"un", "##aff", "##able", "##a"})
         ['un', '##aff', '##able']
-        >>> split_pieces("unaffordable", {"un", "##aff", "##able"})
+        >>> split_tokens("unaffordable", {"un", "##aff", "##able"})
         ['[UNK]']
     """
     tokens = longest_tokens(word, vocabulary) if len(word) <= MAX_CHARACTERS_PER_WORD else None
@@ -118,11 +118,11 @@ def tokenize(
     do_lower_case: bool = True,
     strip_accents: bool | None = None,
 ) -> list[str]:
-    """Cuts a line into pieces (rules 1 to 6).
+    """Cuts a line into tokens (rules 1 to 6).
 
     Example:
         >>> tokenize("The words.", {"the", "word", "##s", "."})
         ['the', 'word', '##s', '.']
     """
     words = split_words(line, do_lower_case, strip_accents)
-    return [piece for word in words for piece in split_pieces(word, vocabulary)]
+    return [token for word in words for token in split_tokens(word, vocabulary)]

@@ -62,7 +62,7 @@ class TextSettings:
             >>> TextSettings(cased, do_lower_case=True).contradiction()
             'do_lower_case is on, but 100 of 105 tokens of the vocabulary have capitals ...'
         """
-        words = [token for token in self.vocabulary.pieces if not token.startswith("[")]
+        words = [token for token in self.vocabulary.tokens if not token.startswith("[")]
         if self.do_lower_case:
             return self._lost_by_lower_case(words)
         capitals = any(token != token.lower() for token in words)

@@ -37,7 +37,7 @@ class SpanBlock(NamedTuple):
         ids: the ids of all lines one after the other, int32 [tokens].
         offsets: line i has the tokens from offsets[i] to offsets[i + 1], int64 [lines + 1].
         starts: where in its line a token begins, int64 [tokens].
-        ends: where in its line a token ends (the next place), int64 [tokens].
+        ends: where in its line a token ends (the next position), int64 [tokens].
     """
 
     ids: np.ndarray
@@ -47,7 +47,7 @@ class SpanBlock(NamedTuple):
 
 
 class Tokenizer:
-    """Cuts lines into the pieces of a vocabulary by the rules of reference.py.
+    """Cuts lines into the tokens of a vocabulary by the rules of reference.py.
 
     Args:
         settings: the vocabulary, the casing and the accents.
@@ -161,9 +161,9 @@ class Tokenizer:
         """
         ids, counts = [], []
         for batch in _batches(lines):
-            pieces = self._cut(batch, with_spans=False)
-            ids.append(_as_int32(pieces.ids))
-            counts.append(np.diff(_view(pieces.row_splits)))
+            tokens = self._cut(batch, with_spans=False)
+            ids.append(_as_int32(tokens.ids))
+            counts.append(np.diff(_view(tokens.row_splits)))
         return TokenBlock(_joined(ids, np.int32), _offsets(counts))
 
     def encode_lines_with_spans(
@@ -177,7 +177,7 @@ class Tokenizer:
 
         Args:
             lines: lines of text; bytes are UTF-8.
-            unit: whether places count the bytes of the UTF-8 or the characters of the text. For
+            unit: whether positions count the bytes of the UTF-8 or the characters of the text. For
                 characters, bytes that are no UTF-8 are dropped before counting.
         """
         ids, counts, starts, ends = [], [], [], []
@@ -185,10 +185,10 @@ class Tokenizer:
             batch: Sequence[str | bytes] = lines_of_batch
             if unit == "characters":
                 batch = [as_text(x) if isinstance(x, bytes) else x for x in batch]
-            pieces = self._cut(batch, with_spans=True)
-            ids.append(_as_int32(pieces.ids))
-            counts.append(np.diff(_view(pieces.row_splits)))
-            spans = [_view(pieces.starts).copy(), _view(pieces.ends).copy()]
+            tokens = self._cut(batch, with_spans=True)
+            ids.append(_as_int32(tokens.ids))
+            counts.append(np.diff(_view(tokens.row_splits)))
+            spans = [_view(tokens.starts).copy(), _view(tokens.ends).copy()]
             if unit == "characters":
                 spans = _characters_before(batch, counts[-1], spans)
             starts.append(spans[0])
@@ -214,15 +214,15 @@ class Tokenizer:
         return _as_int32(self._cut([line], with_spans=False).ids).tolist()
 
     def tokenize(self, line: str | bytes) -> list[str]:
-        """Cuts one line into pieces."""
-        pieces = self.vocabulary.pieces
-        return [pieces[number] for number in self.encode(line)]
+        """Cuts one line into tokens."""
+        tokens = self.vocabulary.tokens
+        return [tokens[number] for number in self.encode(line)]
 
     def detokenize(self, ids: Iterable[int], skip_special_tokens: bool = False) -> str:
-        """Joins pieces to words, with one space between words; case and spacing are not restored.
+        """Joins tokens to words, with one space between words; case and spacing are not restored.
 
         Args:
-            ids: the ids of pieces.
+            ids: the ids of tokens.
             skip_special_tokens: whether [CLS], [SEP], [PAD], [MASK] and [UNK] are left out.
 
         Example:
@@ -232,10 +232,10 @@ class Tokenizer:
             >>> tokenizer.detokenize([2, 5, 6, 7, 8, 3], True)
             'the words .'
         """
-        pieces = [self.vocabulary.pieces[number] for number in ids]
+        tokens = [self.vocabulary.tokens[number] for number in ids]
         if skip_special_tokens:
-            pieces = [piece for piece in pieces if piece not in SPECIAL_TOKENS]
-        return " ".join(pieces).replace(f" {CONTINUATION}", "")
+            tokens = [token for token in tokens if token not in SPECIAL_TOKENS]
+        return " ".join(tokens).replace(f" {CONTINUATION}", "")
 
     def _cut(self, lines: Sequence[str | bytes], with_spans: bool) -> Any:
         constant, string = self._tf.constant, self._tf.string
@@ -287,14 +287,14 @@ def _offsets(counts: list[np.ndarray]) -> np.ndarray:
 
 
 def _characters_before(
-    lines: Sequence[str | bytes], counts: np.ndarray, places: list[np.ndarray]
+    lines: Sequence[str | bytes], counts: np.ndarray, positions: list[np.ndarray]
 ) -> list[np.ndarray]:
-    """Turns places in bytes into places in characters.
+    """Turns positions in bytes into positions in characters.
 
     Args:
         lines: the lines.
         counts: how many tokens each line has, int64 [lines].
-        places: places in bytes, int64 [tokens] each.
+        positions: positions in bytes, int64 [tokens] each.
     """
     encoded = [_encoded(line) if isinstance(line, str) else line for line in lines]
     text = np.frombuffer(b"".join(encoded), np.uint8)
@@ -302,4 +302,4 @@ def _characters_before(
     characters = np.concatenate([[0], first_bytes])
     sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
     line_starts = np.repeat(np.cumsum(sizes) - sizes, counts)
-    return [characters[line_starts + place] - characters[line_starts] for place in places]
+    return [characters[line_starts + position] - characters[line_starts] for position in positions]

@@ -17,12 +17,12 @@ class TokenizerFile:
     """What a `tokenizer.json` says.
 
     Attributes:
-        pieces: the pieces in the order of their ids, added tokens included.
+        tokens: the tokens in the order of their ids, added tokens included.
         do_lower_case: whether text is lower-cased; None where the file leaves it open.
         strip_accents: whether accents are removed; None means "as `do_lower_case`".
     """
 
-    pieces: tuple[str, ...]
+    tokens: tuple[str, ...]
     do_lower_case: bool | None
     strip_accents: bool | None
 
@@ -68,68 +68,68 @@ def _added(path: str | os.PathLike[str], tokens: Any) -> dict[str, Any]:
 
 
 def _in_order(path: str | os.PathLike[str], ids: dict[str, Any]) -> tuple[str, ...]:
-    pieces = {number: piece for piece, number in ids.items() if type(number) is int}
-    if set(pieces) != set(range(len(ids))):
+    tokens = {number: token for token, number in ids.items() if type(number) is int}
+    if set(tokens) != set(range(len(ids))):
         raise UserError(
-            f"{path}: its {len(ids)} pieces do not have the ids from 0 to {len(ids) - 1}, each "
+            f"{path}: its {len(ids)} tokens do not have the ids from 0 to {len(ids) - 1}, each "
             "once; save the tokenizer again, or name a vocab.txt."
         )
-    return tuple(_text(path, pieces[number]) for number in range(len(ids)))
+    return tuple(_text(path, tokens[number]) for number in range(len(ids)))
 
 
-def _text(path: str | os.PathLike[str], piece: str) -> str:
+def _text(path: str | os.PathLike[str], token: str) -> str:
     try:
-        piece.encode()
+        token.encode()
     except UnicodeEncodeError as error:  # half of a pair that stands for one character
         raise UserError(
-            f"{path}: its piece {piece!r} is no text; save the tokenizer again, or name a "
+            f"{path}: its token {token!r} is no text; save the tokenizer again, or name a "
             "vocab.txt."
         ) from error
-    return piece
+    return token
 
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-CONTINUATION = "##"  # how a piece begins that continues a word
+CONTINUATION = "##"  # how a token begins that continues a word
 
 
 class Vocabulary:
-    """The pieces of a vocabulary in the order of their ids.
+    """The tokens of a vocabulary in the order of their ids.
 
     Args:
-        pieces: the pieces; the piece at position i has id i.
+        tokens: the tokens; the token at position i has id i.
         name: what an error message calls it, usually its file.
 
     Raises:
-        UserError: there are no pieces, an empty one, one twice, or a special one is missing.
+        UserError: there are no tokens, an empty one, one twice, or a special one is missing.
 
     Example:
         >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word", "##s"])
-        >>> len(vocabulary), vocabulary.id_of("##s"), vocabulary.mask_id, vocabulary.pieces[5]
+        >>> len(vocabulary), vocabulary.id_of("##s"), vocabulary.mask_id, vocabulary.tokens[5]
         (7, 6, 4, 'word')
     """
 
-    def __init__(self, pieces: Iterable[str], name: str = "the vocabulary") -> None:
-        self.pieces: tuple[str, ...] = tuple(pieces)
-        self._ids = {piece: number for number, piece in enumerate(self.pieces)}
-        _check(self.pieces, self._ids, name)
+    def __init__(self, tokens: Iterable[str], name: str = "the vocabulary") -> None:
+        self.tokens: tuple[str, ...] = tuple(tokens)
+        self._ids = {token: number for number, token in enumerate(self.tokens)}
+        _check(self.tokens, self._ids, name)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
-            self._ids[piece] for piece in SPECIAL_TOKENS
+            self._ids[token] for token in SPECIAL_TOKENS
         )
         self.sha256 = hashlib.sha256(self._as_file()).hexdigest()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":
-        """Reads a `vocab.txt`: UTF-8, one piece a line; a BOM and Windows line ends are accepted.
+        """Reads a `vocab.txt`: UTF-8, one token a line; a BOM and Windows line ends are accepted.
 
-        White space around a piece is not part of it, as in the original. A line of white space of
-        another kind (google's Chinese vocabulary has one, U+2028) is a piece that no text has: it
+        White space around a token is not part of it, as in the original. A line of white space of
+        another kind (google's Chinese vocabulary has one, U+2028) is a token that no text has: it
         keeps its id. A `tokenizer.json` of transformers is read as well.
 
         Raises:
-            UserError: the file is missing, empty, not UTF-8, or its pieces are no vocabulary.
+            UserError: the file is missing, empty, not UTF-8, or its tokens are no vocabulary.
         """
         if Path(path).suffix == ".json":
-            return cls(read_tokenizer_json(path).pieces, str(path))
+            return cls(read_tokenizer_json(path).tokens, str(path))
         with open_input(path) as file:
             content = file.read()
         try:
@@ -141,7 +141,7 @@ class Vocabulary:
         return cls((line.strip() or line.strip(" \t\r") for line in lines), str(path))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the pieces as a `vocab.txt`.
+        """Writes the tokens as a `vocab.txt`.
 
         Raises:
             UserError: the file cannot be written.
@@ -149,45 +149,45 @@ class Vocabulary:
         with open_whole(Path(path), "wb") as file:
             file.write(self._as_file())
 
-    def id_of(self, piece: str) -> int:
-        """The id of a piece; a piece that is not in the vocabulary has the id of `[UNK]`."""
-        return self._ids.get(piece, self.unk_id)
+    def id_of(self, token: str) -> int:
+        """The id of a token; a token that is not in the vocabulary has the id of `[UNK]`."""
+        return self._ids.get(token, self.unk_id)
 
     def __len__(self) -> int:
-        return len(self.pieces)
+        return len(self.tokens)
 
-    def __contains__(self, piece: object) -> bool:
-        return piece in self._ids
+    def __contains__(self, token: object) -> bool:
+        return token in self._ids
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and self.pieces == other.pieces
+        return isinstance(other, Vocabulary) and self.tokens == other.tokens
 
     def __hash__(self) -> int:
         return hash(self.sha256)
 
     def _as_file(self) -> bytes:
-        return "".join(f"{piece}\n" for piece in self.pieces).encode("utf-8")
+        return "".join(f"{token}\n" for token in self.tokens).encode("utf-8")
 
 
-def _check(pieces: tuple[str, ...], ids: dict[str, int], name: str) -> None:
-    if not any(pieces):
-        raise UserError(f"{name}: has no pieces; write one a line.")
+def _check(tokens: tuple[str, ...], ids: dict[str, int], name: str) -> None:
+    if not any(tokens):
+        raise UserError(f"{name}: has no tokens; write one a line.")
     if "" in ids:
-        line = pieces.index("") + 1
+        line = tokens.index("") + 1
         raise UserError(
-            f"{name}: line {line} is empty; write a piece there that no text has, such as "
-            f"[unused{line}] (without the line, the pieces behind it would get other ids)."
+            f"{name}: line {line} is empty; write a token there that no text has, such as "
+            f"[unused{line}] (without the line, the tokens after it would get other ids)."
         )
-    if len(ids) < len(pieces):
-        piece, _ = Counter(pieces).most_common(1)[0]
-        first = pieces.index(piece)
-        lines = f"{first + 1} and {pieces.index(piece, first + 1) + 1}"
+    if len(ids) < len(tokens):
+        token, _ = Counter(tokens).most_common(1)[0]
+        first = tokens.index(token)
+        lines = f"{first + 1} and {tokens.index(token, first + 1) + 1}"
         raise UserError(
-            f"{name}: '{piece}' stands on lines {lines}; make the first a piece that no text has, "
+            f"{name}: '{token}' stands on lines {lines}; make the first a token that no text has, "
             f"such as [unused{first + 1}] (the original takes the last one)."
         )
-    missing = [piece for piece in SPECIAL_TOKENS if piece not in ids]
+    missing = [token for token in SPECIAL_TOKENS if token not in ids]
     if missing:
         raise UserError(
-            f"{name}: has no {missing[0]} piece; add a line '{missing[0]}' or name another file."
+            f"{name}: has no {missing[0]} token; add a line '{missing[0]}' or name another file."
         )

@@ -43,7 +43,7 @@ def read_tf1_state(prefix: str | os.PathLike[str], state: TrainingState) -> int:
                     "with `init_checkpoint` alone."
                 )
             value = source.read(name)
-            transposed = value.T if names.google_turned else value
+            transposed = value.T if names.google_transposed else value
             if transposed.shape != tuple(variable.shape):
                 raise UserError(
                     f"{prefix}: {name} has shape {list(value.shape)}, which does not fit the "
@@ -65,7 +65,7 @@ def write_tf1_state(prefix: str | os.PathLike[str], state: TrainingState, step: 
     for names, variables in _rows(state):
         for suffix, variable in variables.items():
             value = np.asarray(variable)
-            tensors[names.google + suffix] = value.T if names.google_turned else value
+            tensors[names.google + suffix] = value.T if names.google_transposed else value
     write_google_checkpoint(prefix, tensors)
 
 

@@ -22,7 +22,7 @@ from keras_bert_impl.tokenization.learner import (
     Merge,
     coverage,
     first_merges,
-    learn_pieces,
+    learn_tokens,
 )
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
@@ -205,7 +205,7 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     make_folder(Path(config.vocab_file).parent)
     counts, dropped = merge_counts(_count(config, sources), config.max_words)
     progress = Progress("learn tokens", None, "tokens")
-    learned = learn_pieces(counts, config.options)
+    learned = learn_tokens(counts, config.options)
     progress.advance(len(learned.vocabulary))
     progress.close()
     learned.vocabulary.write(config.vocab_file)

@@ -189,7 +189,7 @@ def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[str | bytes], output
         ids, offsets, starts, ends = tokenizer.encode_lines_with_spans(lines, unit)
         spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
     numbers, borders = ids.tolist(), offsets.tolist()
-    tokens = tokenizer.vocabulary.pieces
+    tokens = tokenizer.vocabulary.tokens
     for first, last in itertools.pairwise(borders):
         own = numbers[first:last]
         record: dict[str, Any] = {"tokens": [tokens[number] for number in own], "ids": own}

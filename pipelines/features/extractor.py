@@ -102,7 +102,7 @@ class FeatureExtractor:
             vectors = self._compute([inputs[index] for index in indexes])
             for row, index in enumerate(indexes):
                 ids = inputs[index][0]
-                tokens = [self.vocabulary.pieces[number] for number in ids]
+                tokens = [self.vocabulary.tokens[number] for number in ids]
                 # A copy: a view would keep the whole padded batch.
                 results[index] = LineFeatures(tokens, ids, vectors[:, row, : len(ids)].copy())
         for index in range(len(inputs)):

@@ -151,7 +151,7 @@ def _in_tokens(
         )
     )
     ids = features["input_ids"][row][: int(features["input_mask"][row].sum())].tolist()
-    tokens = vocabulary.pieces
+    tokens = vocabulary.tokens
     return [
         (tokens[shown], tokens[true[position]] if position in true else None)
         for position, shown in enumerate(ids)
@@ -244,7 +244,7 @@ def _tables(inspection: Inspection) -> Iterator[str]:
     order = np.argsort(-statistics.masked_ids, kind="stable")[:_TOKENS_LISTED].tolist()
     masked = max(1, int(statistics.masked_ids.sum()))
     counts = {
-        inspection.vocabulary.pieces[number]: statistics.masked_ids[number] for number in order
+        inspection.vocabulary.tokens[number]: statistics.masked_ids[number] for number in order
     }
     shares = {token: f"{100 * count / masked:.2f} %" for token, count in counts.items() if count}
     yield _table("Most masked tokens", shares)

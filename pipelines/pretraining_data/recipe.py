@@ -240,7 +240,7 @@ class VocabularyFacts:
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> "VocabularyFacts":
         """Reads what is needed from a vocabulary."""
-        tokens = vocabulary.pieces
+        tokens = vocabulary.tokens
         special = SpecialIds(
             vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id
         )

@@ -35,7 +35,7 @@ TROUBLE = [
 def trouble_text(max_size=30):
     """Text from an alphabet of trouble, with words of about 200 characters now and then."""
     long_words = st.builds(
-        lambda piece, count, end: piece * count + end,
+        lambda token, count, end: token * count + end,
         st.sampled_from(["a", "ab", "é", "Σ", "각", "ㄱ", "😀"]),
         st.integers(99, 300),
         st.sampled_from(["", "a", "Σ", "!", "\u0301"]),
@@ -57,8 +57,8 @@ def alphabet_vocabulary():
     numbers = [*range(0x21, 0x3100), *range(0x3100, 0xD800, 7), *range(0xF900, 0x20000, 3)]
     kept = [chr(n) for n in numbers if unicodedata.category(chr(n)) not in ("Cn", "Cc", "Cf", "Zs")]
     pairs = ["ab", "##ab", "##bc", "abσ", "##ας", "##ασ", "σσ", "##東", "\ue001", "##\ue002"]
-    pieces = [*SPECIAL_TOKENS, *kept, *(f"##{c}" for c in kept), *pairs]
-    return Vocabulary([p for p in dict.fromkeys(pieces) if p.strip() == p and p != "##"])
+    tokens = [*SPECIAL_TOKENS, *kept, *(f"##{c}" for c in kept), *pairs]
+    return Vocabulary([p for p in dict.fromkeys(tokens) if p.strip() == p and p != "##"])
 
 
 def stable_code_points():
@@ -71,8 +71,8 @@ def expected_ids(lines, vocabulary, do_lower_case, strip_accents=None):
     """The reference's ids of each line."""
     return [
         [
-            vocabulary.id_of(piece)
-            for piece in reference.tokenize(line, vocabulary, do_lower_case, strip_accents)
+            vocabulary.id_of(token)
+            for token in reference.tokenize(line, vocabulary, do_lower_case, strip_accents)
         ]
         for line in lines
     ]

@@ -50,7 +50,7 @@ class ToyTask:
         starts = texts.start[windows.document] + windows.start
         spans = Spans(texts.ids, starts, windows.lengths)
         lengths, tokens = pack(tokenizer.vocabulary, spans)
-        found = tokens["input_ids"] == tokenizer.vocabulary.pieces.index("value")
+        found = tokens["input_ids"] == tokenizer.vocabulary.tokens.index("value")
         labels = np.maximum.reduceat(found, np.cumsum(lengths) - lengths).astype(np.int32)
         values = {"label_ids": labels, "window_start": windows.start}
         return Rows(windows.document, lengths, tokens, values)

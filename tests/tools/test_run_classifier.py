@@ -58,8 +58,8 @@ def spoil(path, content):
 
 
 LINE = "src\t1\t\tthe dog\n"
-WITHOUT_MASK = "\n".join(piece for piece in WORD_VOCABULARY.pieces if piece != "[MASK]")
-TWICE = "\n".join([*WORD_VOCABULARY.pieces[:-1], "dog"])
+WITHOUT_MASK = "\n".join(piece for piece in WORD_VOCABULARY.tokens if piece != "[MASK]")
+TWICE = "\n".join([*WORD_VOCABULARY.tokens[:-1], "dog"])
 
 
 @pytest.mark.parametrize(

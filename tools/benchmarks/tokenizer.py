@@ -55,7 +55,7 @@ def contestants(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut, C
         GraphTokenizer(TextSettings(vocabulary, do_lower_case)),
         input_signature=[tf.TensorSpec([None], tf.string)],
     )
-    pieces = list(vocabulary.pieces)
+    pieces = list(vocabulary.tokens)
     fast = tf_text.FastBertTokenizer(pieces, lower_case_nfd_strip_accents=do_lower_case)
     table = tf.lookup.StaticVocabularyTable(
         tf.lookup.KeyValueTensorInitializer(pieces, tf.range(len(pieces), dtype=tf.int64)), 1

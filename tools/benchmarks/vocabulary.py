@@ -43,10 +43,10 @@ def count_words(lines: Iterable[str], do_lower_case: bool) -> Counter[str]:
 
 def learn_bottom_up(counts: Mapping[str, int], vocab_size: int, limit_alphabet: int) -> list[str]:
     """This project's learner, on the trainer of `tokenizers`."""
-    from keras_bert_impl.tokenization.learner import LearnerOptions, learn_pieces
+    from keras_bert_impl.tokenization.learner import LearnerOptions, learn_tokens
 
     options = LearnerOptions(vocab_size, limit_alphabet=limit_alphabet)
-    return list(learn_pieces(counts, options).vocabulary.pieces)
+    return list(learn_tokens(counts, options).vocabulary.tokens)
 
 
 def learn_top_down(counts: Mapping[str, int], vocab_size: int, limit_alphabet: int) -> list[str]:
@@ -94,7 +94,7 @@ def _run() -> None:
         seconds, wall = time.process_time() - start, time.perf_counter() - wall
         judged = coverage(held_out, Vocabulary(pieces))
         print(
-            f"{name:20} {len(pieces):7} {seconds:8.1f} {judged.pieces_per_word:12.4f} "
+            f"{name:20} {len(pieces):7} {seconds:8.1f} {judged.tokens_per_word:12.4f} "
             f"{judged.whole_share:8.2%} {judged.unknown_share:8.3%}"
         )
         row = {"learner": name, "pieces": len(pieces), "wall_seconds": round(wall, 1)}

@@ -21,7 +21,7 @@ v1 = tf.compat.v1
 def variables_of(model):
     weights = {variable.path: np.array(variable.value) for variable in model.weights}
     return {
-        row.google: weights[row.ours].T if row.google_turned else weights[row.ours]
+        row.google: weights[row.ours].T if row.google_transposed else weights[row.ours]
         for row in names_of(model)
     }
 

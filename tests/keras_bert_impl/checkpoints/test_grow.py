@@ -9,7 +9,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##hap", "##py"]
+TOKENS = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##hap", "##py"]
 
 
 def model(rows=9):
@@ -20,15 +20,15 @@ def model(rows=9):
         "masked_lm/output_bias": table[:, 0] * 10,
         "pooler/dense/bias": np.ones(2, np.float32),
     }
-    text = TextSettings(Vocabulary(PIECES))
+    text = TextSettings(Vocabulary(TOKENS))
     return PortableModel(weights, config, text, RestoreReport("x", (), (), ()))
 
 
 def test_unused_entries_are_filled_first_and_then_the_tables_grow():
     before = model()
     grown, new = grow_vocabulary(before, ["unhappy", "happyun"])
-    assert [(entry.id, entry.piece) for entry in new] == [(1, "unhappy"), (9, "happyun")]
-    assert grown.text.vocabulary.pieces[1] == "unhappy"
+    assert [(entry.id, entry.token) for entry in new] == [(1, "unhappy"), (9, "happyun")]
+    assert grown.text.vocabulary.tokens[1] == "unhappy"
     assert grown.config.vocab_size == 10
     table = grown.weights["embeddings/token_embeddings"]
     assert table[1].tolist() == [14.0, 15.0]  # the mean of rows 6, 7 and 8
@@ -36,7 +36,7 @@ def test_unused_entries_are_filled_first_and_then_the_tables_grow():
     assert grown.weights["masked_lm/output_bias"][1] == 140.0
     old = [n for n in range(9) if n != 1]
     assert np.array_equal(table[old], before.weights["embeddings/token_embeddings"][old])
-    assert before.text.vocabulary.pieces[1] == "[unused0]"
+    assert before.text.vocabulary.tokens[1] == "[unused0]"
     assert before.weights["embeddings/token_embeddings"][1].tolist() == [2.0, 3.0]
     assert grown.weights["pooler/dense/bias"] is before.weights["pooler/dense/bias"]
 
@@ -44,16 +44,16 @@ def test_unused_entries_are_filled_first_and_then_the_tables_grow():
 def test_unused_entries_can_be_left_alone():
     grown, new = grow_vocabulary(model(), ["unhappy"], fill_unused=False)
     assert new[0].id == 9
-    assert grown.text.vocabulary.pieces[1] == "[unused0]"
+    assert grown.text.vocabulary.tokens[1] == "[unused0]"
 
 
-def test_rows_without_a_piece_are_used_before_the_table_grows():
+def test_rows_without_a_token_are_used_before_the_table_grows():
     grown, new = grow_vocabulary(model(rows=12), ["unhappy"], fill_unused=False)
     assert (new[0].id, grown.config.vocab_size) == (9, 12)
     assert grown.weights["embeddings/token_embeddings"].shape == (12, 2)
 
 
-def test_a_piece_that_continues_words_is_made_from_such_pieces():
+def test_a_token_that_continues_words_is_made_from_such_tokens():
     _, new = grow_vocabulary(model(), ["##happy", "##un"])
     assert [entry.made_from for entry in new] == [("##hap", "##py"), ("[UNK]",)]
 

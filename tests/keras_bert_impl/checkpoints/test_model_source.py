@@ -248,7 +248,7 @@ def test_a_configuration_that_the_weights_do_not_bear_out_is_refused(folder, fil
 
 def test_a_vocabulary_that_is_too_large_is_refused(folder, tmp_path):
     path = tmp_path / "large.txt"
-    path.write_text("\n".join([*WORD_VOCABULARY.pieces, "extra"]) + "\n")
+    path.write_text("\n".join([*WORD_VOCABULARY.tokens, "extra"]) + "\n")
     with pytest.raises(UserError, match=r"large\.txt: has 18 tokens, but the model only knows 17"):
         find_model(folder, vocab_file=str(path))
 

@@ -38,7 +38,7 @@ def test_a_text_without_mask_is_quoted():
 
 
 def test_more_pieces_than_the_model_gives_are_refused():
-    with pytest.raises(UserError, match="`top_k=3` is more than the 2 pieces"):
+    with pytest.raises(UserError, match="`top_k=3` is more than the 2 tokens"):
         FillMask(answering).fill(["the [MASK]"], top_k=3)
 
 

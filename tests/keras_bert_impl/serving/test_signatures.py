@@ -93,7 +93,7 @@ def test_the_best_pieces_of_a_text_come_first_with_their_probabilities(pretraine
     sequence = reference.encode(*packed("the [MASK] runs"))[-1]
     logs = reference.masked_lm_log_probabilities(sequence, np.array([[2]]))[0, 0]
     best = np.argsort(-logs)[:3]
-    words = [WORD_VOCABULARY.pieces[number].encode() for number in best]
+    words = [WORD_VOCABULARY.tokens[number].encode() for number in best]
     assert found["pieces"].tolist() == [[words], [[b"", b"", b""]]]
     close(found["probabilities"], [[np.exp(logs[best])], [[0, 0, 0]]])
     assert found["mask_counts"].tolist() == [1, 0]
@@ -112,7 +112,7 @@ def test_rows_of_the_table_beyond_the_vocabulary_are_never_an_answer(tmp_path):
     write_model_directory(tmp_path / "m", model, TextSettings(WORD_VOCABULARY))
     served = serve_model(open_model(tmp_path / "m"), top_k=1000)
     found = arrays(served.call("fill_mask_text", {"text": ["the [MASK] runs"]}))
-    words = sorted(piece.encode() for piece in WORD_VOCABULARY.pieces)
+    words = sorted(piece.encode() for piece in WORD_VOCABULARY.tokens)
     assert sorted(found["pieces"][0, 0].tolist()) == words
     close(found["probabilities"].sum(), 1.0)
 

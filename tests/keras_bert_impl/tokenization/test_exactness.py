@@ -29,15 +29,15 @@ def words_of_code_points(request, code_points):
 
 
 def differing(tokenizer, lines, words):
-    """The lines whose ids are not those of the reference's pieces of their words."""
+    """The lines whose ids are not those of the reference's tokens of their words."""
     vocabulary = tokenizer.vocabulary
     known = {}
     expected = []
     for line in words:
         for word in line:
             if word not in known:
-                pieces = reference.split_pieces(word, vocabulary)
-                known[word] = [vocabulary.id_of(piece) for piece in pieces]
+                tokens = reference.split_tokens(word, vocabulary)
+                known[word] = [vocabulary.id_of(token) for token in tokens]
         expected.append([number for word in line for number in known[word]])
     block = tokenizer.encode_lines(lines)
     flat = np.fromiter(itertools.chain.from_iterable(expected), np.int32)
@@ -114,5 +114,5 @@ def test_remembering_changes_nothing_in_the_reference():
     vocabulary = alphabet_vocabulary()
     remembering = RememberingReference(TextSettings(vocabulary, True, True))
     line = "ΑΣ\u00a0ΑΣ a b  東Σ \u2028a \x00 ΑΣ."
-    expected = [vocabulary.id_of(piece) for piece in reference.tokenize(line, vocabulary)]
+    expected = [vocabulary.id_of(token) for token in reference.tokenize(line, vocabulary)]
     assert remembering.encode(line) == remembering.encode(line) == expected

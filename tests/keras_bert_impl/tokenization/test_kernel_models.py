@@ -74,13 +74,13 @@ def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):
     assert load_kernel_models(TextSettings(VOCABULARY, True, True)).wordpiece.size > 0
 
 
-def test_a_piece_that_is_too_long_for_the_kernel_is_named():
-    long_piece = "ガ" * 90
+def test_a_token_that_is_too_long_for_the_kernel_is_named():
+    long_token = "ガ" * 90
     with pytest.raises(UserError, match="line 6 has more than 256 bytes"):
-        build_kernel_models(TextSettings(Vocabulary([*SPECIAL_TOKENS, long_piece]), True, False))
+        build_kernel_models(TextSettings(Vocabulary([*SPECIAL_TOKENS, long_token]), True, False))
 
 
-def test_a_piece_longer_than_any_word_is_no_obstacle():
+def test_a_token_longer_than_any_word_is_no_obstacle():
     assert expected_ids(["a" * 201], Vocabulary([*SPECIAL_TOKENS, "a" * 201]), True) == [[1]]
     build_kernel_models(
         TextSettings(Vocabulary([*SPECIAL_TOKENS, "a" * 201, "a" * 300]), True, True)

@@ -11,7 +11,7 @@ from keras_bert_impl.tokenization.learner import (
     Merge,
     coverage,
     first_merges,
-    learn_pieces,
+    learn_tokens,
 )
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -20,7 +20,7 @@ TEXTBOOK = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 
 
 def test_the_first_merges_are_those_of_the_textbook():
-    learned = learn_pieces(TEXTBOOK, LearnerOptions(30))
+    learned = learn_tokens(TEXTBOOK, LearnerOptions(30))
     assert first_merges(TEXTBOOK, learned, 4) == [
         Merge("##e", "##s", 9),
         Merge("##es", "##t", 9),
@@ -33,8 +33,8 @@ def most_frequent_pairs(counts):
     """The first step by the book: count all pairs of neighbours."""
     pairs = Counter()
     for word, count in counts.items():
-        pieces = [word[0], *(f"##{character}" for character in word[1:])]
-        for pair in pairwise(pieces):
+        tokens = [word[0], *(f"##{character}" for character in word[1:])]
+        for pair in pairwise(tokens):
             pairs[pair] += count
     most = max(pairs.values(), default=0)
     return {pair for pair, count in pairs.items() if count == most}, most
@@ -44,51 +44,51 @@ def most_frequent_pairs(counts):
 @given(st.dictionaries(st.text("abcd", min_size=2, max_size=6), st.integers(2, 20), min_size=1))
 def test_the_first_merge_joins_a_most_frequent_pair(counts):
     size = 5 + len(set("".join(counts))) + len({c for word in counts for c in word[1:]}) + 1
-    learned = learn_pieces(counts, LearnerOptions(size))
+    learned = learn_tokens(counts, LearnerOptions(size))
     (merge,) = first_merges(counts, learned, 1)
     best, most = most_frequent_pairs(counts)
     assert (merge.left, merge.right) in best
     assert 0 < merge.count <= most  # the three letters of "aaa" are two pairs but one merge
 
 
-def test_the_same_counts_in_any_order_give_the_same_pieces():
+def test_the_same_counts_in_any_order_give_the_same_tokens():
     counts = {f"{a}{b}{c}": 2 + (ord(a) * ord(c)) % 5 for a in "xyz" for b in "uvw" for c in "rst"}
     turned = dict(reversed(counts.items()))
-    first = learn_pieces(counts, LearnerOptions(40)).vocabulary
-    assert all(learn_pieces(turned, LearnerOptions(40)).vocabulary == first for _ in range(5))
+    first = learn_tokens(counts, LearnerOptions(40)).vocabulary
+    assert all(learn_tokens(turned, LearnerOptions(40)).vocabulary == first for _ in range(5))
 
 
 def test_special_tokens_and_unused_entries_come_first():
     options = LearnerOptions(30, num_unused=2, special_tokens=("[USER]",))
-    assert learn_pieces(TEXTBOOK, options).vocabulary.pieces[:8] == (
+    assert learn_tokens(TEXTBOOK, options).vocabulary.tokens[:8] == (
         *("[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[USER]"),
     )
 
 
 def test_rare_characters_are_left_out():
     counts = {"aa": 9, "ab": 5, "aé": 1}
-    pieces = learn_pieces(counts, LearnerOptions(10, limit_alphabet=2)).vocabulary.pieces
-    assert pieces == (*SPECIAL_TOKENS, "a", "b", "##a", "##b", "aa")
+    tokens = learn_tokens(counts, LearnerOptions(10, limit_alphabet=2)).vocabulary.tokens
+    assert tokens == (*SPECIAL_TOKENS, "a", "b", "##a", "##b", "aa")
 
 
 def test_pairs_rarer_than_asked_are_not_joined():
     with pytest.raises(UserError, match="vocab_size=12 cannot be reached: the text gives 11"):
-        learn_pieces({"ab": 5, "ac": 1}, LearnerOptions(12, min_frequency=2))
+        learn_tokens({"ab": 5, "ac": 1}, LearnerOptions(12, min_frequency=2))
 
 
 def test_a_size_below_the_alphabet_is_refused():
     with pytest.raises(UserError, match="vocab_size=10 is less than the 16 special tokens and"):
-        learn_pieces({"abcdef": 3}, LearnerOptions(10))
+        learn_tokens({"abcdef": 3}, LearnerOptions(10))
 
 
 def test_words_longer_than_any_that_is_cut_do_not_count():
-    pieces = learn_pieces({"ab": 3, "z" * 201: 9}, LearnerOptions(9)).vocabulary.pieces
-    assert pieces == (*SPECIAL_TOKENS, "a", "b", "##b", "ab")
+    tokens = learn_tokens({"ab": 3, "z" * 201: 9}, LearnerOptions(9)).vocabulary.tokens
+    assert tokens == (*SPECIAL_TOKENS, "a", "b", "##b", "ab")
 
 
 def test_coverage_of_words():
     vocabulary = Vocabulary([*SPECIAL_TOKENS, "low", "##e", "##r", "w"])
     found = coverage({"low": 6, "lower": 2, "x": 2}, vocabulary)
     assert found.words == 10
-    assert found.pieces_per_word == pytest.approx((6 * 1 + 2 * 3 + 2 * 1) / 10)
+    assert found.tokens_per_word == pytest.approx((6 * 1 + 2 * 3 + 2 * 1) / 10)
     assert (found.unknown_share, found.whole_share) == (0.2, 0.6)

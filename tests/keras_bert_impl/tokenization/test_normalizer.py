@@ -49,15 +49,15 @@ def test_where_only_the_kernel_splits_a_character_gets_another_name():
     unknown, name = "\ue001", "\ue002"  # \ue000 is taken by the vocabulary
     assert made.replacement("\u1b4e") == unknown
     assert made.replacement("\u1b4f") == name
-    assert made.rewrite_piece("##a\u1b4f") == f"##a{name}"
+    assert made.rewrite_token("##a\u1b4f") == f"##a{name}"
     assert made.replacement(name) == unknown  # a real one is not in the vocabulary
     assert made.replacement("\ue000") == "\ue000"
 
 
 def test_a_section_sign_of_the_vocabulary_is_told_from_a_sigma():
     made = rules(in_vocabulary="§")
-    assert made.replacement("§") == f" {made.rewrite_piece('§')} "
-    assert made.rewrite_piece("§") != made.sigma_mark == made.replacement("Σ")
+    assert made.replacement("§") == f" {made.rewrite_token('§')} "
+    assert made.rewrite_token("§") != made.sigma_mark == made.replacement("Σ")
 
 
 def test_only_what_changes_is_listed():

@@ -79,15 +79,15 @@ def test_lower_case_and_accents_apart():
     assert reference.split_words(line, False, True) == ["EΑΣ", "ŉ"]
 
 
-PIECES = {"un", "##aff", "##able", "a", "##a", "##b", "ab", "x", "##☃"}
+TOKENS = {"un", "##aff", "##able", "a", "##a", "##b", "ab", "x", "##☃"}
 
 
 @pytest.mark.parametrize(
-    ("word", "pieces"),
+    ("word", "tokens"),
     [
         ("unaffable", ["un", "##aff", "##able"]),
         ("ab", ["ab"]),
-        ("aab", ["a", "##a", "##b"]),  # the longest piece first: no "##ab"
+        ("aab", ["a", "##a", "##b"]),  # the longest token first: no "##ab"
         ("abx", ["[UNK]"]),  # "x" may begin a word, not continue it
         ("b", ["[UNK]"]),
         ("x☃", ["x", "##☃"]),
@@ -96,8 +96,8 @@ PIECES = {"un", "##aff", "##able", "a", "##a", "##b", "ab", "x", "##☃"}
         ("x" + "☃" * 199, ["x", *["##☃"] * 199]),  # characters count, not bytes
     ],
 )
-def test_pieces_of_a_word(word, pieces):
-    assert reference.split_pieces(word, PIECES) == pieces
+def test_tokens_of_a_word(word, tokens):
+    assert reference.split_tokens(word, TOKENS) == tokens
 
 
 def test_a_lone_surrogate_is_dropped_like_bytes_that_are_no_utf8():

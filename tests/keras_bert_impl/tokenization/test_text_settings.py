@@ -35,8 +35,8 @@ def test_text_is_lower_cased_by_default():
 )
 def test_settings_are_equal_only_if_all_three_are(change):
     settings = TextSettings(UNCASED)
-    assert settings == TextSettings(Vocabulary(UNCASED.pieces))
-    assert hash(settings) == hash(TextSettings(Vocabulary(UNCASED.pieces)))
+    assert settings == TextSettings(Vocabulary(UNCASED.tokens))
+    assert hash(settings) == hash(TextSettings(Vocabulary(UNCASED.tokens)))
     assert settings != dataclasses.replace(settings, **change)
 
 

@@ -126,7 +126,7 @@ def test_a_lone_surrogate_is_dropped(words):
         ("CAF\u00c9.", ["CAF\u00c9", "."]),
         ("cafe\u0301\u0327 .", ["cafe\u0301\u0327", "."]),
         ("\u00e9 ΑΣ.", ["\u00e9", "Α", "Σ", "."]),
-        ("각!", ["각", "각", "각", "!"]),  # three pieces share the syllable
+        ("각!", ["각", "각", "각", "!"]),  # three tokens share the syllable
         ("東 x" + "ab" * 101, ["東", "x" + "ab" * 101]),
         ("x\0y the\0", ["x\0y", "the\0"]),
     ],
@@ -158,11 +158,11 @@ def test_spans_come_with_the_same_ids_and_cut_out_text_that_gives_the_token(
         spans = list(zip(block.starts[own].tolist(), block.ends[own].tolist(), strict=True))
         assert all(0 <= start < end <= len(line) for start, end in spans)
         assert spans == sorted(spans)
-        for token, (start, end) in zip(block.ids[own], spans, strict=True):
-            piece = ALPHABET.pieces[token].removeprefix("##")
+        for id_, (start, end) in zip(block.ids[own], spans, strict=True):
+            token = ALPHABET.tokens[id_].removeprefix("##")
             text = "".join(reference.split_words(line[start:end], *options))
             # A sigma alone has its middle form; a word over the limit is known as a whole only.
-            assert token == 1 or piece.replace("ς", "σ") in text.replace("ς", "σ")
+            assert id_ == 1 or token.replace("ς", "σ") in text.replace("ς", "σ")
 
 
 def test_special_tokens_are_split_like_any_text_or_kept(words, keeping):
@@ -207,7 +207,7 @@ def test_keeping_changes_nothing_where_there_is_nothing_to_keep(keeping, line):
         assert keeping.encode(line) == expected_ids([line], WORDS, True)[0]
 
 
-def test_pieces_are_joined_to_words(words):
+def test_tokens_are_joined_to_words(words):
     ids = [2, 5, 6, 7, 8, 3, 0]
     assert words.detokenize(ids) == "[CLS] the words . [SEP] [PAD]"
     assert words.detokenize(ids, skip_special_tokens=True) == "the words ."
@@ -221,10 +221,10 @@ def test_casing_that_contradicts_the_vocabulary_is_warned_of():
 
 
 @pytest.mark.parametrize("line", ["a b", "[a b", "ab!", "中国", "a中", "##", "[x y]", "##中a"])
-def test_a_piece_that_no_word_can_have_is_never_found(line):
+def test_a_token_that_no_word_can_have_is_never_found(line):
     """The kernel would find "a b" across the space; in the original it takes up an id, no more."""
-    pieces = ["a", "b", "##b", "!", "中", "#", "[", "a b", "[a b", "ab!", "中国", "a中"]
-    vocabulary = Vocabulary([*SPECIAL_TOKENS, *pieces, "##", "[x y]", "##中a"])
+    tokens = ["a", "b", "##b", "!", "中", "#", "[", "a b", "[a b", "ab!", "中国", "a中"]
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *tokens, "##", "[x y]", "##中a"])
     tokenizer = Tokenizer(TextSettings(vocabulary))
     assert by_line(tokenizer.encode_lines([line])) == expected_ids([line], vocabulary, True)
 

@@ -12,12 +12,12 @@ from keras_bert_impl.tokenization.vocabulary import (
     read_tokenizer_json,
 )
 
-PIECES = [*SPECIAL_TOKENS, "word", "##s"]
+TOKENS = [*SPECIAL_TOKENS, "word", "##s"]
 
 
 def write(folder, **changes):
     values = {
-        "model": {"type": "WordPiece", "vocab": {p: n for n, p in enumerate(PIECES)}},
+        "model": {"type": "WordPiece", "vocab": {p: n for n, p in enumerate(TOKENS)}},
         "added_tokens": [{"content": "[PAD]", "id": 0}],
         "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
     }
@@ -26,16 +26,16 @@ def write(folder, **changes):
     return path
 
 
-def test_pieces_and_casing_are_read(tmp_path):
+def test_tokens_and_casing_are_read(tmp_path):
     file = read_tokenizer_json(write(tmp_path))
-    assert file.pieces == tuple(PIECES)
+    assert file.tokens == tuple(TOKENS)
     assert (file.do_lower_case, file.strip_accents) == (True, None)
-    assert Vocabulary.load(tmp_path / "tokenizer.json") == Vocabulary(PIECES)
+    assert Vocabulary.load(tmp_path / "tokenizer.json") == Vocabulary(TOKENS)
 
 
 def test_added_tokens_have_their_ids(tmp_path):
     file = read_tokenizer_json(write(tmp_path, added_tokens=[{"content": "stent", "id": 7}]))
-    assert file.pieces == (*PIECES, "stent")
+    assert file.tokens == (*TOKENS, "stent")
 
 
 @pytest.mark.parametrize("normalizer", [None, {"type": "Sequence", "normalizers": []}])
@@ -54,7 +54,7 @@ def test_casing_that_is_not_said_is_not_guessed(tmp_path, normalizer):
         ({"added_tokens": [{"content": "true", "id": True}]}, "do not have the ids from 0 to 7"),
         ({"model": {"type": "WordPiece", "vocab": {"a": [0]}}}, "do not have the ids from 0"),
         ({"added_tokens": 5}, "its added_tokens are no list"),
-        ({"added_tokens": [{"content": "\ud800", "id": 7}]}, r"piece '\\ud800' is no text"),
+        ({"added_tokens": [{"content": "\ud800", "id": 7}]}, r"token '\\ud800' is no text"),
         (
             {"normalizer": {"type": "BertNormalizer", "handle_chinese_chars": False}},
             "handle_chinese_chars is false",
@@ -77,12 +77,12 @@ def file_with(tmp_path, content):
 
 def test_ids_are_line_numbers():
     vocabulary = Vocabulary(TOKENS)
-    assert [vocabulary.id_of(piece) for piece in TOKENS] == [0, 1, 2, 3, 4, 5, 6]
+    assert [vocabulary.id_of(token) for token in TOKENS] == [0, 1, 2, 3, 4, 5, 6]
     assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id) == (0, 1, 2)
     assert (vocabulary.sep_id, vocabulary.mask_id, len(vocabulary)) == (3, 4, 7)
 
 
-def test_a_piece_that_is_not_there_is_unknown():
+def test_a_token_that_is_not_there_is_unknown():
     assert Vocabulary(TOKENS).id_of("other") == 1
 
 
@@ -101,20 +101,20 @@ def test_the_hash_is_that_of_the_written_file(tmp_path):
         "\n".join(TOKENS).encode(),
         ("\ufeff" + "\n".join(TOKENS) + "\n").encode(),
         ("\r\n".join(TOKENS) + "\r\n").encode(),
-        "".join(f"{piece} \n" for piece in TOKENS).encode(),
+        "".join(f"{token} \n" for token in TOKENS).encode(),
     ],
-    ids=["no newline at the end", "BOM", "Windows line ends", "white space around pieces"],
+    ids=["no newline at the end", "BOM", "Windows line ends", "white space around tokens"],
 )
 def test_ways_of_writing_the_same_vocabulary(tmp_path, content):
-    assert Vocabulary.load(file_with(tmp_path, content)).pieces == tuple(TOKENS)
+    assert Vocabulary.load(file_with(tmp_path, content)).tokens == tuple(TOKENS)
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
         (b"", "is empty"),
-        (b"\n\n", "has no pieces"),
-        (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\nword\n", r"has no \[MASK\] piece; add a line"),
+        (b"\n\n", "has no tokens"),
+        (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\nword\n", r"has no \[MASK\] token; add a line"),
         ("\n".join([*TOKENS, "word"]).encode(), "'word' stands on lines 6 and 8; make the first"),
         ("\n".join([*TOKENS, "", "x"]).encode(), r"line 8 is empty; write .* as \[unused8\]"),
         ("\n".join(TOKENS).encode() + b"\n\xe9t\xe9\n", "line 8 is not UTF-8"),
@@ -133,10 +133,10 @@ def test_a_missing_file_is_named(tmp_path):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_line_of_unusual_white_space_keeps_its_id(tmp_path, end):
-    pieces = [*SPECIAL_TOKENS, "\u2027", "\u2028", "\u2030", "一"]
-    vocabulary = Vocabulary.load(file_with(tmp_path, "".join(p + end for p in pieces).encode()))
+    tokens = [*SPECIAL_TOKENS, "\u2027", "\u2028", "\u2030", "一"]
+    vocabulary = Vocabulary.load(file_with(tmp_path, "".join(p + end for p in tokens).encode()))
     assert vocabulary.id_of("一") == 8
-    tokens = Tokenizer(TextSettings(vocabulary)).encode("‰一\u2028一")
-    assert tokens == [7, 8, 8]
+    ids = Tokenizer(TextSettings(vocabulary)).encode("‰一\u2028一")
+    assert ids == [7, 8, 8]
     vocabulary.write(tmp_path / "again.txt")
-    assert (tmp_path / "again.txt").read_bytes() == "".join(p + "\n" for p in pieces).encode()
+    assert (tmp_path / "again.txt").read_bytes() == "".join(p + "\n" for p in tokens).encode()

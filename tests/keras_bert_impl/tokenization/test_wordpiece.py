@@ -54,8 +54,8 @@ def test_the_tokens_are_the_greedy_ones_of_all_ways_to_part_a_word(word, first, 
             rest = "".join(parts[number:])
             longer = [rest[:n] for n in range(len(part) + 1, len(rest) + 1)]
             if any(
-                marked(["", piece])[1] in vocabulary if number else piece in vocabulary
-                for piece in longer
+                marked(["", token])[1] in vocabulary if number else token in vocabulary
+                for token in longer
             ):
                 return False
         return True

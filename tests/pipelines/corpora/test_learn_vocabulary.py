@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization import reference
-from keras_bert_impl.tokenization.learner import LearnerOptions, Merge, learn_pieces
+from keras_bert_impl.tokenization.learner import LearnerOptions, Merge, learn_tokens
 from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora import learn_vocabulary as job
@@ -163,7 +163,7 @@ def test_the_vocabulary_is_that_of_all_words_split_one_by_one(tmp_path):
     text = "东京都的天气很好所以我们今天去公园散步然后回家 lower newest-of-the-new words "
     (tmp_path / "text.txt").write_text(f"{text * 20}{'low' * 70}\n")
     counts = Counter(split_words(text * 20 + "low" * 70))
-    expected = learn_pieces(counts, LearnerOptions(60)).vocabulary
+    expected = learn_tokens(counts, LearnerOptions(60)).vocabulary
     assert learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=60).vocabulary == expected
 
 

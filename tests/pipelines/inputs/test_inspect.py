@@ -27,10 +27,10 @@ def _records(config: InspectConfig) -> list[tuple]:
         real = batch["masked_lm_weights"][0] > 0
         masked = zip(
             batch["masked_lm_positions"][0][real].tolist(),
-            (vocabulary.pieces[number] for number in batch["masked_lm_ids"][0][real]),
+            (vocabulary.tokens[number] for number in batch["masked_lm_ids"][0][real]),
             strict=True,
         )
-        shown = [vocabulary.pieces[number] for number in ids]
+        shown = [vocabulary.tokens[number] for number in ids]
         found.append((shown, dict(masked), int(batch["next_sentence_labels"][0, 0])))
     return found
 
