@@ -1,0 +1,227 @@
+"""Scores of answered questions as the official scripts of SQuAD, KorQuAD and TriviaQA give them.
+
+All take predictions and right answers by the question's identifier, and give percent. Values are
+added one after the other in the order of the questions, as the scripts add them, so that the last
+digit is theirs.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from pipelines.metrics.answer_texts import (
+    Scores,
+    best_scores,
+    korquad_words,
+    shared_f1,
+    squad_words,
+    trivia_words,
+)
+from pipelines.metrics.no_answer import best_threshold
+
+Predictions = Mapping[str, str]
+Answers = Mapping[str, Sequence[str]]
+"""Identifier to the right answers, in the order of the questions; no answer where unanswerable."""
+
+
+def squad_v1_scores(predictions: Predictions, answers: Answers) -> dict[str, float]:
+    """`exact_match` and `f1` of SQuAD 1.1; a question without a prediction counts as wrong.
+
+    Raises:
+        UserError: there are no questions, or no prediction is for any of them.
+
+    Example:
+        >>> squad_v1_scores({"x": "the house"}, {"x": ["House!"], "y": ["red"]})
+        {'exact_match': 50.0, 'f1': 50.0}
+    """
+
+    def score(prediction: str, right: Iterable[str]) -> Scores:
+        return best_scores(prediction, right, squad_words)
+
+    return _exact_match_and_f1(_scored(predictions, answers, score), len(answers))
+
+
+def korquad_scores(predictions: Predictions, answers: Answers) -> dict[str, float]:
+    """`exact_match` and `f1` of KorQuAD 1.0, whose F1 counts characters.
+
+    A question without a prediction counts as wrong.
+
+    Raises:
+        UserError: there are no questions, or no prediction is for any of them.
+
+    Example:
+        >>> korquad_scores({"x": "이광수가"}, {"x": ["이광수"]})["f1"]
+        85.71428571428571
+    """
+
+    def score(prediction: str, right: Iterable[str]) -> Scores:
+        return best_scores(prediction, right, korquad_words, _characters_f1)
+
+    return _exact_match_and_f1(_scored(predictions, answers, score), len(answers))
+
+
+def trivia_scores(
+    predictions: Predictions, answers: Mapping[str, Mapping[str, Any]]
+) -> dict[str, float]:
+    """The figures of TriviaQA; a question without a prediction counts as wrong.
+
+    Args:
+        predictions: identifier to the answer.
+        answers: identifier to the `Answer` object of TriviaQA's files: `NormalizedAliases`, and
+            `HumanAnswers` where there are any.
+
+    Returns:
+        `exact_match` and `f1`, and the counts `common` (questions with a prediction),
+        `denominator` (all questions), `pred_len` and `gold_len`.
+
+    Raises:
+        UserError: there are no questions, or no prediction is for any of them.
+
+    Example:
+        >>> answers = {"x": {"NormalizedAliases": ["sunset boulevard"]}}
+        >>> trivia_scores({"x": "Sunset_Boulevard", "z": ""}, answers)["exact_match"]
+        100.0
+    """
+
+    def score(prediction: str, answer: Mapping[str, Any]) -> Scores:
+        human = [" ".join(trivia_words(text)) for text in answer.get("HumanAnswers", [])]
+        return best_scores(prediction, [*answer["NormalizedAliases"], *human], trivia_words)
+
+    scored = _scored(predictions, answers, score)
+    return {
+        **_exact_match_and_f1(scored, len(answers)),
+        "common": len(scored),
+        "denominator": len(answers),
+        "pred_len": len(predictions),
+        "gold_len": len(answers),
+    }
+
+
+def squad_v2_scores(
+    predictions: Predictions,
+    answers: Answers,
+    null_odds: Mapping[str, float] | None = None,
+    threshold: float = 1.0,
+) -> dict[str, float]:
+    """The figures of SQuAD 2.0, under the names of its official script.
+
+    Args:
+        predictions: identifier to the answer; "" is no answer.
+        answers: identifier to the right answers.
+        null_odds: identifier to how sure "no answer" is; with them come the best thresholds.
+        threshold: a question with greater odds counts as unanswered.
+
+    Returns:
+        `exact`, `f1` and `total`; the same for the questions with (`HasAns_`) and without
+        (`NoAns_`) an answer, where there are any; with `null_odds` also `best_exact`,
+        `best_exact_thresh`, `best_f1` and `best_f1_thresh`.
+
+    Raises:
+        UserError: a question has no prediction or no null odds, or there are no questions.
+
+    Example:
+        >>> scores = squad_v2_scores({"x": "red house", "y": ""}, {"x": ["house"], "y": []})
+        >>> scores["exact"], scores["HasAns_f1"], scores["NoAns_f1"]
+        (50.0, 66.66666666666666, 100.0)
+    """
+    _check_complete(answers, predictions, "prediction")
+    before = _scored(predictions, answers, squad_v2_question)
+    has_answer = {identifier: bool(texts) for identifier, texts in answers.items()}
+    if null_odds is None:
+        return _by_answerability(before, has_answer)
+    _check_complete(answers, null_odds, "null odds")
+    after = {
+        identifier: Scores(*[float(not has_answer[identifier])] * 2)
+        if null_odds[identifier] > threshold
+        else score
+        for identifier, score in before.items()
+    }
+    figures = _by_answerability(after, has_answer)
+    for name in Scores._fields:
+        values = {identifier: operator.attrgetter(name)(x) for identifier, x in before.items()}
+        best = best_threshold(values, predictions, null_odds, has_answer)
+        figures |= {f"best_{name}": best.score, f"best_{name}_thresh": best.threshold}
+    return figures
+
+
+def squad_v2_question(prediction: str, answers: Sequence[str]) -> Scores:
+    """The scores of one prediction by the rules of SQuAD 2.0.
+
+    An answer without a word (an article only, say) is none; without any answer only a prediction
+    without a word is right.
+
+    Example:
+        >>> squad_v2_question("", [])
+        Scores(exact=1.0, f1=1.0)
+    """
+    right = [text for text in answers if squad_words(text)] or [""]
+    return best_scores(prediction, right, squad_words, _f1_or_both_empty)
+
+
+def _f1_or_both_empty(prediction: list[str], answer: list[str]) -> float:
+    if prediction and answer:
+        return shared_f1(prediction, answer)
+    return float(prediction == answer)
+
+
+def _characters_f1(prediction: list[str], answer: list[str]) -> float:
+    return shared_f1("".join(prediction), "".join(answer))
+
+
+def _by_answerability(
+    scored: Mapping[str, Scores], has_answer: Mapping[str, bool]
+) -> dict[str, float]:
+    figures = _exact_f1_total(list(scored.values()))
+    for prefix, wanted in (("HasAns_", True), ("NoAns_", False)):
+        part = [score for identifier, score in scored.items() if has_answer[identifier] == wanted]
+        if part:
+            figures |= {prefix + name: x for name, x in _exact_f1_total(part).items()}
+    return figures
+
+
+def _exact_f1_total(scores: Sequence[Scores]) -> dict[str, float]:
+    exact, f1 = _sums(scores)
+    total = len(scores)
+    return {"exact": 100.0 * exact / total, "f1": 100.0 * f1 / total, "total": total}
+
+
+def _exact_match_and_f1(scored: Mapping[str, Scores], total: int) -> dict[str, float]:
+    exact, f1 = _sums(scored.values())
+    return {"exact_match": 100.0 * exact / total, "f1": 100.0 * f1 / total}
+
+
+def _sums(scores: Iterable[Scores]) -> tuple[float, float]:
+    """Both sums, added from the left: `sum` is more exact in newer versions of Python."""
+    scores = list(scores)
+    exact = reduce(operator.add, [score.exact for score in scores], 0.0)
+    return exact, reduce(operator.add, [score.f1 for score in scores], 0.0)
+
+
+def _scored(
+    predictions: Predictions, answers: Mapping[str, Any], score: Callable[[str, Any], Scores]
+) -> dict[str, Scores]:
+    """The scores of the questions that have a prediction."""
+    if not answers:
+        raise UserError("There are no questions to score; name a file with questions.")
+    scored = {
+        identifier: score(predictions[identifier], right)
+        for identifier, right in answers.items()
+        if identifier in predictions
+    }
+    if not scored:
+        raise UserError(
+            f"None of the {len(predictions)} predictions is for one of the {len(answers)} "
+            f"questions (the first is {next(iter(answers))!r}); name the questions' own file."
+        )
+    return scored
+
+
+def _check_complete(answers: Answers, found: Mapping[str, object], what: str) -> None:
+    missing = [identifier for identifier in answers if identifier not in found]
+    if missing:
+        raise UserError(
+            f"{len(missing)} of {len(answers)} questions have no {what} (the first is "
+            f"{missing[0]!r}); name the predictions that were made of these questions."
+        )
