@@ -1,8 +1,9 @@
-"""The vector of the whole input: what the first position says."""
+"""The vector of the whole input: what the first token says, or the mean of all tokens."""
 
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.base import ConfiguredLayer
@@ -33,4 +34,30 @@ class Pooler(ConfiguredLayer):
 
     def compute_output_shape(self, sequence_shape: Any) -> Any:
         """[batch, length, hidden] becomes [batch, hidden]."""
+        return (sequence_shape[0], sequence_shape[2])
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class MaskedMean(keras.layers.Layer):
+    """The mean of the vectors of all tokens, padding left out; added up in float32.
+
+    [CLS] and [SEP] count like other tokens, as in sentence-transformers' mean pooling.
+
+    Example:
+        >>> import numpy as np
+        >>> sequence = np.array([[[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]]], "float32")
+        >>> np.array(MaskedMean()(sequence, np.array([[1, 1, 0]]))).tolist()
+        [[2.0, 3.0]]
+    """
+
+    def call(self, sequence: Any, input_mask: Any) -> Any:
+        """Maps [batch, length, hidden] and the mask, int [batch, length], to [batch, hidden]."""
+        weights = ops.cast(input_mask, "float32")[:, :, None]  # [batch, length, 1]
+        total = ops.sum(ops.cast(sequence, "float32") * weights, axis=1)  # [batch, hidden]
+        tokens = ops.maximum(ops.sum(weights, axis=1), 1.0)  # [batch, 1]
+        return ops.cast(total / tokens, self.compute_dtype)
+
+    def compute_output_shape(self, sequence_shape: Any, input_mask_shape: Any) -> Any:
+        """[batch, length, hidden] becomes [batch, hidden]."""
+        del input_mask_shape
         return (sequence_shape[0], sequence_shape[2])

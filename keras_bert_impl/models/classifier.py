@@ -1,19 +1,22 @@
 """A model that gives a whole input a label or a number."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
+from keras_bert_impl.layers.pooler import MaskedMean
 from keras_bert_impl.models.base import encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.labeled import LabeledModel
+from keras_bert_impl.models.pooling import CLS, POOLER, pooling_of, with_pooling
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BertClassifier(LabeledModel):
-    """Encoder, dropout on the pooled output, and `num_labels` scores.
+    """Encoder, dropout on the vector of the whole input, and `num_labels` scores.
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, num_labels]}. With one label it
     is a regression.
@@ -21,6 +24,12 @@ class BertClassifier(LabeledModel):
     Args:
         config: the model's configuration.
         num_labels: the number of labels.
+        pooling: what the vector of the whole input is: "pooler", BERT's own; "cls", the first
+            token's of the last layer; "mean", the mean of all tokens' there, for encoders trained
+            for it. By default what the configuration says; it is kept in there.
+
+    Raises:
+        UserError: there is no such pooling.
 
     Example:
         >>> import numpy as np
@@ -33,11 +42,25 @@ class BertClassifier(LabeledModel):
         (1, 3)
     """
 
-    def __init__(self, config: BertConfig, num_labels: int, **kwargs: Any) -> None:
+    def __init__(
+        self, config: BertConfig, num_labels: int, pooling: str | None = None, **kwargs: Any
+    ) -> None:
         dtype = kwargs.pop("dtype", None)
+        config = with_pooling(config, pooling)
         encoder = BertEncoder(config, name="encoder", dtype=dtype)
         classifier = Logits(config, num_labels, name="classifier", dtype=dtype)
         inputs = encoder_inputs()
-        outputs = {"logits": classifier(encoder(inputs)["pooled_output"])}
+        pooled = _pooled(pooling_of(config), encoder(inputs), inputs["input_mask"])
+        outputs = {"logits": classifier(pooled)}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.classifier, self.num_labels = encoder, classifier, num_labels
+
+
+def _pooled(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> Any:
+    """The vector of the whole input: [batch, hidden]."""
+    if pooling == POOLER:
+        return encoded["pooled_output"]
+    if pooling == CLS:
+        return encoded["sequence_output"][:, 0, :]
+    mean = MaskedMean(name="mean", dtype=encoded["sequence_output"].dtype)
+    return mean(encoded["sequence_output"], input_mask)

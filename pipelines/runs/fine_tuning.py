@@ -124,7 +124,7 @@ class _Job:
 
     def _build_head(self) -> Head:
         """Builds the task's model with the checkpoint's weights."""
-        config = self._task.configure(self._start.config)
+        config = self._task.configure(self._config.configure(self._start.config))
         settings = {**self._task.settings, "max_seq_length": self._config.max_seq_length}
         config = with_task_settings(config, {"task": self._task.name, **settings})
         if not self._config.do_train:

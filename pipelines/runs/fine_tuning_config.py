@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.models.pooling import POOLINGS, with_pooling
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
@@ -99,6 +101,10 @@ class FineTuningConfig:
     def __post_init__(self) -> None:
         check_options(self)
 
+    def configure(self, config: BertConfig) -> BertConfig:
+        """The model's configuration with what the options change of it."""
+        return config
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunClassifierConfig(FineTuningConfig):
@@ -119,3 +125,14 @@ class RunClassifierConfig(FineTuningConfig):
         resume=FREE,
     )
     long_texts: LongTexts = nested(LongTexts)
+    pooling: str | None = option(
+        None,
+        "The vector that labels are read from: pooler, BERT's own; cls, the first token's in the "
+        "last layer; mean, the mean of all tokens' there, for encoders trained for it such as "
+        "MiniLM. By default what the model that training starts from says, else pooler.",
+        choices=POOLINGS,
+    )
+
+    def configure(self, config: BertConfig) -> BertConfig:
+        """The model's configuration with the pooling."""
+        return with_pooling(config, self.pooling)

@@ -1,10 +1,17 @@
 import keras
 import numpy as np
+import pytest
+import tensorflow as tf
 from keras import ops
 
+from keras_bert_impl.cpu_kernels.inference import inference_function
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.pooling import pooling_of
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.head_checks import check_against_numpy, check_outputs, check_saving
-from tests.support.tiny_bert import TINY, features, scatter_weights
+from tests.support.numpy_bert import NumpyBert
+from tests.support.tiny_bert import TINY, VOCABULARY, features, scatter_weights
 
 
 def make_model():
@@ -45,3 +52,71 @@ def test_dropout_of_the_head_works_in_training_only():
     assert np.array_equal(*still)
     moving = [np.array(ops.convert_to_tensor(model(batch, training=True)["logits"])) for _ in "ab"]
     assert not np.array_equal(*moving)
+
+
+def numpy_logits(folder, batch, pooling):
+    """What the written weights give, in float64."""
+    reference = NumpyBert(folder)
+    inputs = [batch[name] for name in ("input_ids", "input_mask", "segment_ids")]
+    sequence, mask = reference.encode(*inputs)[-1], batch["input_mask"][:, :, None]
+    means = (sequence * mask).sum(1) / mask.sum(1)
+    return reference.class_logits({"cls": sequence[:, 0], "mean": means}[pooling])
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_poolings_are_those_of_an_independent_model_and_kept(pooling, tmp_path):
+    batch, model = features(batch=3), BertClassifier(TINY, num_labels=3, pooling=pooling)
+    scatter_weights(model).save_pretrained(tmp_path / "model", TextSettings(VOCABULARY))
+    expected = numpy_logits(tmp_path / "model", batch, pooling)
+    again = BertClassifier.from_pretrained(tmp_path / "model")
+    assert pooling_of(again.config) == pooling
+    copied = BertClassifier.from_config(model.get_config())
+    copied.set_weights(model.get_weights())
+    for one in (model, again, copied):
+        np.testing.assert_allclose(one(batch, training=False)["logits"], expected, atol=2e-5)
+    fast = inference_function(model)(batch)["logits"]
+    np.testing.assert_allclose(fast, expected, atol=2e-4)
+    pooler = BertClassifier.from_pretrained(tmp_path / "model", pooling="pooler")
+    assert np.abs(np.array(pooler(batch)["logits"]) - expected).max() > 1e-2
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_the_poolers_weights_get_no_gradient_and_all_others_do(pooling):
+    model = scatter_weights(BertClassifier(TINY, num_labels=3, pooling=pooling))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(features())["logits"] ** 2)
+    gradients = tape.gradient(loss, [variable.value for variable in model.trainable_variables])
+    without = {
+        variable.path
+        for variable, gradient in zip(model.trainable_variables, gradients, strict=True)
+        if gradient is None
+    }
+    assert without == {variable.path for variable in model.encoder.pooler.weights}
+
+
+def test_the_gradient_of_the_mean_is_that_of_finite_differences():
+    keras.utils.set_random_seed(1)
+    model = scatter_weights(BertClassifier(TINY, num_labels=2, pooling="mean"))
+    batch, table = features(), model.encoder.embeddings.position_table
+    draws = np.random.default_rng(0).standard_normal(table.shape).astype("float32")
+
+    def loss():
+        return tf.reduce_sum(model(batch, training=False)["logits"] ** 2)
+
+    with tf.GradientTape() as tape:
+        value = loss()
+    slope = float(tf.reduce_sum(tape.gradient(value, table.value) * draws))
+    start, step = table.numpy().copy(), 1e-3
+    ends = []
+    for sign in (1, -1):
+        table.assign(start + sign * step * draws)
+        ends.append(float(loss()))
+    assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-2)
+
+
+def test_a_pooling_that_does_not_exist_is_refused():
+    with pytest.raises(UserError, match="`pooling=first` is unknown; choose pooler, cls, mean"):
+        BertClassifier(TINY, num_labels=2, pooling="first")
+    config = TINY.replace(extra={"classifier_pooling": "sum"})
+    with pytest.raises(UserError, match="classifier_pooling is 'sum'; it must be one of"):
+        BertClassifier(config, num_labels=2)

@@ -5,6 +5,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import settings_of
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
+from tests.support.tiny_bert import TINY
 
 
 def config(**changes):
@@ -45,3 +46,10 @@ def test_a_resumed_run_has_the_same_rows_in_the_same_order():
 def test_a_tasks_options_come_on_top_of_those_of_every_task():
     glue = RunClassifierConfig(output_dir=Path("run"), task_name="CoLA", data_dir=Path("CoLA"))
     assert settings_of(glue) == settings_of(config())
+
+
+def test_the_pooling_is_written_into_the_models_configuration(tmp_path):
+    given = {"task_name": "CoLA", "data_dir": tmp_path, "output_dir": tmp_path}
+    config = RunClassifierConfig(**given, pooling="mean").configure(TINY)
+    assert config.extra["classifier_pooling"] == "mean"
+    assert RunClassifierConfig(**given).configure(config) is config
