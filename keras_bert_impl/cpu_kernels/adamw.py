@@ -15,18 +15,18 @@ from keras_bert_impl.layers import kernels
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 
 
-def update_step_of(optimizer: Any) -> Callable[[Any, Any, Any], None]:
-    """The optimizer's `update_step`, compiled where the fast kernels are in use.
+def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[Any, Any, Any], None]:
+    """The optimizer's `update_step`, compiled where the fast kernels were chosen.
 
     Args:
         optimizer: any optimizer with `update_step(gradient, variable, learning_rate)`; only
             `BertAdamW` without bias correction has a compiled form.
+        chosen: the kernels that the model trains with.
 
     Returns:
         A function with the arguments and the effect of `update_step`.
     """
-    plain = kernels.current() is kernels.PLAIN
-    if plain or type(optimizer) is not BertAdamW or optimizer.bias_correction:
+    if chosen is kernels.PLAIN or type(optimizer) is not BertAdamW or optimizer.bias_correction:
         return optimizer.update_step
 
     def update_step(gradient: Any, variable: Any, learning_rate: Any) -> None:

@@ -1,4 +1,4 @@
-"""The switch between plain and fast kernels."""
+"""Which kernels are the fastest here, and the fastest inference."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,8 +11,8 @@ from keras_bert_impl.layers import kernels
 CHOICES = ("auto", "plain", "fast")
 
 
-def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
-    """Puts plain or fast kernels in use for all models that are traced from now on.
+def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.PlainKernels:
+    """Chooses between plain and fast kernels for a model.
 
     "auto" takes the fast ones where they are faster: on TensorFlow, without a GPU or TPU, where
     the step as a whole is not compiled by XLA. Where XLA was used before in this process, in a way
@@ -23,13 +23,13 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
         use_xla: whether the whole step will be compiled by XLA.
 
     Returns:
-        The name of the kernels now in use, "plain" or "fast".
+        The kernels, to be assigned to `model.kernels`; their `name` is "plain" or "fast".
 
     Raises:
         UserError: an unknown choice, or fast kernels on another backend than TensorFlow.
 
     Example:
-        >>> choose_kernels("plain")
+        >>> choose_kernels("plain").name
         'plain'
     """
     if choice not in CHOICES:
@@ -48,13 +48,11 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> str:
 
         warn_of_slower_kernels()
         fast = False
-    if fast:
-        from keras_bert_impl.cpu_kernels.training import TrainingKernels
+    if not fast:
+        return kernels.PLAIN
+    from keras_bert_impl.cpu_kernels.training import TrainingKernels
 
-        kernels.choose(TrainingKernels())
-    else:
-        kernels.choose(kernels.PLAIN)
-    return kernels.current().name
+    return TrainingKernels()
 
 
 def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:

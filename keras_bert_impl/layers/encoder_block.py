@@ -77,8 +77,10 @@ class EncoderBlock(ConfiguredLayer):
         if keys is None:
             keys = self._fresh_keys()
 
+        chosen = kernels.current()  # the backward pass runs outside of the model's call
+
         def compute(inputs: Any) -> Any:
-            with dropout.at_keys(keys):
+            with dropout.at_keys(keys), kernels.use(chosen):
                 return self._compute(inputs, mask, training)
 
         return keras.remat(compute)(hidden)

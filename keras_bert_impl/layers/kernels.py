@@ -1,11 +1,12 @@
 """The few computations that cost the time of a BERT step, in one place that can be exchanged.
 
-The layers call `current()`. By default that is `PlainKernels`, plain `keras.ops` that run on every
-backend. A faster set with the same results (`keras_bert_impl.cpu_kernels`) can be put in its place
-with `use`.
+Layers call `current()`. That is what the model that calls them computes with (its `kernels`), and
+`PlainKernels`, plain `keras.ops` that run on every backend, where no model calls them.
+`keras_bert_impl.cpu_kernels` has faster sets with the same results.
 """
 
 import contextlib
+import contextvars
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -149,32 +150,42 @@ def joined(projections: Projections) -> Dense:
 
 
 PLAIN = PlainKernels()
-_current: PlainKernels = PLAIN
+_in_use: contextvars.ContextVar[PlainKernels | None] = contextvars.ContextVar(
+    "kernels_in_use", default=None
+)
 
 
 def current() -> PlainKernels:
-    """The kernels in use.
+    """The kernels that a layer is to compute with now.
 
     Example:
-        >>> with use(PLAIN):
-        ...     current().name
+        >>> current().name
         'plain'
     """
-    return _current
-
-
-def choose(kernels: PlainKernels) -> None:
-    """Puts `kernels` in use for all models that are traced from now on, in every thread."""
-    global _current
-    _current = kernels
+    return _in_use.get() or PLAIN
 
 
 @contextlib.contextmanager
 def use(kernels: PlainKernels) -> Iterator[None]:
-    """Puts `kernels` in use inside the block."""
-    before = _current
-    choose(kernels)
+    """Makes layers compute with `kernels` inside the block, in this thread.
+
+    It counts when a computation is traced: a graph keeps the kernels that it was traced with.
+    """
+    token = _in_use.set(kernels)
     try:
         yield
     finally:
-        choose(before)
+        _in_use.reset(token)
+
+
+def use_of_model(kernels: PlainKernels) -> contextlib.AbstractContextManager[None]:
+    """`use`, unless kernels are in use already.
+
+    So the outermost decides: a model over the models inside it, and the caller of `use` over all.
+
+    Example:
+        >>> with use(PLAIN), use_of_model(PlainKernels()):
+        ...     current() is PLAIN
+        True
+    """
+    return use(_in_use.get() or kernels)

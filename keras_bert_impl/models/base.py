@@ -11,9 +11,11 @@ import keras
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.compat import sublayers
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.cpu_kernels.switch import set_up_xla
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.frozen import freeze_layers, frozen_layers
 from keras_bert_impl.models.inputs import ENCODER_INPUTS, complete_inputs
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -40,6 +42,11 @@ class ConfiguredModel(keras.Model):
         dtype: a Keras dtype policy or its name, e.g. "mixed_bfloat16"; the global one by default.
         trainable: False freezes the whole model.
         frozen: layers that are (not) frozen by their paths; see `frozen_layers`.
+
+    Attributes:
+        kernels: what the model's layers compute with; `layers.kernels.PLAIN` unless another set is
+            assigned. Graphs that were traced before keep theirs. They suit a machine and not a
+            model's file: a saved model starts with the plain ones again.
     """
 
     def __init__(
@@ -60,6 +67,7 @@ class ConfiguredModel(keras.Model):
         self.dtype_policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
         self._names = tuple(inputs)
         self._find_source: Any = None
+        self.kernels: kernels.PlainKernels = kernels.PLAIN
         self.trainable = trainable
         freeze_layers(self, frozen or {})
 
@@ -70,7 +78,8 @@ class ConfiguredModel(keras.Model):
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Runs the model on a dict of inputs; on JAX, `fit` comes here directly."""
-        return super().call(self._complete(inputs), training=training, mask=mask)
+        with kernels.use_of_model(self.kernels):
+            return super().call(self._complete(inputs), training=training, mask=mask)
 
     def _complete(self, inputs: Any) -> dict[str, Any]:
         return complete_inputs(inputs, self._names, self.config)
@@ -177,6 +186,15 @@ class ConfiguredModel(keras.Model):
         """Makes the model from what `get_config` gave."""
         del custom_objects  # every part of the model is registered with Keras
         return cls(**{**config, "config": BertConfig.from_dict(config["config"])})
+
+
+def set_kernels(layer: keras.Layer, chosen: kernels.PlainKernels) -> None:
+    """Makes a model, or every one of our models inside another layer, compute with `chosen`."""
+    if isinstance(layer, ConfiguredModel):
+        layer.kernels = chosen
+        return
+    for child in sublayers(layer):
+        set_kernels(child, chosen)
 
 
 def encoder_inputs() -> dict[str, keras.KerasTensor]:

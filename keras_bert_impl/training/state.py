@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from keras_bert_impl.models.base import set_kernels
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 from keras_bert_impl.optimizers.lamb import Lamb
 from keras_bert_impl.training.config import TrainingConfig
@@ -34,7 +35,7 @@ class TrainingState:
     There is no random state: dropout and the order of the data are functions of (seed, step).
 
     Args:
-        model: a Keras model, built in the strategy's scope.
+        model: a Keras model, built in the strategy's scope; gets the kernels of the devices.
         config: names the optimizer and the precision.
         devices: where to compute; by default the present strategy's.
 
@@ -45,6 +46,8 @@ class TrainingState:
     def __init__(self, model: Any, config: TrainingConfig, devices: Devices | None = None) -> None:
         self.model, self.step = model, 0
         self.devices = devices = devices or present_devices(config)
+        if devices.kernels is not None:
+            set_kernels(model, devices.kernels)
         with devices.strategy.scope():
             self.optimizer = make_optimizer(config)
             self.optimizer.build(model.trainable_variables)

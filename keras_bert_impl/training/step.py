@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_bert_impl.compat import merge_call
 from keras_bert_impl.cpu_kernels.adamw import update_step_of
 from keras_bert_impl.layers.dropout import random_address
+from keras_bert_impl.layers.kernels import PLAIN
 from keras_bert_impl.training.batches import Batch
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.loss_scale import LossScale
@@ -219,7 +220,7 @@ class TrainingStep:
 
     def _apply(self, strategy: Any, gradients: Sequence[Any], numbers: Any) -> Any:
         self._optimizer.iterations.assign(tf.cast(numbers["step"], tf.int32))
-        update_step = update_step_of(self._optimizer)
+        update_step = update_step_of(self._optimizer, self.devices.kernels or PLAIN)
         for number, gradient in zip(self._reached, gradients, strict=True):
             strategy.extended.update(
                 self._variables[number],

@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.cpu_kernels.switch import choose_kernels, set_up_xla
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.layers.kernels import PlainKernels
 from keras_bert_impl.training.config import TrainingConfig
 
 
@@ -26,6 +27,7 @@ class Devices:
         workers: how many processes train together.
         worker: this process's number among them.
         on_cpu: whether the CPU trains.
+        kernels: what models compute with on them; None leaves each model its own.
     """
 
     strategy: Any
@@ -34,6 +36,7 @@ class Devices:
     workers: int = 1
     worker: int = 0
     on_cpu: bool = True
+    kernels: PlainKernels | None = None
 
     @property
     def replicas(self) -> int:
@@ -69,7 +72,7 @@ def present_devices(config: TrainingConfig) -> Devices:
 def make_devices(config: TrainingConfig) -> Devices:
     """Makes the strategy that `config` names; call it before TensorFlow touches any device.
 
-    It also chooses the kernels that models traced from now on compute with.
+    It also chooses the kernels that suit the devices; a `TrainingState` gives them to its model.
 
     Raises:
         UserError: the devices are not there, TensorFlow has already started with others, or Keras
@@ -82,8 +85,8 @@ def make_devices(config: TrainingConfig) -> Devices:
             "`use_xla=True` with several CPU devices comes too late: XLA was used before in this "
             "process, and its programs crash when replicas share them; start a new process."
         )
-    choose_kernels(config.kernels, devices.use_xla)
-    return devices
+    kernels = choose_kernels(config.kernels, devices.use_xla)
+    return dataclasses.replace(devices, kernels=kernels)
 
 
 def check_same_step(devices: Devices, step: int) -> None:

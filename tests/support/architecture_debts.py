@@ -18,8 +18,6 @@ WITHOUT_A_TEST: set[str] = {
     "keras_bert_impl/checkpoints/model_directory.py",
     "keras_bert_impl/checkpoints/names.py",
     "keras_bert_impl/errors.py",
-    "keras_bert_impl/cpu_kernels/switch.py",
-    "keras_bert_impl/layers/kernels.py",
     "keras_bert_impl/planning/size.py",
     "keras_bert_impl/serving/served_models.py",
     "keras_bert_impl/tokenization/cutting.py",

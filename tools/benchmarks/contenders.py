@@ -112,10 +112,8 @@ def inference(workload: Workload, kernels: str) -> Callable[[], Any]:
     """
     import keras
 
-    from keras_bert_impl.cpu_kernels.switch import choose_kernels
     from keras_bert_impl.models.encoder import BertEncoder
 
-    choose_kernels("plain")
     policy = "mixed_bfloat16" if workload.precision == "bfloat16" else "float32"
     model = BertEncoder(workload.config, dtype=policy)
     features = {name: workload.features()[name] for name in model.input}

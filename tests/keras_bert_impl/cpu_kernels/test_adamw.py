@@ -18,17 +18,16 @@ def after_steps(chosen, steps=5):
     ]
     optimizer = BertAdamW(weight_decay=0.1)
     optimizer.build(variables)
-    with kernels.use(chosen):
-        update_step = update_step_of(optimizer)
+    update_step = update_step_of(optimizer, chosen)
 
-        @tf.function
-        def step(gradients, rate):
-            for variable, gradient in zip(variables, gradients, strict=True):
-                update_step(gradient, variable.value, rate)
+    @tf.function
+    def step(gradients, rate):
+        for variable, gradient in zip(variables, gradients, strict=True):
+            update_step(gradient, variable.value, rate)
 
-        for number in range(steps):
-            gradients = [tf.constant(draw.standard_normal((3, 4)), tf.float32) for _ in variables]
-            step(gradients, tf.constant(0.01 * number))
+    for number in range(steps):
+        gradients = [tf.constant(draw.standard_normal((3, 4)), tf.float32) for _ in variables]
+        step(gradients, tf.constant(0.01 * number))
     state = variables + optimizer.first_moments + optimizer.second_moments
     return update_step, [np.array(value) for value in state]
 
@@ -47,8 +46,6 @@ def test_the_compiled_update_is_the_plain_one(monkeypatch):
 
 def test_other_optimizers_keep_their_own_update():
     corrected = BertAdamW(bias_correction=True)
-    with kernels.use(TrainingKernels()):
-        assert update_step_of(corrected) == corrected.update_step
+    assert update_step_of(corrected, TrainingKernels()) == corrected.update_step
     plain = BertAdamW()
-    with kernels.use(kernels.PLAIN):
-        assert update_step_of(plain) == plain.update_step
+    assert update_step_of(plain, kernels.PLAIN) == plain.update_step

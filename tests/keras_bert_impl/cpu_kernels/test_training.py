@@ -18,9 +18,9 @@ def both(changes, dtype="float32"):
     model = scatter_weights(BertPretrainer(TINY.replace(**changes), dtype=dtype))
     results = []
     for chosen in (kernels.PLAIN, TrainingKernels()):
-        with kernels.use(chosen):
-            outputs = {name: np.array(value) for name, value in model(features()).items()}
-            results.append((outputs, gradients_of_pretraining_loss(model, features(), ADDRESS)))
+        model.kernels = chosen
+        outputs = {name: np.array(value) for name, value in model(features()).items()}
+        results.append((outputs, gradients_of_pretraining_loss(model, features(), ADDRESS)))
     return results
 
 
@@ -95,16 +95,31 @@ def test_in_bfloat16_both_are_equally_far_from_float32():
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_recomputed_activations_work_with_fast_kernels(dtype):
     model = scatter_weights(BertPretrainer(TINY, dtype=dtype))
-    with kernels.use(TrainingKernels()):
-        kept = gradients_of_pretraining_loss(model, features(), ADDRESS)
-        model.encoder.recompute = True
-        again = gradients_of_pretraining_loss(model, features(), ADDRESS)
+    model.kernels = TrainingKernels()
+    kept = gradients_of_pretraining_loss(model, features(), ADDRESS)
+    model.encoder.recompute = True
+    again = gradients_of_pretraining_loss(model, features(), ADDRESS)
     for path, gradient in kept.items():
         np.testing.assert_allclose(again[path], gradient, atol=1e-5, err_msg=path)
 
 
-def test_use_puts_the_former_kernels_back():
-    before = kernels.current()
-    with kernels.use(TrainingKernels()):
-        assert kernels.current().name == "fast"
-    assert kernels.current() is before
+class Counted(TrainingKernels):
+    """Counts how often attention is computed."""
+
+    def __init__(self):
+        self.count = 0
+
+    def self_attention(self, *arguments):
+        self.count += 1
+        return super().self_attention(*arguments)
+
+
+def test_the_backward_pass_computes_again_with_the_models_kernels():
+    model = BertPretrainer(TINY)
+    model.encoder.recompute = True
+    model.kernels = counted = Counted()
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(model(features(), training=True)["next_sentence_logits"])
+    assert counted.count == TINY.num_hidden_layers
+    tape.gradient(total, model.trainable_variables[0].value)
+    assert counted.count == 2 * TINY.num_hidden_layers

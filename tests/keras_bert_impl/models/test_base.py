@@ -6,6 +6,10 @@ import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.layers import kernels
+from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
+from keras_bert_impl.models.base import set_kernels
+from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -91,3 +95,78 @@ def test_the_vocabulary_of_another_model_is_refused(tmp_path):
     small = TINY.replace(vocab_size=len(WORD_VOCABULARY) - 1)
     with pytest.raises(UserError, match="the model only knows 16"):
         BertEncoder(small).save_pretrained(tmp_path / "model", TextSettings(WORD_VOCABULARY))
+
+
+INPUTS = {name: features()[name] for name in ("input_ids", "input_mask", "segment_ids")}
+
+
+class Counted(PlainKernels):
+    """The plain kernels, counting how often attention is traced."""
+
+    name = "counted"
+
+    def __init__(self):
+        self.count = 0
+
+    def self_attention(self, *arguments):
+        self.count += 1
+        return super().self_attention(*arguments)
+
+
+def encoder_with(chosen, **options):
+    model = BertEncoder(TINY, **options)
+    model.kernels = chosen
+    return model
+
+
+CALLS = {
+    "eager": lambda model: model(INPUTS),
+    "predict": lambda model: model.predict(INPUTS, verbose=0),
+    "inside another model": lambda model: keras.Model(model.input, model(model.input))(INPUTS),
+}
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_each_model_computes_with_its_own_kernels(way):
+    first, second = Counted(), Counted()
+    CALLS[way](encoder_with(first))
+    before = first.count
+    CALLS[way](encoder_with(second))
+    CALLS[way](BertEncoder(TINY))
+    assert first.count == before >= TINY.num_hidden_layers
+    assert second.count == before
+
+
+def test_a_model_lends_its_kernels_to_the_models_inside_it():
+    outer, inner = Counted(), Counted()
+    model = BertClassifier(TINY, num_labels=2)
+    model.kernels, model.encoder.kernels = outer, inner
+    model(INPUTS)
+    assert (outer.count, inner.count) == (TINY.num_hidden_layers, 0)
+    model.encoder(INPUTS)
+    assert inner.count == TINY.num_hidden_layers
+
+
+def test_kernels_in_use_around_a_call_are_taken():
+    own, around = Counted(), Counted()
+    with kernels.use(around):
+        encoder_with(own)(INPUTS)
+    assert (own.count, around.count) == (0, TINY.num_hidden_layers)
+
+
+def test_a_saved_model_starts_with_the_plain_kernels(tmp_path):
+    model = encoder_with(Counted())
+    model.save(tmp_path / "model.keras")
+    opened = keras.models.load_model(tmp_path / "model.keras")
+    assert opened.kernels is PLAIN
+    expected, given = (np.array(each(INPUTS)["pooled_output"]) for each in (model, opened))
+    np.testing.assert_array_equal(given, expected)
+
+
+def test_kernels_reach_models_inside_other_layers():
+    encoder, chosen = BertEncoder(TINY), Counted()
+    outputs = keras.layers.Dense(3)(encoder(encoder.input)["pooled_output"])
+    wrapped = keras.Model(encoder.input, outputs)
+    set_kernels(wrapped, chosen)
+    wrapped(INPUTS)
+    assert chosen.count == TINY.num_hidden_layers

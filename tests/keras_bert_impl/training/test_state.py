@@ -1,7 +1,11 @@
 import numpy as np
 import pytest
 
+from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
+from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.training.state import TrainingState, make_optimizer
+from keras_bert_impl.training.strategy import make_devices
+from tests.support.tiny_bert import TINY
 from tests.support.toy_training import toy_config, toy_model
 
 
@@ -36,3 +40,21 @@ def test_only_float16_scales_its_loss():
         for precision in ("float32", "bfloat16", "float16")
     ]
     assert scales == [1.0, 1.0, 2.0**15]
+
+
+def test_a_model_gets_the_kernels_of_the_devices_that_it_trains_on_and_no_other_does():
+    config = toy_config(kernels="fast")
+    other = BertEncoder(TINY)
+    devices = make_devices(config)
+    with devices.strategy.scope():
+        trained = BertEncoder(TINY)
+    assert (trained.kernels, other.kernels) == (PLAIN, PLAIN)
+    TrainingState(trained, config, devices)
+    assert (trained.kernels.name, other.kernels) == ("fast", PLAIN)
+
+
+def test_without_devices_a_model_keeps_its_own_kernels():
+    model, chosen = BertEncoder(TINY), PlainKernels()
+    model.kernels = chosen
+    TrainingState(model, toy_config(kernels="fast"))
+    assert model.kernels is chosen
