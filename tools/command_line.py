@@ -327,8 +327,13 @@ class _InFlags(logging.Formatter):
         return self._flag_set.in_flags(super().format(record))
 
 
-def _show_the_librarys_lines(flag_set: FlagSet) -> None:
-    """Sends to stderr what the library and the jobs log (what was loaded, what was repaired)."""
+def show_lines(flag_set: FlagSet) -> None:
+    """Sends to stderr what the library and the jobs log (what was loaded, what was repaired).
+
+    TensorFlow's own lines about its start are not shown. `run` does this; a process that a tool
+    starts does it for itself.
+    """
+    import_tensorflow_quietly()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_InFlags(flag_set))
     logging.basicConfig(handlers=[handler], force=True)
@@ -376,8 +381,7 @@ def run(
         flag_set.parse(words, keep_unknown=keep_unknown)
         if keep_unknown:
             flag_set.refuse_mistyped(words)
-        _show_the_librarys_lines(flag_set)
-        import_tensorflow_quietly()
+        show_lines(flag_set)
         main()
     except UserError as error:
         sys.stderr.write(f"Error: {' '.join(flag_set.in_flags(str(error)).split())}\n")

@@ -12,7 +12,8 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from tools import command_line
@@ -25,6 +26,9 @@ add_tpu_flags(FLAGS)
 
 def _run() -> None:
     config = FLAGS.config(flags=FLAGS.as_flagfile())
+    if config.many.are_many:
+        _run_many(config)
+        return
     from pipelines.runs.fine_tuning import run_classifier
 
     results = run_classifier(config)
@@ -37,6 +41,29 @@ def _run() -> None:
         print(f"{name} = {value}")
     for path in results.prediction_files:
         print(f"wrote {path}")
+
+
+def _run_many(config: RunClassifierConfig) -> None:
+    from pipelines.runs.many_runs import run_many
+
+    results = run_many(config, _flags_of_one_run, set_up_run)
+    for line in results.report.lines() if results.report else ():
+        print(line)
+    for path in results.files:
+        print(f"wrote {path}")
+    if not results.finished:
+        print("Stopped; the same command continues.")
+
+
+def _flags_of_one_run(changes: Mapping[str, Any]) -> str:
+    """The command of one of several runs."""
+    same = FLAGS.as_flagfile(without=("num_seeds", "search", *changes))
+    return same + "".join(f"--{name}={value}\n" for name, value in changes.items())
+
+
+def set_up_run() -> None:
+    """Prepares the process of one of several runs: it shows what this tool shows."""
+    command_line.show_lines(FLAGS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ from keras_bert_impl.models.pooling import POOLINGS, with_pooling
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
+from pipelines.runs.many_runs_config import ManyRunsConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +133,7 @@ class RunClassifierConfig(FineTuningConfig):
         "MiniLM. By default what the model that training starts from says, else pooler.",
         choices=POOLINGS,
     )
+    many: ManyRunsConfig = nested(ManyRunsConfig)
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with the pooling."""

@@ -1,6 +1,6 @@
 """The nine tasks of GLUE, read from the files of GLUE's own archive."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.metrics.classification import accuracy, f1_score, matthews_correlation
+from pipelines.metrics.constant_answer import Metric, constant_scores
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
 from pipelines.records.rows import Rows
 from pipelines.tasks.heads import ClassificationHead, RegressionHead
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
-
-Metric = Callable[[np.ndarray, np.ndarray], float]
 
 
 @dataclass(frozen=True)
@@ -172,6 +171,11 @@ class GlueTask:
         predictions = np.array([prediction for prediction, _ in pairs])
         labels = self.head_of.encode_all([label for _, label in pairs])
         return {name: metric(predictions, labels) for name, metric in self.metrics.items()}
+
+    def constant_scores(self, split: str) -> dict[str, float]:
+        """Gives the metrics of a labelled split where every example gets the same answer."""
+        labels = [str(example.label) for example in self.examples(split)]
+        return constant_scores(self.metrics, self.head_of.encode_all(labels))
 
     def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
         """Writes `test_results.tsv`, as the original does, and GLUE's submission file."""

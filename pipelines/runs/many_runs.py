@@ -1,0 +1,254 @@
+"""One command, many runs: the spread of a task's score over seeds, and the search for settings.
+
+Every run is a run as any other, in a folder of its own and in a process of its own, one after the
+other. A process of its own because TensorFlow keeps what a run leaves behind: memory of the
+device, compiled steps, logical devices and XLA's settings, which can be made only once. So the
+tenth run starts as the first one does, its seed alone says what it draws, and a run that is killed
+takes no other with it. The process that starts them never loads TensorFlow, and so holds no memory
+of the device.
+
+The rows of the data are made by the first run and read by all.
+"""
+
+import contextlib
+import hashlib
+import json
+import logging
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_input, open_whole
+from keras_bert_impl.options import ONCE, options_of
+from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.stop_signal import StopSignal
+from pipelines.processes import worker_pool
+from pipelines.runs.fine_tuning_config import RunClassifierConfig
+from pipelines.runs.many_runs_config import ManyRunsConfig, Setting
+from pipelines.runs.run_spread import RunsReport, ScoredRun
+from pipelines.tasks.glue import GlueTask, find_task
+
+_LOGGER = logging.getLogger(__name__)
+
+_RESULT = "result.json"
+_OF_THE_WHOLE = {"output_dir", "work_dir", "num_seeds", "search"}
+
+Changes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ManyRunsResults:
+    """What many runs gave.
+
+    Attributes:
+        report: the finished runs; None without any.
+        finished: whether all runs are.
+        files: the report's files.
+    """
+
+    report: RunsReport | None
+    finished: bool
+    files: list[Path]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One of the runs before it is started: its place and its config."""
+
+    folder: str
+    seed: int
+    setting: Setting
+    config: RunClassifierConfig
+
+    @property
+    def result(self) -> Path:
+        return self.config.output_dir / _RESULT
+
+
+def run_many(
+    config: RunClassifierConfig,
+    flags_of: Callable[[Changes], str],
+    set_up: Callable[[], None],
+) -> ManyRunsResults:
+    """Trains and scores one model after the other, and writes their spread after each of them.
+
+    The same call again leaves finished runs alone, resumes the one that was stopped and starts the
+    others. More seeds may be asked for later. SIGTERM stops the present run at a checkpoint.
+
+    Args:
+        config: what to train; `config.many` says how many of it.
+        flags_of: the command of one run as a flag file, given the options that it has for itself.
+        set_up: called in the process of each run before anything else, e.g. to show its log; a
+            function of a module.
+
+    Raises:
+        UserError: an option or a file is not what it should be, or another process works here.
+    """
+    if not (config.do_train and config.do_eval):
+        raise UserError("several runs are compared by their scores; give `do_train` and `do_eval`.")
+    if config.training.distribution_strategy == "multi_worker_mirrored":
+        raise UserError(
+            "`distribution_strategy=multi_worker_mirrored` trains one run at a time; leave out "
+            "`num_seeds` and `search`, and give every run its own `output_dir` and `seed`."
+        )
+    task = find_task(config.task_name).at(config.data_dir)
+    directory = RunDirectory.open(config.output_dir)
+    with directory.taken(), _sigterm_passed_on() as stop:
+        directory.write_flags(config.flags)
+        return _Runs(config, task, flags_of, set_up, stop).run_all()
+
+
+class _Runs:
+    """All runs of one command."""
+
+    def __init__(
+        self,
+        config: RunClassifierConfig,
+        task: GlueTask,
+        flags_of: Callable[[Changes], str],
+        set_up: Callable[[], None],
+        stop: StopSignal,
+    ) -> None:
+        self._config, self._task = config, task
+        self._flags_of, self._set_up, self._stop = flags_of, set_up, stop
+        scores = task.constant_scores(task.evaluation_splits[0])
+        self._constant = {f"eval_{name}": score for name, score in scores.items()}
+        self._files = _file_hashes(config, task)
+
+    def run_all(self) -> ManyRunsResults:
+        """Runs what is not finished; the report is written after each run."""
+        runs, scored, files = list(self._runs()), list[ScoredRun](), list[Path]()
+        report = None
+        for number, run in enumerate(runs, start=1):
+            figures = self._read(run)
+            if figures is None:
+                _LOGGER.info("run %d of %d: %s", number, len(runs), run.folder)
+                figures = self._train(run)
+            if figures is None:
+                return ManyRunsResults(report, finished=False, files=files)
+            scored.append(ScoredRun(run.folder, run.seed, run.setting, figures))
+            report = RunsReport(self._task.name, tuple(scored), self._constant, len(runs))
+            files = report.write(self._config.output_dir)
+        return ManyRunsResults(report, finished=True, files=files)
+
+    def _runs(self) -> Iterator[_Run]:
+        """The runs in their order: all seeds of a setting, then those of the next one."""
+        config, training = self._config, self._config.training
+        own = Setting(training.train_batch_size, training.learning_rate, config.num_train_epochs)
+        for setting in config.many.settings() or [own]:
+            folder = f"{setting.folder}/" if config.many.search else ""
+            for seed in config.many.seeds(training.seed):
+                yield self._run(f"{folder}seed-{seed}", seed, setting)
+
+    def _run(self, folder: str, seed: int, setting: Setting) -> _Run:
+        config = self._config
+        changes = {
+            "output_dir": config.output_dir / folder,
+            "work_dir": config.work_dir or config.output_dir / "work",
+            "seed": seed,
+            **setting._asdict(),
+        }
+        training = replace(
+            config.training,
+            seed=seed,
+            train_batch_size=setting.train_batch_size,
+            learning_rate=setting.learning_rate,
+        )
+        one = replace(
+            config,
+            output_dir=changes["output_dir"],
+            work_dir=changes["work_dir"],
+            num_train_epochs=setting.num_train_epochs,
+            training=training,
+            many=ManyRunsConfig(),
+            flags=self._flags_of(changes),
+        )
+        return _Run(folder, seed, setting, one)
+
+    def _train(self, run: _Run) -> dict[str, float] | None:
+        """Runs one in its own process; None where it was stopped before its end."""
+        make_folder(run.config.output_dir)
+        context = multiprocessing.get_context("spawn")
+        remedy = f"the same command continues with {run.folder}"
+        try:
+            with worker_pool(1, context, remedy) as pool:
+                figures = pool.submit(_train_and_score, run.config, self._set_up).result()
+        except UserError:
+            if self._stop.requested:  # it was stopped before it could save anything
+                return None
+            raise
+        if figures is not None:
+            self._write(run, figures)
+        return None if self._stop.requested else figures
+
+    def _write(self, run: _Run, figures: dict[str, float]) -> None:
+        with open_whole(run.result) as file:
+            json.dump({"of": self._identity(run), "figures": figures}, file, indent=1)
+
+    def _read(self, run: _Run) -> dict[str, float] | None:
+        """The figures of a finished run of the same options and files; None without."""
+        try:
+            values = json.loads(run.result.read_text(encoding="utf-8"))
+            same = values["of"] == self._identity(run)
+            return dict(values["figures"]) if same else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _identity(self, run: _Run) -> dict[str, Any]:
+        """What a run's figures follow from, as JSON values."""
+        options = {
+            one.name: reduce(getattr, one.path, run.config)
+            for one in options_of(type(run.config))
+            if one.rules.resume != ONCE and one.name not in _OF_THE_WHOLE
+        }
+        return json.loads(json.dumps({"options": options, "files": self._files}, default=str))
+
+
+def _train_and_score(
+    config: RunClassifierConfig, set_up: Callable[[], None]
+) -> dict[str, float] | None:
+    """One run, in its own process."""
+    set_up()
+    from pipelines.runs.fine_tuning import run_classifier
+
+    results = run_classifier(config)
+    finished = results.training is not None and results.training.finished
+    return results.evaluation if finished else None
+
+
+def _file_hashes(config: RunClassifierConfig, task: GlueTask) -> dict[str, str]:
+    """The SHA-256 of every file that the runs read; a missing one is named before any starts."""
+    splits = [task.train_split, *task.evaluation_splits]
+    splits += task.test_splits if config.do_predict else ()
+    return {str(path): _sha256(path) for split in splits for path in task.files(split)}
+
+
+def _sha256(path: Path) -> str:
+    with open_input(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def _sigterm_passed_on() -> Iterator[StopSignal]:
+    """Inside the block, SIGTERM goes to the present run, which saves and ends."""
+    stop = StopSignal()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop  # only the main thread may handle signals
+        return
+
+    def handle(_number: int, _frame: Any) -> None:
+        stop.request()
+        for process in multiprocessing.active_children():
+            process.terminate()
+
+    before = signal.signal(signal.SIGTERM, handle)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,63 @@
+"""run_classifier with several seeds, as a user runs it: killed, stopped, repeated."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.programs.test_classifier_program import ROOT, command
+from tests.support.glue_files import write_cola
+from tests.support.model_folders import write_encoder
+
+
+def start_until(words, is_there):
+    """Starts the program; gives its process when a file is there."""
+    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    give_up = time.monotonic() + 300
+    while not is_there():
+        assert process.poll() is None
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.slow
+def test_no_finished_run_is_lost_and_the_stopped_one_continues(tmp_path):
+    write_encoder(tmp_path / "model")
+    write_cola(tmp_path / "cola", train=2000)
+    out = tmp_path / "runs"
+    words = command(tmp_path, out, "--do_eval", "--num_seeds=2", "--seed=1")
+    first, second = out / "seed-1", out / "seed-2"
+
+    # Killed without warning in the second run: the first stays as it is.
+    killed = start_until(words, lambda: list((second / "checkpoints").glob("step-*")))
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    before = os.stat(first / "result.json").st_mtime_ns
+    time.sleep(2)  # the run's own process sees that it is alone
+
+    # Stopped in good order, and finished by the third call.
+    steps = {path.name for path in (second / "checkpoints").glob("step-*")}
+    stopped = start_until(
+        words, lambda: {path.name for path in (second / "checkpoints").glob("step-*")} - steps
+    )
+    stopped.send_signal(signal.SIGTERM)
+    output, _ = stopped.communicate()
+    assert (stopped.returncode, b"Stopped; the same command continues." in output) == (0, True)
+    assert not (second / "result.json").exists()
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert os.stat(first / "result.json").st_mtime_ns == before
+    values = json.loads((out / "runs.json").read_text())
+    assert [run["seed"] for run in values["runs"]] == [1, 2]
+    assert values["complete"]
+
+    # Each run is the run that its own flag file repeats.
+    alone = tmp_path / "alone"
+    flags = [f"--flagfile={second}/flags.cfg", f"--output_dir={alone}"]
+    subprocess.run([*words[:4], *flags], cwd=ROOT, capture_output=True, check=True)
+    weights = [(run / "model" / "model.safetensors").read_bytes() for run in (second, alone)]
+    assert weights[0] == weights[1]
