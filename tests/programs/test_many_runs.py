@@ -1,7 +1,6 @@
 """run_classifier with several seeds, as a user runs it: killed, stopped, repeated."""
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -36,7 +35,7 @@ def test_no_finished_run_is_lost_and_the_stopped_one_continues(tmp_path):
     killed = start_until(words, lambda: list((second / "checkpoints").glob("step-*")))
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    before = os.stat(first / "result.json").st_mtime_ns
+    before = (first / "result.json").stat().st_mtime_ns
     time.sleep(2)  # the run's own process sees that it is alone
 
     # Stopped in good order, and finished by the third call.
@@ -50,7 +49,7 @@ def test_no_finished_run_is_lost_and_the_stopped_one_continues(tmp_path):
     assert not (second / "result.json").exists()
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert os.stat(first / "result.json").st_mtime_ns == before
+    assert (first / "result.json").stat().st_mtime_ns == before
     values = json.loads((out / "runs.json").read_text())
     assert [run["seed"] for run in values["runs"]] == [1, 2]
     assert values["complete"]
