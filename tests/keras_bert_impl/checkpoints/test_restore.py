@@ -1,4 +1,3 @@
-import json
 import shutil
 
 import ml_dtypes
@@ -6,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.google_tf1 import write_google_checkpoint
-from keras_bert_impl.checkpoints.hugging_face import INDEX_FILE, WEIGHTS_FILE
+from keras_bert_impl.checkpoints.hugging_face import WEIGHTS_FILE
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.names import all_names
 from keras_bert_impl.checkpoints.restore import restore
@@ -65,33 +64,6 @@ def test_the_original_s_checkpoint_is_restored_whole():
     assert (len(report.loaded), report.new, report.ignored) == (46, (), ())
 
 
-def old_name(name):
-    return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-        "LayerNorm.bias", "LayerNorm.beta"
-    )
-
-
-SPELLINGS = {
-    "without prefix": lambda t: {n.removeprefix("bert."): a for n, a in t.items()},
-    "gamma and beta": lambda t: {old_name(n): a for n, a in t.items()},
-    "tied decoder written out": lambda t: {
-        **t,
-        "cls.predictions.decoder.weight": t["bert.embeddings.word_embeddings.weight"],
-        "cls.predictions.decoder.bias": t["cls.predictions.bias"],
-    },
-    "with position ids": lambda t: {**t, "bert.embeddings.position_ids": np.arange(32)[None]},
-}
-
-
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_every_spelling_of_hugging_face_is_understood(pretrained, spelling):
-    model, folder = pretrained
-    rewrite(folder, SPELLINGS[spelling])
-    again, report = restored(folder)
-    assert_same_weights(model, again)
-    assert "not part of this model" not in dict(report.ignored).values()
-
-
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
 def test_other_types_are_read(pretrained, dtype):
     model, folder = pretrained
@@ -99,44 +71,6 @@ def test_other_types_are_read(pretrained, dtype):
     again, _ = restored(folder)
     for one, other in zip(model.weights, again.weights, strict=True):
         assert np.array_equal(np.array(one).astype(dtype).astype(np.float32), other)
-
-
-def test_shards_are_read_as_one(pretrained):
-    model, folder = pretrained
-    tensors, names = tensors_of(folder), ("model-1.safetensors", "model-2.safetensors")
-    (folder / WEIGHTS_FILE).unlink()
-    weight_map = {}
-    for place, name in enumerate(names):
-        part = dict(list(tensors.items())[place::2])
-        write_safetensors(folder / name, part)
-        weight_map |= dict.fromkeys(part, name)
-    (folder / INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
-    again, _ = restored(folder)
-    assert_same_weights(model, again)
-
-    (folder / names[1]).unlink()
-    with pytest.raises(UserError, match=r"model-2\.safetensors: no such file"):
-        restored(folder)
-
-
-@pytest.mark.parametrize(
-    ("index", "words"),
-    [
-        ("{}", "no weight_map"),
-        ('{"weight_map": {"a": "../../etc/passwd"}}', "no file of this folder"),
-        ('{"weight_map": {"a": "/x/model.safetensors"}}', "no file of this folder"),
-    ],
-)
-def test_an_index_that_points_elsewhere_is_refused(tmp_path, index, words):
-    (tmp_path / INDEX_FILE).write_text(index)
-    with pytest.raises(UserError, match=words):
-        restored(tmp_path)
-
-
-def test_a_pickle_is_never_opened(tmp_path):
-    (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
-    with pytest.raises(UserError, match="a pickle, which can run any code and is never opened"):
-        restored(tmp_path)
 
 
 def test_heads_that_are_missing_are_new_and_others_are_listed(pretrained):

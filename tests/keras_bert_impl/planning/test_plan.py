@@ -12,7 +12,6 @@ from keras_bert_impl.planning.plan import (
     plan_run,
     training_memory,
 )
-from keras_bert_impl.planning.size import count_parameters, parameters_by_part
 from keras_bert_impl.training.config import TrainingConfig
 
 # size, batch, length, further settings, replicas, measured peak in GB; a checkpoint after each step
@@ -73,32 +72,6 @@ def test_recomputation_micro_batches_and_bfloat16_save_activations():
 TRAINING = TrainingConfig(
     learning_rate=1e-4, num_train_steps=1000, num_warmup_steps=0, train_batch_size=32
 )
-
-
-def encoder_parameters(size):
-    parts = parameters_by_part(named_config(size, 30522))
-    return parts["embeddings"] + parts["layers"] + parts["pooler"]
-
-
-@pytest.mark.parametrize(
-    ("size", "published"),
-    [
-        ("tiny", 4_385_920),
-        ("small", 28_763_648),
-        ("medium", 41_373_184),
-        ("base", 109_482_240),
-        ("large", 335_141_888),
-    ],
-)
-def test_parameters_are_the_published_ones(size, published):
-    assert encoder_parameters(size) == published
-
-
-def test_the_count_is_that_of_the_built_model():
-    from keras_bert_impl.models.pretrainer import BertPretrainer
-
-    config = dataclasses.replace(named_config("tiny", 100), max_position_embeddings=16)
-    assert count_parameters(config) == BertPretrainer(config).count_params()
 
 
 def test_the_largest_batch_fits_and_one_more_part_does_not():

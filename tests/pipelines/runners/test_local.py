@@ -397,4 +397,4 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 def test_a_vocabulary_of_another_kind_is_refused(tmp_path):
     make_config(tmp_path)
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n")
-    _refused(make_config(tmp_path), r"has no \[MASK\] piece")
+    _refused(make_config(tmp_path), r"has no \[MASK\] token")

@@ -1,0 +1,136 @@
+import json
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.hugging_face import INDEX_FILE, WEIGHTS_FILE, HuggingFaceSource
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.names import all_names
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.safetensors_file import (
+    read_header,
+    read_tensor,
+    write_safetensors,
+)
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
+
+
+@pytest.fixture
+def pretrained(tmp_path):
+    """A pre-trained model and its directory."""
+    model = scatter_weights(BertPretrainer(TINY))
+    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
+    return model, tmp_path / "model"
+
+
+def tensors_of(folder):
+    path = folder / WEIGHTS_FILE
+    return {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+
+
+def assert_same_weights(first, second):
+    for one, other in zip(first.weights, second.weights, strict=True):
+        assert one.path == other.path
+        assert np.array_equal(one, other), one.path
+
+
+def restored(folder):
+    model = scatter_weights(BertPretrainer(TINY), seed=5)
+    return model, restore(model, folder)
+
+
+def rewrite(folder, change):
+    tensors = tensors_of(folder)
+    write_safetensors(folder / WEIGHTS_FILE, change(tensors))
+
+
+def old_name(name):
+    return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+        "LayerNorm.bias", "LayerNorm.beta"
+    )
+
+
+SPELLINGS = {
+    "without prefix": lambda t: {n.removeprefix("bert."): a for n, a in t.items()},
+    "gamma and beta": lambda t: {old_name(n): a for n, a in t.items()},
+    "tied decoder written out": lambda t: {
+        **t,
+        "cls.predictions.decoder.weight": t["bert.embeddings.word_embeddings.weight"],
+        "cls.predictions.decoder.bias": t["cls.predictions.bias"],
+    },
+    "with position ids": lambda t: {**t, "bert.embeddings.position_ids": np.arange(32)[None]},
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_of_hugging_face_is_understood(pretrained, spelling):
+    model, folder = pretrained
+    rewrite(folder, SPELLINGS[spelling])
+    again, report = restored(folder)
+    assert_same_weights(model, again)
+    assert "not part of this model" not in dict(report.ignored).values()
+
+
+def test_shards_are_read_as_one(pretrained):
+    model, folder = pretrained
+    tensors, names = tensors_of(folder), ("model-1.safetensors", "model-2.safetensors")
+    (folder / WEIGHTS_FILE).unlink()
+    weight_map = {}
+    for place, name in enumerate(names):
+        part = dict(list(tensors.items())[place::2])
+        write_safetensors(folder / name, part)
+        weight_map |= dict.fromkeys(part, name)
+    (folder / INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    again, _ = restored(folder)
+    assert_same_weights(model, again)
+
+    (folder / names[1]).unlink()
+    with pytest.raises(UserError, match=r"model-2\.safetensors: no such file"):
+        restored(folder)
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ("{}", "no weight_map"),
+        ('{"weight_map": {"a": "../../etc/passwd"}}', "no file of this folder"),
+        ('{"weight_map": {"a": "/x/model.safetensors"}}', "no file of this folder"),
+    ],
+)
+def test_an_index_that_points_elsewhere_is_refused(tmp_path, index, words):
+    (tmp_path / INDEX_FILE).write_text(index)
+    with pytest.raises(UserError, match=words):
+        restored(tmp_path)
+
+
+def test_a_pickle_is_never_opened(tmp_path):
+    (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
+    with pytest.raises(UserError, match="a pickle, which can run any code and is never opened"):
+        restored(tmp_path)
+
+
+def test_a_file_that_no_shard_completes_is_named(pretrained):
+    _, folder = pretrained
+    index = {"weight_map": {"bert.pooler.dense.bias": WEIGHTS_FILE, "lost": "model-2.safetensors"}}
+    write_safetensors(folder / "model-2.safetensors", {"other": np.zeros(1, np.float32)})
+    (folder / WEIGHTS_FILE).rename(folder / "model-1.safetensors")
+    index["weight_map"]["bert.pooler.dense.bias"] = "model-1.safetensors"
+    (folder / INDEX_FILE).write_text(json.dumps(index))
+    with pytest.raises(UserError, match="lists tensor 'lost', which no shard holds"):
+        restored(folder)
+
+
+def test_a_tensor_is_found_with_its_shape_and_whether_it_is_transposed(pretrained):
+    model, folder = pretrained
+    source = HuggingFaceSource(folder)
+    variables = {variable.path: np.asarray(variable) for variable in model.weights}
+    for row in all_names(TINY.num_hidden_layers, ("masked_lm", "next_sentence")):
+        hit = source.find(row)
+        array = source.read(hit.name)
+        assert hit.transposed == row.hugging_face_transposed
+        assert source.shape(hit.name) == array.shape
+        assert np.array_equal(array.T if hit.transposed else array, variables[row.ours])
+    assert source.find(all_names(0, ("span",))[-1]) is None
