@@ -27,9 +27,9 @@ from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.inputs.row_batches import BatchLengths, RowBatches, RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet
+from pipelines.runs.classifier_task import task_of
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
 from pipelines.runs.training_run import TrainingRun, check_destination
-from pipelines.tasks.glue import find_task
 from pipelines.tasks.task import Head, Task
 from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss
 
@@ -52,8 +52,8 @@ class FineTuningResults:
 
 
 def run_classifier(config: RunClassifierConfig) -> FineTuningResults:
-    """Fine-tunes for a task of GLUE; see `fine_tune`."""
-    return fine_tune(config, find_task(config.task_name).at(config.data_dir, config.long_texts))
+    """Fine-tunes for a task of GLUE or XNLI; see `fine_tune`."""
+    return fine_tune(config, task_of(config))
 
 
 def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResults:

@@ -9,6 +9,7 @@ from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, optio
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.many_runs_config import ManyRunsConfig
+from pipelines.tasks.xnli_config import XnliConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +110,7 @@ class FineTuningConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RunClassifierConfig(FineTuningConfig):
-    """What a fine-tuning run for a task of GLUE is told.
+    """What a fine-tuning run for a task of GLUE or XNLI is told.
 
     Raises:
         UserError: a value out of range.
@@ -117,12 +118,13 @@ class RunClassifierConfig(FineTuningConfig):
 
     task_name: str = option(
         REQUIRED,
-        "CoLA, SST-2, MRPC, STS-B, QQP, MNLI, QNLI, RTE or WNLI; upper or lower case.",
+        "CoLA, SST-2, MRPC, STS-B, QQP, MNLI, QNLI, RTE, WNLI, AX or XNLI; upper or lower case.",
         resume=FREE,  # what it stands for is compared
     )
     data_dir: Path = option(
         REQUIRED,
-        "The folder with the task's train.tsv, dev.tsv and test.tsv, in GLUE's own layout.",
+        "The folder with the task's train.tsv, dev.tsv and test.tsv in GLUE's own layout, with AX's "
+        "diagnostic.tsv, or the one in which XNLI's archives were unpacked.",
         resume=FREE,
     )
     long_texts: LongTexts = nested(LongTexts)
@@ -133,6 +135,7 @@ class RunClassifierConfig(FineTuningConfig):
         "MiniLM. By default what the model that training starts from says, else pooler.",
         choices=POOLINGS,
     )
+    xnli: XnliConfig = nested(XnliConfig)
     many: ManyRunsConfig = nested(ManyRunsConfig)
 
     def configure(self, config: BertConfig) -> BertConfig:

@@ -29,10 +29,11 @@ from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.processes import worker_pool
+from pipelines.runs.classifier_task import task_of
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.runs.many_runs_config import ManyRunsConfig, Setting
 from pipelines.runs.run_spread import RunsReport, ScoredRun
-from pipelines.tasks.glue import GlueTask, find_task
+from pipelines.tasks.glue import GlueTask
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ def run_many(
             "`distribution_strategy=multi_worker_mirrored` trains one run at a time; leave out "
             "`num_seeds` and `search`, and give every run its own `output_dir` and `seed`."
         )
-    task = find_task(config.task_name).at(config.data_dir)
+    task = task_of(config)
     directory = RunDirectory.open(config.output_dir)
     with directory.taken(), _sigterm_passed_on() as stop:
         directory.write_flags(config.flags)

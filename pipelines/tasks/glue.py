@@ -1,4 +1,4 @@
-"""The nine tasks of GLUE, read from the files of GLUE's own archive."""
+"""The nine tasks of GLUE and its diagnostics, read from the files of GLUE's own archive."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from pipelines.metrics.constant_answer import Metric, constant_scores
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
 from pipelines.records.rows import Rows
 from pipelines.tasks.heads import ClassificationHead, RegressionHead
-from pipelines.tasks.tables import Line, read_table, write_submission, write_values
+from pipelines.tasks.tables import read_table, write_submission, write_values
 from pipelines.tasks.task import Answered, Head
 from pipelines.tasks.text_rows import TextExample, join_windows, text_rows
 
@@ -84,6 +84,8 @@ class GlueTask:
         train_split: the split to train on.
         data_dir: the folder with its files.
         long_texts: what becomes of texts that are longer than a row.
+        layouts: the layouts of splits that differ from `layout`.
+        trained_on: the task whose model answers this one, where it has no training set.
 
     Example:
         >>> import tempfile
@@ -108,6 +110,8 @@ class GlueTask:
     train_split: str = "train"
     data_dir: Path = Path()
     long_texts: LongTexts = field(default_factory=LongTexts)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    trained_on: str | None = None
 
     def at(self, data_dir: Path, long_texts: LongTexts | None = None) -> "GlueTask":
         """The same task with its files in a folder, and long texts treated in a way."""
@@ -119,13 +123,24 @@ class GlueTask:
         return self.long_texts.settings
 
     def files(self, split: str) -> list[Path]:
-        """`data_dir/split.tsv`; see `Task.files`."""
+        """`data_dir/split.tsv`; see `Task.files`.
+
+        Raises:
+            UserError: the task has no training set.
+        """
+        if split == self.train_split and self.trained_on:
+            raise UserError(
+                f"`do_train=True`: {self.name} has no training set; train on {self.trained_on} and "
+                "name its model with `init_checkpoint`."
+            )
         return [self.data_dir / f"{split}.tsv"]
 
     def examples(self, split: str) -> Iterator[TextExample]:
         """Reads `data_dir/split.tsv`; see `Task.examples`."""
         (path,) = self.files(split)
-        return self._read_test(path) if split in self.test_splits else self._read_labelled(path)
+        layout = self.layouts.get(split, self.layout)
+        labelled = split not in self.test_splits
+        return self._read_labelled(path, layout) if labelled else self._read_test(path, layout)
 
     def rows(
         self,
@@ -197,15 +212,13 @@ class GlueTask:
 
         return serve_model(opened, max_seq_length=max_seq_length)
 
-    def _read_test(self, path: Path) -> Iterator[TextExample]:
-        layout = self.layout
+    def _read_test(self, path: Path, layout: Layout) -> Iterator[TextExample]:
         # No row of a test set may be left out: the submission would lack its answer.
         for number, line in enumerate(read_table(path, layout.texts)):
             texts = [line.values[column] for column in layout.texts]
             yield TextExample(line.values.get(layout.index, str(number)), *texts)
 
-    def _read_labelled(self, path: Path) -> Iterator[TextExample]:
-        layout = self.layout
+    def _read_labelled(self, path: Path, layout: Layout) -> Iterator[TextExample]:
         lines = read_table(
             path,
             [*layout.texts, layout.label],
@@ -213,16 +226,21 @@ class GlueTask:
             skip_broken_rows=layout.skip_broken_rows,
         )
         for number, line in enumerate(lines):
-            self._check_label(path, line)
             text_b = line.values[layout.text_b] if layout.text_b else None
             label = line.values[layout.label]
+            self.check_label(path, line.number, label)
             yield TextExample(str(number), line.values[layout.text_a], text_b, label)
 
-    def _check_label(self, path: Path, line: Line) -> None:
+    def check_label(self, path: Path, number: int, label: str) -> None:
+        """Sees that a label is one of the task's.
+
+        Raises:
+            UserError: it is none; names the file and the line.
+        """
         try:
-            self.head_of.encode(line.values[self.layout.label])
+            self.head_of.encode(label)
         except UserError as error:
-            raise UserError(f"{path}: line {line.number}: {error}") from error
+            raise UserError(f"{path}: line {number}: {error}") from error
 
 
 _ACCURACY: Mapping[str, Metric] = {"accuracy": accuracy}
@@ -284,7 +302,19 @@ WNLI = GlueTask(
     ClassificationHead({"0": "not_entailment", "1": "entailment"}),
     _ACCURACY,
 )
-GLUE_TASKS = (COLA, SST_2, MRPC, STS_B, QQP, MNLI, QNLI, RTE, WNLI)
+# GLUE's diagnostics: sentences written to show what a model of MNLI has learned. The answers to
+# diagnostic.tsv are handed in; diagnostic-full.tsv has the labels.
+AX = GlueTask(
+    "AX",
+    Layout("sentence1", "sentence2", "gold_label"),
+    MNLI.head_of,
+    {"matthews_correlation": matthews_correlation, "accuracy": accuracy},
+    evaluation_splits=("diagnostic-full",),
+    test_splits=("diagnostic",),
+    layouts={"diagnostic-full": Layout("Premise", "Hypothesis", "Label")},
+    trained_on="MNLI",
+)
+GLUE_TASKS = (COLA, SST_2, MRPC, STS_B, QQP, MNLI, QNLI, RTE, WNLI, AX)
 
 
 _TASKS = {task.name: task for task in GLUE_TASKS}
@@ -311,10 +341,18 @@ def find_task(name: str) -> GlueTask:
         ('CoLA', 'STS-B')
     """
     for known, task in _TASKS.items():
-        if _plain(known) == _plain(name):
+        if plain_name(known) == plain_name(name):
             return task
-    raise UserError(f"`task_name={name}`: there is no such task; choose {', '.join(task_names())}.")
+    raise UserError(
+        f"`task_name={name}`: there is no such task; choose {', '.join(task_names())} or XNLI."
+    )
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name without what may be written in several ways.
+
+    Example:
+        >>> plain_name("STS-B")
+        'stsb'
+    """
     return name.lower().replace("-", "").replace("_", "")

@@ -7,6 +7,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.tasks.glue import (
+    AX,
     COLA,
     GLUE_TASKS,
     MNLI,
@@ -183,6 +184,15 @@ LAYOUTS = [
         "index|sentence1|sentence2",
         "2|A.|B.",
     ], [Example("2", "A.", "B.")]),
+    ("AX", "diagnostic", [
+        "index|sentence1|sentence2",
+        "3|A.|B.",
+    ], [Example("3", "A.", "B.")]),
+    ("AX", "diagnostic-full", [
+        "Lexical Semantics|Predicate-Argument Structure|Logic|Knowledge|Domain|Premise|Hypothesis|"
+        "Label",
+        "|||World knowledge|Reddit|A.|B.|neutral",
+    ], [Example("0", "A.", "B.", "neutral")]),
 ]
 # fmt: on
 BY_NAME = {task.name: task for task in GLUE_TASKS}
@@ -214,6 +224,7 @@ def test_the_official_metrics_of_each_task():
         "QNLI": ("accuracy",),
         "RTE": ("accuracy",),
         "WNLI": ("accuracy",),
+        "AX": ("matthews_correlation", "accuracy"),
     }
 
 
@@ -246,5 +257,15 @@ def test_an_unknown_name_gets_the_list_of_names():
         find_task("boolq")
 
 
-def test_all_nine_tasks_of_glue_are_there():
-    assert len(task_names()) == len(set(task_names())) == 9
+def test_all_nine_tasks_of_glue_and_its_diagnostics_are_there():
+    assert len(task_names()) == len(set(task_names())) == 10
+
+
+def test_the_diagnostics_are_answered_by_a_model_of_mnli(tmp_path):
+    with pytest.raises(UserError, match=r"AX has no training set; train on MNLI and .*checkpoint"):
+        AX.at(tmp_path).files("train")
+    assert AX.head_of.labels == MNLI.head_of.labels
+    logits = np.array([[0.0, 9.0, 0.0]], np.float32)
+    paths = AX.write(tmp_path, "diagnostic", answered(AX, [Example("7", "A.", "B.")], logits))
+    assert [path.name for path in paths] == ["test_results.tsv", "AX.tsv"]
+    assert paths[1].read_text() == "index\tprediction\n7\tentailment\n"
