@@ -123,8 +123,8 @@ class RunClassifierConfig(FineTuningConfig):
     )
     data_dir: Path = option(
         REQUIRED,
-        "The folder with the task's train.tsv, dev.tsv and test.tsv in GLUE's own layout, with AX's "
-        "diagnostic.tsv, or the one in which XNLI's archives were unpacked.",
+        "The folder with the task's train.tsv, dev.tsv and test.tsv in GLUE's own layout, with "
+        "AX's diagnostic.tsv, or the one in which XNLI's archives were unpacked.",
         resume=FREE,
     )
     long_texts: LongTexts = nested(LongTexts)

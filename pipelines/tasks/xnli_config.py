@@ -4,7 +4,23 @@ from dataclasses import dataclass
 
 from keras_bert_impl.options import FREE, check_options, option
 
-LANGUAGES = tuple(["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"])
+LANGUAGES = (
+    "ar",
+    "bg",
+    "de",
+    "el",
+    "en",
+    "es",
+    "fr",
+    "hi",
+    "ru",
+    "sw",
+    "th",
+    "tr",
+    "ur",
+    "vi",
+    "zh",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
