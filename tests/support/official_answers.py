@@ -16,7 +16,7 @@ def golden_folder(data_folder, name):
 
 def read_json(path):
     if path.suffix == ".xz":
-        return json.loads(lzma.open(path).read())
+        return json.loads(lzma.decompress(path.read_bytes()))
     return json.loads(path.read_bytes())
 
 

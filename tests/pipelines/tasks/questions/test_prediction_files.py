@@ -1,0 +1,67 @@
+"""The original's files, byte for byte."""
+
+import json
+
+import pytest
+
+from pipelines.tasks.questions.passages import Passage, Question
+from pipelines.tasks.questions.prediction_files import write_predictions
+from pipelines.tasks.questions.predictions import AnswerSettings, Candidate, Prediction, predict
+from tests.support.squad_golden import SETS, SquadGolden
+
+KINDS = [
+    ("plain", False),
+    ("plain", True),
+    ("rounded", False),
+    ("rounded", True),
+    ("nullboost", True),
+]
+
+
+@pytest.fixture(scope="module", params=SETS)
+def golden(data_folder, request):
+    found = SquadGolden(data_folder, request.param)
+    return found, found.rows(training=False)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("kind", "negative"), KINDS)
+def test_files_are_the_originals_byte_for_byte(golden, tmp_path, kind, negative):
+    recorded, rows = golden
+    names = ("n_best_size", "max_answer_length")
+    settings = AnswerSettings(*(recorded.summary[name] for name in names), negative)
+    logits = recorded.logits(kind)
+    predictions = predict(recorded.questions, rows, *logits, recorded.text, settings)
+    answered = zip(recorded.questions, predictions, strict=True)
+    paths = write_predictions(tmp_path, answered, version_2_with_negative=negative)
+    files = recorded.prediction_files(kind, negative)
+    assert {path.name for path in paths} == files.keys()
+    for path in paths:
+        assert path.read_bytes() == files[path.name], path.name
+
+
+def test_files_are_what_json_writes(tmp_path):
+    """Member by member, with an identifier and an answer that JSON has to escape."""
+    passage = Passage("", "")
+    candidates = [Candidate('"é"\n{}', 1.5, -0.25), Candidate("", 0.0, 0.0)]
+    answered = [
+        (Question(name, "", passage), Prediction(candidates, odds))
+        for name, odds in (("x", 0.5), ('"ü', -1.5))
+    ]
+    paths = write_predictions(
+        tmp_path, answered, version_2_with_negative=True, null_score_diff_threshold=0.25
+    )
+    contents = [path.read_text() for path in paths]
+    values = [json.loads(content) for content in contents]
+    assert [json.dumps(value, indent=4) + "\n" for value in values] == contents
+    assert values[0] == {"x": "", '"ü': '"é"\n{}'}
+    assert values[1]["x"][0]["text"] == '"é"\n{}'
+    assert values[2] == {"x": 0.5, '"ü': -1.5}
+
+
+def test_no_questions_give_empty_files(tmp_path):
+    paths = write_predictions(tmp_path, [], version_2_with_negative=False)
+    assert [(path.name, path.read_text()) for path in paths] == [
+        ("predictions.json", "{}\n"),
+        ("nbest_predictions.json", "{}\n"),
+    ]
