@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import architecture_debts as debts
 from tools.__main__ import tool_names
 
 ROOT = Path(__file__).parent.parent
@@ -137,7 +136,7 @@ def test_messages_of_libraries_name_parameters_and_not_flags():
         if isinstance(node.value, str) and id(node) not in docstrings
         if re.search(r"(?<![\w-])--[a-z]", node.value)
     }
-    assert sorted(found - NAME_FLAGS - debts.NAME_FLAGS) == []
+    assert sorted(found - NAME_FLAGS) == []
 
 
 def test_a_contract_declares_its_members():
@@ -149,7 +148,7 @@ def test_a_contract_declares_its_members():
         and node.func.id == "getattr"
         and len(node.args) == 3
         and isinstance(node.args[1], ast.Constant)
-        and node.args[1].value not in FOREIGN_OPTIONAL_MEMBERS | debts.OPTIONAL_MEMBERS
+        and node.args[1].value not in FOREIGN_OPTIONAL_MEMBERS
     ]
     assert found == []
 
@@ -206,7 +205,7 @@ def test_every_module_has_its_test_at_its_place():
         if path.stem != "__init__"
         and not (ROOT / "tests" / path.relative_to(ROOT).with_name(mirror_of(path))).exists()
     ]
-    assert sorted(set(missing) - debts.WITHOUT_A_TEST) == []
+    assert sorted(missing) == []
 
 
 def mirror_of(path):

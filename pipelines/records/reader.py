@@ -102,6 +102,7 @@ class RecordReader:
     """
 
     def __init__(self, shards: Sequence[str | os.PathLike[str]]) -> None:
+        self._files: list[int] = []  # nothing to close until they are open
         self._paths = [Path(shard) for shard in shards]
         sizes = [load_sizes(path) for path in self._paths]
         counts = np.array([len(each) for each in sizes], np.int64)
@@ -119,7 +120,7 @@ class RecordReader:
         return int(self._first[-1])
 
     def __del__(self) -> None:
-        for file in getattr(self, "_files", ()):
+        for file in self._files:
             os.close(file)
 
     def first_record(self, shard: int) -> int | None:

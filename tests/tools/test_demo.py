@@ -1,0 +1,33 @@
+"""The demo's plan; `make demo` runs it whole."""
+
+import importlib
+from pathlib import Path
+
+from tools import demo
+
+
+def test_every_step_is_a_tool_with_flags_that_it_knows():
+    for step in demo.plan(Path("folder"), num_train_steps=8, vocab_size=300):
+        flags = importlib.import_module(f"tools.{step.tool}").FLAGS
+        flags.parse(list(step.flags))
+
+
+def test_each_step_reads_what_an_earlier_one_wrote():
+    written = {"folder/bert_config.json"}  # by the demo itself
+    for step in demo.plan(Path("folder"), num_train_steps=8, vocab_size=300):
+        for flag in step.flags:
+            name, _, value = flag.removeprefix("--").partition("=")
+            path = value.removesuffix("*")
+            if not path.startswith("folder/"):
+                continue
+            makes = step.tool == "learn_vocabulary" and name == "vocab_file"
+            if makes or name in ("output_file", "held_out_file", "output_dir"):
+                written.add(path)
+            else:
+                made = any(path == one or path.startswith(f"{one}/") for one in written)
+                assert made, f"{step.tool} reads {path}"
+
+
+def test_a_mistake_is_one_sentence(capsys):
+    assert demo.main(["--vocab_size=3"]) == 1
+    assert capsys.readouterr().err.startswith("Error: --vocab_size=3")
