@@ -43,7 +43,7 @@ class BertConfig:
     """The sizes and settings of one BERT encoder.
 
     Attributes:
-        vocab_size: the number of pieces of the vocabulary.
+        vocab_size: the number of tokens of the vocabulary.
         hidden_size: the width H of the encoder; a multiple of `num_attention_heads`.
         num_hidden_layers: the number of blocks.
         num_attention_heads: the number of attention heads.
@@ -51,11 +51,11 @@ class BertConfig:
         hidden_act: one of `ACTIVATIONS`; the tanh and the erf form of GELU have names of their own.
         hidden_dropout_prob: the share of hidden numbers dropped in training.
         attention_probs_dropout_prob: the share of attention probabilities dropped in training.
-        max_position_embeddings: the longest sequence, in pieces.
+        max_position_embeddings: the longest sequence, in tokens.
         type_vocab_size: the number of segment types.
         initializer_range: the standard deviation of the truncated normal that new weights get.
         layer_norm_eps: what is added to a variance before its root is taken.
-        causal: a piece attends only to itself and to pieces before it (the paper's left-to-right
+        causal: a token attends only to itself and to those in front of it (the paper's left-to-right
             ablation).
         extra: what a configuration file held besides; kept and written back.
 
@@ -294,7 +294,7 @@ def named_config(name: str, vocab_size: int | str = "uncased") -> BertConfig:
 
     Args:
         name: tiny, mini, small, medium, base or large.
-        vocab_size: the number of pieces, or whose vocabulary: uncased, cased or multilingual.
+        vocab_size: the number of tokens, or whose vocabulary: uncased, cased or multilingual.
 
     Raises:
         UserError: there is no such size or vocabulary.

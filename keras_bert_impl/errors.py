@@ -9,8 +9,8 @@ class UserError(Exception):
     reaches a user is a bug.
 
     Example:
-        >>> raise UserError("vocab.txt: has no [MASK] piece; add a line '[MASK]'.")
+        >>> raise UserError("vocab.txt: has no [MASK] token; add a line '[MASK]'.")
         Traceback (most recent call last):
         ...
-        keras_bert_impl.errors.UserError: vocab.txt: has no [MASK] piece; add a line '[MASK]'.
+        keras_bert_impl.errors.UserError: vocab.txt: has no [MASK] token; add a line '[MASK]'.
     """

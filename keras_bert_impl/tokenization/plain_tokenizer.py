@@ -30,7 +30,7 @@ from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, as_t
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from keras_bert_impl.tokenization.wordpiece import longest_tokens
+from keras_bert_impl.tokenization.wordpiece import longest_matches
 
 
 class PinnedRules:
@@ -228,5 +228,8 @@ class _WordIds:
         """The ids of a word."""
         if len(word) > MAX_CHARACTERS_PER_WORD:
             return self._unknown
-        tokens = longest_tokens(word, self._ids, longest=self._longest)
-        return self._unknown if tokens is None else [self._ids[token] for token in tokens]
+        whole = self._ids.get(word)
+        if whole is not None:  # nothing is longer than the word: most words end here
+            return (whole,)
+        ids = longest_matches(word, self._ids.get, longest=self._longest)
+        return self._unknown if ids is None else ids

@@ -4,9 +4,12 @@ The reference, the tokenizer without TensorFlow, the vocabulary learner and the 
 vocabularies all cut words here; the fast tokenizers do it in tensorflow-text's kernels.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
+from typing import TypeVar
 
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION
+
+T = TypeVar("T")
 
 
 def longest_tokens(
@@ -35,16 +38,37 @@ def longest_tokens(
         >>> longest_tokens("unaffordable", {"un", "##aff", "##able"}) is None
         True
     """
-    tokens: list[str] = []
+    return longest_matches(
+        word,
+        lambda token: token if token in vocabulary else None,
+        continues=continues,
+        longest=longest,
+    )
+
+
+def longest_matches(
+    word: str,
+    find: Callable[[str], T | None],
+    *,
+    continues: bool = False,
+    longest: int | None = None,
+) -> list[T] | None:
+    """Does what `longest_tokens` does, and gives what `find` knows of each token, such as its id.
+
+    Example:
+        >>> longest_matches("unaffable", {"un": 1, "##aff": 2, "##able": 3}.get)
+        [1, 2, 3]
+    """
+    found: list[T] = []
     prefix = CONTINUATION if continues else ""
     start, most = 0, longest or len(word)
     while start < len(word):
         for end in range(min(len(word), start + most), start, -1):
-            token = prefix + word[start:end]
-            if token in vocabulary:
+            match = find(prefix + word[start:end])
+            if match is not None:
                 break
         else:
             return None
-        tokens.append(token)
+        found.append(match)
         start, prefix = end, CONTINUATION
-    return tokens
+    return found

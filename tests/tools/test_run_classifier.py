@@ -81,7 +81,7 @@ TWICE = "\n".join([*WORD_VOCABULARY.tokens[:-1], "dog"])
             LINE.encode() + b"src\t1\t\t\xff\n",
             "cola/train.tsv: line 2 is not UTF-8",
         ),
-        ("vocab.txt", WITHOUT_MASK, "vocab.txt: has no [MASK] piece"),
+        ("vocab.txt", WITHOUT_MASK, "vocab.txt: has no [MASK] token"),
         ("vocab.txt", TWICE, "vocab.txt: 'dog' stands on lines 7 and 17"),
         ("vocab.txt", "", "vocab.txt: is empty"),
         ("bert_config.json", "{", "bert_config.json: is not JSON"),

@@ -68,7 +68,7 @@ def test_dropped_bytes_are_said_once_and_another_encoding_is_refused(tmp_path, c
 
 def test_a_vocabulary_that_is_none_is_refused(tmp_path):
     (tmp_path / "vocab.txt").write_text("the\n")
-    with pytest.raises(UserError, match=r"vocab\.txt: has no \[PAD\] piece"):
+    with pytest.raises(UserError, match=r"vocab\.txt: has no \[PAD\] token"):
         tokenize_text(
             TokenizeTextConfig(vocab_file=str(tmp_path / "vocab.txt")), [b"x"], io.StringIO()
         )
