@@ -55,7 +55,7 @@ class BertConfig:
         type_vocab_size: the number of segment types.
         initializer_range: the standard deviation of the truncated normal that new weights get.
         layer_norm_eps: what is added to a variance before its root is taken.
-        causal: a token attends only to itself and to those in front of it (the paper's left-to-right
+        causal: a token attends only to itself and to earlier tokens (the paper's left-to-right
             ablation).
         extra: what a configuration file held besides; kept and written back.
 
