@@ -150,6 +150,43 @@ class RegressionObjective(ExampleObjective):
         return error, {"mean_squared_error": error}
 
 
+class SpanObjective(ExampleObjective):
+    """Mean of the cross entropies of an answer's first and last position, over the examples.
+
+    Labels are `start_positions` and `end_positions` int32 [batch]. Every position of a row competes
+    with them, padding too, as in the original (`run_squad.model_fn` of google-research/bert); a row
+    without the answer has the positions 0, those of [CLS].
+
+    Example:
+        >>> import numpy as np
+        >>> objective = SpanObjective()
+        >>> batch = {"start_positions": np.array([1]), "end_positions": np.array([1])}
+        >>> logits = ops.convert_to_tensor([[0.0, 9.0]])
+        >>> outputs = {"start_logits": logits, "end_logits": logits}
+        >>> _, metrics = objective.loss(outputs, batch, objective.normalizers(batch))
+        >>> float(metrics["exact_match"])
+        1.0
+    """
+
+    def loss(
+        self,
+        outputs: Any,
+        batch: Mapping[str, Any],
+        normalizers: Mapping[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:
+        """Gives the part's share of the loss, and of the rows where both positions are found."""
+        losses, right = [], []
+        for name in ("start", "end"):
+            logits = ops.cast(outputs[f"{name}_logits"], "float32")  # [rows, length]
+            labels = ops.reshape(ops.cast(batch[f"{name}_positions"], "int32"), [-1])  # [rows]
+            losses.append(ops.sparse_categorical_crossentropy(labels, logits, from_logits=True))
+            right.append(ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels))
+        weights = weights_of(batch, losses[0]) / normalizers["examples"]
+        both = ops.cast(ops.logical_and(*right), "float32")
+        loss = ops.sum((losses[0] + losses[1]) / 2.0 * weights)
+        return loss, {"exact_match": ops.sum(both * weights)}
+
+
 _NO_DIVISION_BY_ZERO = 1e-5  # what the original adds to the sum of masked_lm_weights
 
 

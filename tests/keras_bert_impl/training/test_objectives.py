@@ -8,6 +8,7 @@ from keras_bert_impl.training.objectives import (
     ExampleObjective,
     PretrainingObjective,
     RegressionObjective,
+    SpanObjective,
     weights_of,
 )
 
@@ -111,3 +112,42 @@ def test_regression_is_the_mean_squared_error():
 def test_rows_without_weights_count_once():
     assert np.asarray(weights_of({}, np.zeros([3, 2]))).tolist() == [1.0, 1.0, 1.0]
     assert ExampleObjective().normalizers({"x": np.zeros([3])}) == {"examples": 3.0}
+
+
+def spans(rows=6, length=7):
+    outputs = {
+        f"{name}_logits": DRAWS.normal(size=[rows, length]).astype("float32")
+        for name in ("start", "end")
+    }
+    batch = {
+        f"{name}_positions": DRAWS.integers(0, length, [rows]).astype("int32")
+        for name in ("start", "end")
+    }
+    return outputs, batch
+
+
+def test_spans_are_the_mean_of_two_cross_entropies():
+    outputs, batch = spans()
+    expected, found = 0.0, np.ones([6], bool)
+    for name in ("start", "end"):
+        logits, labels = outputs[f"{name}_logits"], batch[f"{name}_positions"]
+        expected -= log_softmax(logits)[np.arange(6), labels].mean() / 2
+        found &= logits.argmax(-1) == labels
+    figures = measured(SpanObjective(), outputs, batch)
+    assert figures["loss"] == pytest.approx(expected, rel=1e-5)
+    assert figures["exact_match"] == pytest.approx(found.mean())
+
+
+def test_parts_of_spans_add_up_and_padding_examples_count_nothing():
+    outputs, batch = spans()
+    batch["example_weights"] = np.array([1, 1, 1, 1, 1, 0], np.float32)
+    objective = SpanObjective()
+    whole = measured(objective, outputs, batch)
+    counts = objective.normalizers(batch)
+    parts = [
+        measured(objective, part(outputs, *ends), part(batch, *ends), counts)
+        for ends in ((0, 2), (2, 6))
+    ]
+    assert sum(figures["loss"] for figures in parts) == pytest.approx(whole["loss"], rel=1e-5)
+    real = measured(objective, part(outputs, 0, 5), part(batch, 0, 5))
+    assert real["loss"] == pytest.approx(whole["loss"], rel=1e-5)
