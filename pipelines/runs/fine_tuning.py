@@ -14,6 +14,7 @@ from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
+from keras_bert_impl.models.fresh_weights import FreshWeights
 from keras_bert_impl.options import settings_of
 from keras_bert_impl.serving.task_settings import with_task_settings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -130,16 +131,21 @@ class _Job:
         if not self._config.do_train:
             self._check_trained(config)
         heads: list[Head] = []
+        fresh: list[FreshWeights] = []
 
         def make(dtype: str) -> Any:
             heads.append(self._task.head(config, dtype))
+            if self._config.do_train:
+                layers, pooler = self._config.reinit_layers, self._config.reinit_pooler
+                fresh.append(FreshWeights.of(heads[-1].model, layers=layers, pooler=pooler))
             return heads[-1].model
 
-        _, report = self._run.build_model(make, self._start.checkpoint)
+        model, report = self._run.build_model(make, self._start.checkpoint)
         if report is None:
             _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
         else:
             self._check_restored(report)
+            _start_anew(model, fresh)
         return heads[-1]
 
     def train(self) -> TrainingResult:
@@ -290,6 +296,14 @@ class _Job:
                 f"{new_head[0]} is missing); add `do_train=True` or name a fine-tuned model "
                 "directory."
             )
+
+
+def _start_anew(model: Any, fresh: list[FreshWeights]) -> None:
+    """Gives layers that shall not start from the checkpoint their fresh weights again."""
+    for weights in fresh:
+        weights.put_back(model)
+        if weights.layers:
+            _LOGGER.info("started anew: %s", ", ".join(weights.layers))
 
 
 def _wanted(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:

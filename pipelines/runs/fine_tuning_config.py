@@ -89,6 +89,15 @@ class FineTuningConfig:
         at_most=1,
         resume=FREE,  # the steps are compared
     )
+    reinit_layers: int = option(
+        0,
+        "Start so many of the encoder's layers, counted from the top, from fresh weights instead "
+        "of the checkpoint's; on small data more runs succeed (Zhang et al. 2021).",
+        at_least=0,
+    )
+    reinit_pooler: bool = option(
+        False, "Start the pooler from fresh weights instead of the checkpoint's."
+    )
     work_dir: Path | None = option(
         None,
         "Where tokenized rows are kept and found again, to be shared by several runs; by default "

@@ -2,12 +2,15 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
 from tools import run_classifier
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +167,13 @@ def test_a_changed_task_does_not_continue_an_old_run(inputs, capsys):
     code, error = run(inputs, capsys, "--train_batch_size=8", "--max_seq_length=10")
     assert code == 1
     assert "max_seq_length was 12 and is 10" in error
+
+
+def test_the_recipe_for_small_data_is_eight_runs_with_every_remedy():
+    recipe = f"--flagfile={ROOT}/tools/recipes/small_data.cfg"
+    run_classifier.FLAGS.parse([recipe, "--task_name=MRPC", "--data_dir=x", "--output_dir=y"])
+    config = run_classifier.FLAGS.config()
+    assert (config.many.num_seeds, config.many.search) == (8, None)
+    assert (config.reinit_layers, config.reinit_pooler) == (1, True)
+    assert (config.training.bias_correction, config.training.layer_decay) == (True, 0.95)
+    assert config.num_train_epochs == 20

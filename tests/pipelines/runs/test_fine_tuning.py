@@ -336,3 +336,39 @@ def test_a_finished_run_called_again_leaves_what_its_user_put_beside_the_model(
     (tmp_path / "run" / "model" / "README.md").write_text("mine")
     assert run_classifier(config).training.finished
     assert (tmp_path / "run" / "model" / "README.md").read_text() == "mine"
+
+
+def test_layers_that_start_anew_reach_the_training_and_not_the_scoring(
+    encoder, cola, tmp_path, monkeypatch
+):
+    started = []
+
+    def keep(state, *_, **__):
+        started.append({weight.path: np.array(weight.value) for weight in state.model.weights})
+        raise UserError("enough seen")
+
+    monkeypatch.setattr("pipelines.runs.training_run.train", keep)
+    for number, changes in enumerate(({}, {"reinit_layers": 1, "reinit_pooler": True})):
+        config = configuration(
+            cola, tmp_path / f"{number}", init_checkpoint=str(encoder), do_train=True, **changes
+        )
+        with pytest.raises(UserError, match="enough seen"):
+            run_classifier(config)
+    plain, anew = started
+    changed = {path for path in plain if not np.array_equal(plain[path], anew[path])}
+    assert {path.split("/")[0] for path in changed} == {"layer_1", "pooler"}
+
+    model = write_classifier(tmp_path / "trained", ["unacceptable", "acceptable"])
+    scores = [
+        run_classifier(
+            configuration(
+                cola,
+                tmp_path / f"scored-{number}",
+                init_checkpoint=str(model),
+                do_eval=True,
+                reinit_layers=number,
+            )
+        ).evaluation
+        for number in range(2)
+    ]
+    assert scores[0] == scores[1]

@@ -21,6 +21,8 @@ def test_the_defaults_are_the_originals():
     )
     assert (plain.training.train_batch_size, plain.training.learning_rate) == (32, 5e-5)
     assert (plain.eval_batch_size, plain.predict_batch_size) == (8, 8)
+    assert (plain.reinit_layers, plain.reinit_pooler) == (0, False)
+    assert (plain.training.bias_correction, plain.training.layer_decay) == (False, 1.0)
     assert (plain.do_train, plain.do_eval, plain.do_predict) == (False, False, False)
 
 
@@ -39,13 +41,14 @@ def test_values_out_of_range_are_refused_by_name(name, value):
         config(**{name: value})
 
 
-def test_a_resumed_run_has_the_same_rows_in_the_same_order():
-    assert set(settings_of(config())) == {"max_seq_length", "group_by_length"}
+def test_a_resumed_run_has_the_same_rows_in_the_same_order_and_the_same_start():
+    same = {"max_seq_length", "group_by_length", "reinit_layers", "reinit_pooler"}
+    assert set(settings_of(config())) == same
 
 
 def test_a_tasks_options_come_on_top_of_those_of_every_task():
     glue = RunClassifierConfig(output_dir=Path("run"), task_name="CoLA", data_dir=Path("CoLA"))
-    assert settings_of(glue) == settings_of(config())
+    assert settings_of(glue) == {**settings_of(config()), "pooling": None}
 
 
 def test_the_pooling_is_written_into_the_models_configuration(tmp_path):
