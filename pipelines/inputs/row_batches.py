@@ -188,3 +188,9 @@ class RowEvaluation:
             order = numbers[np.argsort(self._rows.lengths[numbers], kind="stable")]
             for first in range(0, len(order), self.batch_size):
                 yield order[first : first + self.batch_size]
+
+    def padding_share(self) -> float:
+        """The share of positions without a token that counts."""
+        tokens = int(self._rows.lengths.sum(dtype=np.int64))
+        lengths = [self._lengths.of(self._rows.lengths[numbers]) for numbers in self.numbers()]
+        return 1 - tokens / (sum(lengths) * self.batch_size)

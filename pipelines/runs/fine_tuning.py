@@ -160,7 +160,7 @@ class _Job:
             self._lengths(training),
             by_length=self._config.group_by_length,
         )
-        _LOGGER.info("padding: %.1f %% of the positions", 100 * batches.padding_share())
+        _log_padding(self._task.train_split, batches.padding_share())
         return self._run.train(
             self._head.model,
             self._head.objective,
@@ -213,6 +213,7 @@ class _Job:
         rows = self._rows[split]
         lengths = BatchLengths(self._config.max_seq_length, fixed=not self._trims())
         source = RowEvaluation(rows, batch_size, lengths)
+        _log_padding(split, source.padding_share())
         with tempfile.TemporaryDirectory(prefix=f".outputs-{split}-", dir=self._work) as folder:
             outputs = RowOutputs(Path(folder), rows, self._head.token_outputs)
             for numbers, values in zip(source.numbers(), self._predict(source), strict=True):
@@ -318,6 +319,10 @@ def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) 
     """Where rows and outputs stand; each worker makes its own."""
     folder = config.work_dir or run.path / "work"
     return make_folder(folder if devices.is_chief else folder / f"worker-{devices.worker}")
+
+
+def _log_padding(split: str, share: float) -> None:
+    _LOGGER.info("%s: %.1f %% of the computed positions are padding", split, 100 * share)
 
 
 def _label_names(config: BertConfig) -> list[str]:

@@ -135,3 +135,11 @@ def test_an_evaluation_puts_like_lengths_together(rows):
         LENGTHS[number] for number in np.concatenate(list(RowEvaluation(rows, 4, FREE).numbers()))
     ]
     assert lengths == sorted(LENGTHS)
+
+
+@pytest.mark.parametrize("kind", [FREE, FIXED])
+def test_the_padding_of_an_evaluation_is_that_of_its_batches(rows, kind):
+    source = RowEvaluation(rows, 4, kind)
+    positions = sum(batch["input_ids"].size for batch in source.batches())
+    # The last batch is filled up with a row that does not count.
+    assert source.padding_share() == pytest.approx(1 - sum(LENGTHS) / positions)

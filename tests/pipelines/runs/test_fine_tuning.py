@@ -91,8 +91,9 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path):
-    steps = {"init_checkpoint": str(encoder), "do_train": True}
+@pytest.mark.parametrize("by_length", [False, True])
+def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path, by_length):
+    steps = {"init_checkpoint": str(encoder), "do_train": True, "group_by_length": by_length}
     run_classifier(configuration(cola, tmp_path / "whole", **steps))
     parts = configuration(cola, tmp_path / "parts", training={"stop_after_step": 4}, **steps)
     first = run_classifier(parts)

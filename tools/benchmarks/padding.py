@@ -1,0 +1,216 @@
+"""Measures what padding costs when a model is fine-tuned on the texts of a task.
+
+The same model takes steps over the same rows in several ways, in turns in one process:
+  pad       every batch padded to --max_seq_length, as google's script does
+  cut       every batch padded to its longest row, rounded up to one of eight lengths
+  sorted    rows of like lengths in a batch (--group_by_length), padded in the same way
+  trainer   transformers with PyTorch and its group_by_length, where both are installed
+
+What is compiled once for each length is compiled before the clock starts. Fifty steps or a multiple
+of them see the lengths as they are: rows are sorted inside windows of fifty batches.
+
+Example:
+  python -m tools.benchmarks.padding --task_name=CoLA --data_dir=glue_data/CoLA
+      --init_checkpoint=all-MiniLM-L6-v2 --max_seq_length=128
+"""
+
+import importlib.util
+import itertools
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools import command_line
+
+FLAGS = command_line.FlagSet(__doc__)
+_TASK = FLAGS.string("task_name", "CoLA", "A task of GLUE.")
+_DATA_DIR = FLAGS.string("data_dir", None, "The folder with its train.tsv.", required=True)
+_CHECKPOINT = FLAGS.string("init_checkpoint", None, "The model; or give the next two flags.")
+_MODEL_SIZE = FLAGS.string("model_size", None, "A published size with random weights.")
+_VOCABULARY = FLAGS.string("vocab_file", None, "The vocabulary for it, uncased.")
+_LENGTH = FLAGS.integer("max_seq_length", 128, "The most tokens of a row.", lower_bound=5)
+_BATCH = FLAGS.integer("train_batch_size", 32, "Rows of a step.", lower_bound=1)
+_STEPS = FLAGS.integer("num_steps", 50, "Steps of a measurement.", lower_bound=1)
+_ROUNDS = FLAGS.integer("rounds", 3, "How often each way is measured.", lower_bound=1)
+_WAYS = FLAGS.words("ways", ["pad", "cut", "sorted", "trainer"], "What to measure; see above.")
+
+_SEED = 1
+Steps = Callable[[int], None]
+
+
+def our_ways(rows: Any, head: Any, devices: Any, training: Any, length: int) -> dict[str, Any]:
+    """What takes a number of further steps, and the share of padding, by way.
+
+    Args:
+        rows: the rows of the training split.
+        head: the task's model and objective.
+        devices: where it is trained.
+        training: batch size and seed.
+        length: the most tokens of a row.
+    """
+    from keras_bert_impl.training.batches import prefetched
+    from keras_bert_impl.training.state import TrainingState
+    from keras_bert_impl.training.step import TrainingStep
+    from pipelines.inputs.row_batches import BatchLengths, RowBatches
+
+    state = TrainingState(head.model, training, devices)
+    step = TrainingStep(state, head.objective, training)
+
+    def take(batches: Iterator[Any]) -> None:
+        row = None
+        with prefetched(batches) as ready:
+            for batch in ready:
+                (row,) = step.run(*step.prepare([batch], 0, [1e-5]))
+        step.metrics(row)  # waits until the last step is done
+
+    def way(*, fixed: bool, by_length: bool) -> tuple[Steps, float]:
+        size, lengths = training.train_batch_size, BatchLengths(length, fixed=fixed)
+        source = RowBatches(rows, size, training.seed, lengths, by_length=by_length)
+        endless, seen = source.batches_from(0), set()
+        for batch in itertools.islice(source.batches_from(0), 200):
+            if batch["input_ids"].shape not in seen:
+                seen.add(batch["input_ids"].shape)
+                take(iter([batch]))  # compiles what is compiled for this length
+        return lambda count: take(itertools.islice(endless, count)), source.padding_share()
+
+    return {
+        "pad": way(fixed=True, by_length=False),
+        "cut": way(fixed=False, by_length=False),
+        "sorted": way(fixed=False, by_length=True),
+    }
+
+
+def trainer_way(rows: Any, folder: str, training: Any) -> tuple[Steps, float]:
+    """The same of transformers: its sampler for like lengths, batches padded to their longest."""
+    import numpy as np
+    import torch
+    from transformers import AutoModelForSequenceClassification
+    from transformers.trainer_pt_utils import LengthGroupedSampler
+
+    size, lengths = training.train_batch_size, rows.lengths.tolist()
+    generator = torch.Generator().manual_seed(training.seed)
+    order = list(LengthGroupedSampler(size, lengths=lengths, generator=generator))
+    chosen = [order[at : at + size] for at in range(0, len(order) - size + 1, size)]
+    longest = [max(lengths[row] for row in batch) for batch in chosen]
+    positions = sum(size * length for length in longest)
+    tokens = sum(lengths[row] for batch in chosen for row in batch)
+    labels = int(rows.read(np.arange(len(rows))).values["label_ids"].max()) + 1
+    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=labels).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    numbers = itertools.cycle(range(len(chosen)))
+
+    def take(count: int) -> None:
+        for number in itertools.islice(numbers, count):
+            batch = rows.read(np.array(chosen[number])).padded(longest[number])
+            inputs = {name: torch.from_numpy(array).long() for name, array in batch.items()}
+            optimizer.zero_grad()
+            model(
+                input_ids=inputs["input_ids"],
+                attention_mask=inputs["input_mask"],
+                token_type_ids=inputs["segment_ids"],
+                labels=inputs["label_ids"],
+            ).loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+
+    take(2)
+    return take, 1 - tokens / positions
+
+
+def measure(
+    ways: dict[str, Steps], num_steps: int, rounds: int, batch_size: int
+) -> dict[str, list[float]]:
+    """Examples a second of each way, round by round.
+
+    Args:
+        ways: what takes a number of steps.
+        num_steps: steps of a measurement.
+        rounds: how often each way is measured, in turns.
+        batch_size: examples of a step.
+    """
+    rates: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, take in ways.items():
+            start = time.perf_counter()
+            take(num_steps)
+            rates[name].append(num_steps * batch_size / (time.perf_counter() - start))
+    return rates
+
+
+def _run() -> None:
+    import keras
+
+    from keras_bert_impl.checkpoints.model_source import find_model
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.training.config import TrainingConfig
+    from keras_bert_impl.training.strategy import make_devices
+    from pipelines.tasks.glue import find_task
+    from pipelines.tasks.task_data import TaskData
+
+    training = TrainingConfig(
+        learning_rate=1e-5,
+        num_train_steps=1,
+        num_warmup_steps=0,
+        train_batch_size=_BATCH.value,
+        seed=_SEED,
+    )
+    devices = make_devices(training)
+    source = find_model(
+        _CHECKPOINT.value,
+        model_size=_MODEL_SIZE.value,
+        vocab_file=_VOCABULARY.value,
+        default_lower_case=True,
+    )
+    task = find_task(_TASK.value).at(Path(_DATA_DIR.value))
+    keras.utils.set_random_seed(_SEED)
+    with tempfile.TemporaryDirectory() as folder:
+        data = TaskData(task, Tokenizer(source.text), _LENGTH.value, Path(folder))
+        rows = data.rows(task.train_split)
+        with devices.strategy.scope():
+            head = task.head(task.configure(source.config))
+        ways = our_ways(rows, head, devices, training, _LENGTH.value)
+        if "trainer" in _WAYS.value and (why := _why_no_trainer()):
+            print(f"trainer is left out: {why}")
+        elif "trainer" in _WAYS.value:
+            ways["trainer"] = trainer_way(rows, str(source.checkpoint), training)
+        ways = {name: way for name, way in ways.items() if name in _WAYS.value}
+        steps = {name: take for name, (take, _) in ways.items()}
+        rates = measure(steps, _STEPS.value, _ROUNDS.value, _BATCH.value)
+    _show(rates, {name: share for name, (_, share) in ways.items()})
+
+
+def _why_no_trainer() -> str | None:
+    missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+    if missing:
+        return f"{' and '.join(missing)} not installed."
+    return None if _CHECKPOINT.value else "it needs --init_checkpoint."
+
+
+def _show(rates: dict[str, list[float]], padding: dict[str, float]) -> None:
+    middle = {name: statistics.median(measured) for name, measured in rates.items()}
+    base = middle.get("pad")
+    cores = len(os.sched_getaffinity(0))
+    print(f"{_TASK.value}, length {_LENGTH.value}, batches of {_BATCH.value}, {cores} cores")
+    print(f"{'way':8} {'padding':>8} {'examples/s':>11} {'spread':>7} {'to pad':>7}")
+    ratios = {name: rate / base for name, rate in middle.items() if base}
+    for name, measured in rates.items():
+        spread = (max(measured) - min(measured)) / middle[name]
+        ratio = f"{ratios[name]:7.2f}" if base else ""
+        print(f"{name:8} {padding[name]:8.1%} {middle[name]:11.1f} {spread:7.1%} {ratio}")
+    figures = {"examples_per_second": rates, "padding": padding, "to_pad": ratios}
+    print(json.dumps({"task": _TASK.value, "max_seq_length": _LENGTH.value, **figures}))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
