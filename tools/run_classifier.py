@@ -38,7 +38,8 @@ def _run() -> None:
     elif training and training.resumed_from == training.step:
         print("Training was finished before; its model is in model/ of the output folder.")
     for name, value in sorted(results.evaluation.items()):
-        print(f"{name} = {value}")
+        expected = results.expected.get(name)
+        print(f"{name} = {value}" + (f"  ({expected})" if expected else ""))
     for path in results.prediction_files:
         print(f"wrote {path}")
 

@@ -31,6 +31,11 @@ from pipelines.records.row_set import RowSet
 from pipelines.runs.classifier_task import task_of
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
 from pipelines.runs.training_run import TrainingRun, check_destination
+from pipelines.tasks.expected_scores import (
+    ExpectedScore,
+    expected_scores,
+    published_model,
+)
 from pipelines.tasks.task import Head, Task
 from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss
 
@@ -45,11 +50,13 @@ class FineTuningResults:
         training: how training ended; None without `do_train`.
         evaluation: the figures of `eval_results.txt`.
         prediction_files: the written answers.
+        expected: what figures should be near, where training started from a published model.
     """
 
     training: TrainingResult | None = None
     evaluation: dict[str, float] = field(default_factory=dict)
     prediction_files: list[Path] = field(default_factory=list)
+    expected: Mapping[str, ExpectedScore] = field(default_factory=dict)
 
 
 def run_classifier(config: RunClassifierConfig) -> FineTuningResults:
@@ -81,10 +88,20 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
         if not trained.finished:
             return results
     if config.do_eval:
-        results = replace(results, evaluation=job.evaluate(results.training))
+        figures, expected = job.evaluate(results.training), _expected(config, task, start)
+        results = replace(results, evaluation=figures, expected=expected)
     if config.do_predict:
         results = replace(results, prediction_files=job.predict())
     return results
+
+
+def _expected(
+    config: FineTuningConfig, task: Task[Any, Any], start: ModelSource
+) -> dict[str, ExpectedScore]:
+    """What others reached who trained the same model for the task."""
+    vocabulary = start.text.vocabulary
+    model = published_model(config.init_checkpoint, start.config, vocabulary.sha256)
+    return expected_scores(task.name, model) if config.do_train else {}
 
 
 def _starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:

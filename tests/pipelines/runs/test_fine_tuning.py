@@ -161,6 +161,20 @@ def test_scores_while_training_are_kept(encoder, cola, tmp_path):
     assert "matthews_correlation" in json.loads(lines[0])
 
 
+def test_the_figures_of_a_published_model_come_with_what_others_reached(
+    encoder, cola, tmp_path, monkeypatch
+):
+    expected = {}
+    for model in (None, "bert-base-cased"):
+        monkeypatch.setattr(
+            "pipelines.runs.fine_tuning.published_model", lambda *_, model=model: model
+        )
+        steps = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
+        expected[model] = run_classifier(configuration(cola, tmp_path / "run", **steps)).expected
+    assert expected[None] == {}
+    assert expected["bert-base-cased"]["eval_matthews_correlation"].published == 0.565
+
+
 def test_an_untrained_head_is_not_scored(encoder, cola, tmp_path):
     config = configuration(cola, tmp_path / "run", init_checkpoint=str(encoder), do_eval=True)
     with pytest.raises(UserError, match="holds no trained head for CoLA"):
