@@ -49,12 +49,15 @@ def owned(lock_file: Path, busy: str) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def in_turn(lock_file: Path, waiting: Callable[[], None]) -> Iterator[None]:
+def in_turn(lock_file: Path, waiting: Callable[[], None]) -> Iterator[bool]:
     """Waits until no other process is inside a block with this lock file; the file stays.
 
     Args:
         lock_file: made here; its folder must exist.
         waiting: called once if there is something to wait for.
+
+    Yields:
+        Whether the lock is held: on a file system without locks nobody waits.
     """
     with lock_file.open("a") as file:
         try:
@@ -62,7 +65,10 @@ def in_turn(lock_file: Path, waiting: Callable[[], None]) -> Iterator[None]:
         except BlockingIOError:
             waiting()
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        except OSError:
+            yield False
+            return
+        yield True
 
 
 def _try_lock(descriptor: int, busy: str) -> bool:

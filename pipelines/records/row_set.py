@@ -1,12 +1,16 @@
 """Rows on disk: TFRecord shards of one split of a task, which say themselves what they are.
 
-They are made once and used again while nothing that they come from has changed. Making and reading
-take memory for one block of rows and for the index (8 to 16 bytes a row).
+They are made once and used again while nothing that they come from has changed. A folder is named
+by what its rows come from, so that several runs can share the folder that all rows stand in. Making
+and reading take memory for one block of rows and for the index (8 to 16 bytes a row).
 """
 
+import contextlib
 import dataclasses
+import hashlib
 import itertools
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -15,8 +19,11 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.files import whole_folder
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, remove, whole_folder
+from keras_bert_impl.locks import in_turn
 from pipelines.records.description import ShardEntry
+from pipelines.records.names import index_path
 from pipelines.records.reader import RecordReader
 from pipelines.records.rows import (
     Numbers,
@@ -29,11 +36,16 @@ from pipelines.records.rows import (
 from pipelines.records.serialise import Frames
 from pipelines.records.shard_writer import write_shards
 
-FORMAT = 1
+_LOGGER = logging.getLogger(__name__)
+
+FORMAT = 2
 DESCRIPTION = "rows.json"
 _INDEX = "rows.index"  # uint32 [rows, 2]: the number of the example, the tokens of the row
+_LOCK = ".rows.lock"
+_UNFINISHED = (".rows*.incomplete", ".rows*.replaced")
 _SHARD_BYTES = 256 << 20
 _READ_AT_ONCE = 2048
+_BYTES_AT_ONCE = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +58,7 @@ class RowDescription:
         choices: how many choices each row has, or None.
         counts: examples, rows, tokens, and the longest row's tokens.
         shards: the shards in their order.
+        indexes: the CRC-32C of each index file, hexadecimal.
     """
 
     made_from: Mapping[str, Any]
@@ -53,6 +66,7 @@ class RowDescription:
     choices: int | None
     counts: Mapping[str, int]
     shards: tuple[ShardEntry, ...]
+    indexes: Mapping[str, str]
 
     def write(self, path: Path) -> None:
         """Writes the description, as JSON."""
@@ -72,7 +86,7 @@ class RowDescription:
             )
             shards = tuple(ShardEntry(**shard) for shard in values.pop("shards"))
             return cls(features=features, shards=shards, **values)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
 
@@ -81,13 +95,15 @@ class RowSet:
 
     Args:
         folder: made by `make_rows`.
+        description: what must lie there.
 
     Raises:
-        UserError: a shard is missing, truncated or altered.
+        UserError: other rows lie there, or a file is missing or has another size.
     """
 
     def __init__(self, folder: Path, description: RowDescription) -> None:
         self.folder, self.description = folder, description
+        _check_is_there(folder, description)
         self._reader = RecordReader([folder / shard.file for shard in description.shards])
         index = np.fromfile(folder / _INDEX, "<u4").reshape(-1, 2)
         self.examples: NDArray[np.uint32] = index[:, 0]
@@ -133,9 +149,11 @@ def make_rows(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]
     """Writes rows into a folder, or opens what an earlier call wrote from the same.
 
     The folder appears when it is complete; a process that is killed leaves nothing that looks so.
+    Processes that make rows beside one another do so in turn: those that need the same find them.
 
     Args:
-        folder: where to; what was made there from something else is replaced.
+        folder: where to, a name that begins with "rows"; it gets a hash of `made_from`. Rows that
+            were damaged are replaced.
         made_from: everything that the rows follow from, as JSON values.
         blocks: the rows of the examples in their order; each block counts its examples from 0. It
             is asked for nothing where the rows are there already.
@@ -143,22 +161,66 @@ def make_rows(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]
     Raises:
         UserError: the folder cannot be written.
     """
-    made_from = json.loads(json.dumps(made_from))
-    found = RowDescription.read(folder / DESCRIPTION)
-    if found and found.made_from == made_from and _is_whole(folder, found):
-        return RowSet(folder, found)
-    with whole_folder(folder) as aside:
-        description = _write(aside, made_from, blocks)
-        description.write(aside / DESCRIPTION)
-    return RowSet(folder, description)
+    content = json.dumps(made_from, sort_keys=True)
+    made_from = json.loads(content)
+    name = f"{folder.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    with _alone_in(make_folder(folder.parent)) as parent:
+        folder = parent / name
+        found = RowDescription.read(folder / DESCRIPTION)
+        if found and found.made_from == made_from and _is_whole(folder, found):
+            return RowSet(folder, found)
+        if folder.exists():
+            _LOGGER.warning("%s: these rows were damaged; they are made again.", folder)
+        with whole_folder(folder) as aside:
+            description = _write(aside, made_from, blocks)
+            description.write(aside / DESCRIPTION)
+        return RowSet(folder, description)
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[Path]:
+    """Inside the block no other process makes rows in a folder; what killed ones left is gone."""
+    with in_turn(
+        folder / _LOCK, lambda: _LOGGER.info("%s: waiting for another run's rows", folder)
+    ) as alone:
+        # Whoever began these, on this machine or another one, is not at work any more.
+        for ending in _UNFINISHED if alone else ():
+            for left in folder.glob(ending):
+                remove(left)
+        yield folder
+
+
+def _check_is_there(folder: Path, description: RowDescription) -> None:
+    """Compares what lies in a folder with its description: the files' sizes, not their bytes."""
+    if RowDescription.read(folder / DESCRIPTION) != description:
+        raise UserError(f"{folder}: other rows than these lie there; run again to make them.")
+    sizes = {shard.file: shard.bytes for shard in description.shards}
+    sizes[_INDEX] = 8 * description.counts["rows"]
+    for name, size in sizes.items():
+        file = folder / name
+        if not file.is_file() or file.stat().st_size != size:
+            raise UserError(f"{file}: is missing or not of {size} bytes; delete {folder}.")
 
 
 def _is_whole(folder: Path, description: RowDescription) -> bool:
-    """Whether all files have the sizes that they were written with."""
-    sizes = {shard.file: shard.bytes for shard in description.shards}
-    sizes[_INDEX] = 8 * description.counts["rows"]
-    files = {name: folder / name for name in sizes}
-    return all(file.is_file() and file.stat().st_size == sizes[n] for n, file in files.items())
+    """Whether all files have the bytes that they were written with.
+
+    All of them are read, which takes seconds where making them takes minutes.
+    """
+    checksums = {shard.file: shard.crc32c for shard in description.shards}
+    checksums |= description.indexes
+    try:
+        return all(_crc32c(folder / name) == value for name, value in checksums.items())
+    except OSError:
+        return False
+
+
+def _crc32c(file: Path) -> str:
+    checksum = google_crc32c.Checksum()
+    with file.open("rb") as content:
+        while some := content.read(_BYTES_AT_ONCE):
+            checksum.update(some)
+    return checksum.digest().hex()
 
 
 def _write(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]) -> RowDescription:
@@ -184,4 +246,6 @@ def _write(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]) -
     names = (str(folder / f"rows-{number:05d}.tfrecord") for number in itertools.count())
     with (folder / _INDEX).open("wb") as index:
         shards = write_shards(names, records(index), _SHARD_BYTES, "rows")
-    return RowDescription(made_from, features, choices, counts, shards)
+    names_of_indexes = [_INDEX, *(index_path(shard.file) for shard in shards)]
+    indexes = {name: _crc32c(folder / name) for name in names_of_indexes}
+    return RowDescription(made_from, features, choices, counts, shards, indexes)

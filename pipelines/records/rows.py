@@ -15,6 +15,7 @@ from pipelines.records.serialise import Frames, frame_records, varint
 
 Numbers = NDArray[np.int64]
 _FEATURES = b"\x0a"  # the tag of an example's features
+_LARGEST = 2**31 - 1
 _MOST_VARINT_BYTES = 5  # of int32 numbers from 0 on
 
 
@@ -136,7 +137,10 @@ def _column(name: str, flat: NDArray, offsets: Numbers) -> list[bytes]:
         kind, data, places = b"\x12", flat.astype("<f4").tobytes(), offsets * 4
     else:
         kind = b"\x1a"
-        data, ends = varints(flat)
+        try:
+            data, ends = varints(flat)
+        except ValueError as error:
+            raise ValueError(f"the feature {name}: {error}") from error
         places = np.concatenate([[0], ends])[offsets]
     bounds = places.tolist()
     return [_entry(key, kind, data[start:end]) for start, end in itertools.pairwise(bounds)]
@@ -158,11 +162,17 @@ def varints(numbers: NDArray) -> tuple[bytes, Numbers]:
     Returns:
         The bytes, and where each number ends in them: int64 [n].
 
+    Raises:
+        ValueError: a number is negative or above int32.
+
     Example:
         >>> data, ends = varints(np.array([1, 300], np.int32))
         >>> data.hex(), ends.tolist()
         ('01ac02', [1, 3])
     """
+    for number in (numbers.min(initial=0), numbers.max(initial=0)):
+        if not 0 <= number <= _LARGEST:
+            raise ValueError(f"{number} is not a number from 0 to {_LARGEST}")
     values = numbers.astype(np.int64)
     widths = np.ones(len(values), np.int64)
     for count in range(1, _MOST_VARINT_BYTES):

@@ -40,6 +40,10 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     from keras_bert_impl.training.objectives import Objective
 
 
+ROWS_VERSION = 1
+"""Part of what rows are made from: raise it when a change of code changes the rows of any task, or
+rows on disk from before the change are used again."""
+
 Example = TypeVar("Example")
 Answer = TypeVar("Answer")
 

@@ -1,7 +1,7 @@
 """The data of a task as a run needs it: its rows in files, and the answers of a model to them."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
+import keras_bert_impl
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input
 from keras_bert_impl.progress import Progress
+from keras_bert_impl.tokenization.character_table import CharacterTable
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.objectives import Objective
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet, make_rows
 from pipelines.records.rows import Rows
-from pipelines.tasks.task import Task
+from pipelines.tasks.task import ROWS_VERSION, Task
 
 _EXAMPLES_AT_ONCE = 2048
 _READ_AT_ONCE = 1 << 20
@@ -30,8 +33,9 @@ class TaskData:
         task: the task.
         tokenizer: the model's.
         max_seq_length: the most tokens of a row.
-        folder: where the rows stand, a folder a split; they are used again while the files, the
-            tokenizer and the task's settings are the same.
+        folder: where the rows stand, a folder for each split and for all that its rows come from:
+            files, tokenizer, length, the task's settings and the code's version. They are used
+            again where the same is asked for; several processes may share the folder.
     """
 
     task: Task[Any, Any]
@@ -43,11 +47,13 @@ class TaskData:
         """Makes the rows of a split, or finds them made.
 
         Raises:
-            UserError: a file of the split is not what it should be, or no row can be written.
+            UserError: a file of the split is not what it should be or changes meanwhile, or no row
+                can be written.
         """
-        return make_rows(self.folder / f"rows-{split}", self._made_from(split), self._made(split))
+        made_from = self._made_from(split)
+        return make_rows(self.folder / f"rows-{split}", made_from, self._made(split, made_from))
 
-    def _made(self, split: str) -> Iterator[Rows]:
+    def _made(self, split: str, made_from: Mapping[str, Any]) -> Iterator[Rows]:
         progress = Progress(f"tokenize {split}", None, "examples")
         examples = iter(self.task.examples(split))
         training = split == self.task.train_split
@@ -57,6 +63,7 @@ class TaskData:
             yield rows
             progress.advance(len(block))
         progress.close()
+        _check_unchanged(self.task.files(split), made_from)
 
     def _made_from(self, split: str) -> dict[str, Any]:
         text = self.tokenizer.settings
@@ -66,6 +73,11 @@ class TaskData:
             "split": split,
             "training": split == self.task.train_split,
             "files": [file_sha256(path) for path in self.task.files(split)],
+            "versions": {
+                "rows": ROWS_VERSION,
+                "keras_bert_impl": keras_bert_impl.__version__,
+                "unicode": CharacterTable.load().unicode_version,
+            },
             "max_seq_length": self.max_seq_length,
             "vocabulary_sha256": text.vocabulary.sha256,
             **text.as_json(),
@@ -81,6 +93,8 @@ class AnsweredSplit:
         split: the split.
         rows: its rows.
         outputs: a model's outputs for all of them.
+
+    Reading raises a `UserError` where a file is not the one any more that the rows were made from.
     """
 
     task: Task[Any, Any]
@@ -89,14 +103,21 @@ class AnsweredSplit:
     outputs: RowOutputs
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        files = self.task.files(self.split)
+        _check_unchanged(files, self.rows.description.made_from)
         examples = iter(self.task.examples(self.split))
         first_example = 0
         for start, rows in self.rows.blocks():
-            some = list(islice(examples, int(rows.examples[-1]) + 1 - first_example))
+            count = int(rows.examples[-1]) + 1 - first_example
+            some = list(islice(examples, count))
+            if len(some) < count:
+                raise _changed(files)
             own = rows.of(0, len(rows), first_example)
             outputs = self.outputs.read(start, start + len(rows))
             yield from zip(some, self.task.answers(some, own, outputs), strict=True)
             first_example += len(some)
+        if next(examples, None) is not None:
+            raise _changed(files)
 
 
 def mean_loss(
@@ -130,6 +151,17 @@ def _padded(rows: Rows) -> dict[str, np.ndarray]:
 def _check_all_have_rows(rows: Rows, examples: int) -> None:
     if not np.array_equal(np.unique(rows.examples), np.arange(examples)):
         raise ValueError("a task must make one row or more for every example, in their order")
+
+
+def _check_unchanged(files: Sequence[Path], made_from: Mapping[str, Any]) -> None:
+    for file, sha256 in zip(files, made_from["files"], strict=True):
+        if file_sha256(file) != sha256:
+            raise _changed([file])
+
+
+def _changed(files: Sequence[Path]) -> UserError:
+    names = ", ".join(map(str, files))
+    return UserError(f"{names}: changed since its rows were made; run again.")
 
 
 def file_sha256(path: Path) -> str:

@@ -79,6 +79,15 @@ def test_a_file_system_without_locks_keeps_nobody_out(tmp_path, monkeypatch):
         assert held is False
 
 
+def test_in_turn_does_not_wait_where_there_are_no_locks(tmp_path, monkeypatch):
+    def no_locks(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with in_turn(tmp_path / "lock", pytest.fail) as held:
+        assert held is False
+
+
 def test_in_turn_waits_and_says_so_once(tmp_path):
     waited, order = threading.Event(), []
 

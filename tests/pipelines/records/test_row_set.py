@@ -10,7 +10,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.records import row_set
-from pipelines.records.row_set import make_rows
+from pipelines.records.row_set import RowSet, make_rows
 from pipelines.records.rows import Rows
 
 SOURCE = {"file": "train.tsv", "sha256": "12ab"}
@@ -25,6 +25,12 @@ def block(lengths, examples=None, start=0):
 
 
 BLOCKS = [block([3, 1, 2], [0, 0, 1]), block([4, 1], start=50)]
+
+
+def alter(path, byte=20):
+    data = bytearray(path.read_bytes())
+    data[byte] ^= 1
+    path.write_bytes(data)
 
 
 def refuse():
@@ -54,28 +60,100 @@ def test_what_is_there_is_used_again(tmp_path):
     assert again.lengths.tolist() == [3, 1, 2, 4, 1]
 
 
-@pytest.mark.parametrize("change", ["source", "truncated", "index", "description"])
-def test_what_has_changed_is_made_again(tmp_path, change):
-    folder = tmp_path / "rows"
-    make_rows(folder, SOURCE, BLOCKS)
+def test_rows_of_another_source_stand_beside_them(tmp_path):
+    first = make_rows(tmp_path / "rows", SOURCE, BLOCKS)
+    second = make_rows(tmp_path / "rows", {**SOURCE, "sha256": "other"}, [block([9, 9])])
+    assert second.lengths.tolist() == [9, 9]
+    assert second.description.made_from == {**SOURCE, "sha256": "other"}
+    assert make_rows(tmp_path / "rows", SOURCE, refuse()).folder == first.folder
+
+
+@pytest.mark.parametrize(
+    "change", ["truncated", "altered", "index", "altered index", "shard's index", "[]", "{", "3"]
+)
+def test_what_is_damaged_is_made_again(tmp_path, change, caplog):
+    folder = make_rows(tmp_path / "rows", SOURCE, BLOCKS).folder
     if change == "truncated":
         os.truncate(folder / "rows-00000.tfrecord", 20)
+    elif change == "altered":
+        alter(folder / "rows-00000.tfrecord")
     elif change == "index":
         (folder / "rows.index").unlink()
-    elif change == "description":
-        (folder / "rows.json").write_text("{")
-    source = {**SOURCE, "sha256": "other"} if change == "source" else SOURCE
-    rows = make_rows(folder, source, [block([9, 9])])
-    assert rows.lengths.tolist() == [9, 9]
-    assert rows.description.made_from == source
+    elif change == "altered index":
+        alter(folder / "rows.index", 4)
+    elif change == "shard's index":
+        alter(folder / "rows-00000.tfrecord.index", 0)
+    else:
+        (folder / "rows.json").write_text(change)
+    rows = make_rows(tmp_path / "rows", SOURCE, [block([9, 9])])
+    assert (rows.folder, rows.lengths.tolist()) == (folder, [9, 9])
+    assert rows.read(np.array([1])).lengths.tolist() == [9]
+    assert "these rows were damaged" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rows.json", "other rows than these"),
+        ("rows.index", r"rows\.index: is missing"),
+        ("rows-00000.tfrecord", r"rows-00000\.tfrecord: is missing or not of \d+ bytes"),
+    ],
+)
+def test_rows_that_are_not_those_described_are_not_opened(tmp_path, name, message):
+    rows = make_rows(tmp_path / "rows", SOURCE, BLOCKS)
+    (rows.folder / name).unlink()
+    with pytest.raises(UserError, match=message):
+        RowSet(rows.folder, rows.description)
+
+
+def test_what_killed_processes_of_other_machines_left_is_removed(tmp_path):
+    left = tmp_path / ".rows-dev-12ab.elsewhere.7.incomplete"
+    left.mkdir()
+    (left / "rows-00000.tfrecord").write_bytes(b"half")
+    make_rows(tmp_path / "rows", SOURCE, BLOCKS)
+    assert not left.exists()
+
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from pipelines.records.row_set import make_rows
+from tests.pipelines.records.test_row_set import BLOCKS
+def blocks():
+    print("makes", flush=True)
+    time.sleep(1.0)
+    yield from BLOCKS
+Path(sys.argv[1], "ready-" + sys.argv[2]).touch()
+while len(list(Path(sys.argv[1]).glob("ready-*"))) < 2:
+    time.sleep(0.01)
+rows = make_rows(Path(sys.argv[1], "rows"), {{"file": sys.argv[3]}}, blocks())
+print(rows.read(rows.examples[:2].astype("int64")).lengths.tolist(), rows.folder.name)
+"""
+
+
+@pytest.mark.parametrize("sources", [["a", "a"], ["a", "b"]])
+def test_two_processes_share_a_folder(tmp_path, sources):
+    program = PROGRAM.format(root=str(Path.cwd()))
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path), str(number), source],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number, source in enumerate(sources)
+    ]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    # Each one reads its own rows; the same rows are made once.
+    assert sum("makes" in output for output in outputs) == len(set(sources))
+    assert all("[3, 3] rows-" in output for output in outputs)
+    assert len({output.split()[-1] for output in outputs}) == len(set(sources))
 
 
 def test_an_altered_record_is_refused(tmp_path):
     rows = make_rows(tmp_path / "rows", SOURCE, BLOCKS)
-    path = tmp_path / "rows" / "rows-00000.tfrecord"
-    data = bytearray(path.read_bytes())
-    data[20] ^= 1
-    path.write_bytes(data)
+    alter(rows.folder / "rows-00000.tfrecord")
     with pytest.raises(UserError, match="record 0 was altered"):
         rows.read(np.array([0]))
 
@@ -98,7 +176,7 @@ def test_blocks_with_other_features_are_a_mistake_of_the_task(tmp_path):
     other = Rows(np.array([0]), np.array([1]), {"input_ids": np.array([1], np.int32)})
     with pytest.raises(ValueError, match="the blocks before it"):
         make_rows(tmp_path / "rows", SOURCE, [BLOCKS[0], other])
-    assert not (tmp_path / "rows").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [".rows.lock"]
 
 
 def test_a_kill_leaves_nothing_that_looks_whole(tmp_path):
@@ -115,6 +193,7 @@ def test_a_kill_leaves_nothing_that_looks_whole(tmp_path):
     """
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert not (tmp_path / "rows").exists()
-    assert len(make_rows(tmp_path / "rows", SOURCE, BLOCKS)) == 5
-    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+    assert not list(tmp_path.glob("rows*"))
+    rows = make_rows(tmp_path / "rows", SOURCE, BLOCKS)
+    assert len(rows) == 5
+    assert {path.name for path in tmp_path.iterdir()} == {".rows.lock", rows.folder.name}

@@ -68,6 +68,14 @@ def test_varints_are_those_of_protocol_buffers(numbers):
     assert len(ends) == len(numbers)
 
 
+@pytest.mark.parametrize("number", [-1, -100, 2**31, 2**40])
+def test_numbers_that_records_cannot_hold_are_refused_by_name(number):
+    values = {"label_ids": np.array([0, number])}
+    rows = Rows(np.array([0, 1]), np.array([1, 1]), {"input_ids": np.array([5, 6])}, values)
+    with pytest.raises(ValueError, match=f"feature label_ids: {number} is not a number from 0 to"):
+        serialise_rows(rows)
+
+
 def test_rows_are_padded_with_zeros_to_any_length():
     padded = some_rows().padded(5)
     assert padded["input_mask"].tolist() == [[1, 1, 1, 0, 0], [1, 0, 0, 0, 0], [1, 1, 1, 1, 0]]

@@ -60,13 +60,17 @@ def test_rows_are_made_once_for_each_split(data, monkeypatch):
     assert calls == [{"training": True}, {"training": False}]
 
 
-@pytest.mark.parametrize("change", ["file", "length", "casing", "stride"])
+@pytest.mark.parametrize("change", ["file", "length", "casing", "stride", "code", "package"])
 def test_rows_are_made_again_when_what_they_come_from_changes(data, monkeypatch, change):
     calls = made(monkeypatch)
     data.rows("dev")
     if change == "file":
         with (data.task.data_dir / "dev.tsv").open("a") as file:
             file.write("a list\tno\n")
+    elif change == "code":
+        monkeypatch.setattr(task_data, "ROWS_VERSION", task_data.ROWS_VERSION + 1)
+    elif change == "package":
+        monkeypatch.setattr("keras_bert_impl.__version__", "9.9")
     elif change == "length":
         data = dataclasses.replace(data, max_seq_length=8)
     elif change == "casing":
@@ -81,7 +85,7 @@ def test_rows_are_made_again_when_what_they_come_from_changes(data, monkeypatch,
 def test_a_missing_file_is_named(data):
     with pytest.raises(UserError, match=r"test\.tsv: no such file"):
         data.rows("test")
-    assert not (data.folder / "rows-test").exists()
+    assert not data.folder.exists()
 
 
 def test_an_example_without_a_row_is_a_mistake_of_the_task(data, monkeypatch):
@@ -108,6 +112,45 @@ def test_every_example_gets_the_answer_of_its_own_rows(data, outputs, monkeypatc
     for _ in range(2):  # as often as somebody looks
         pairs = [(example.text, score) for example, score in answered]
         assert pairs == list(zip(TEXTS, [1.0, 2.0, 5.0, 6.0], strict=True))
+
+
+def test_rows_of_another_length_do_not_replace_those_of_a_run(data, monkeypatch):
+    rows = data.rows("dev")
+    longer = dataclasses.replace(data, max_seq_length=8).rows("dev")
+    calls = made(monkeypatch)
+    assert data.rows("dev").identity == rows.identity != longer.identity
+    assert not calls
+
+
+def test_answers_are_not_joined_with_a_file_that_has_changed(data, outputs):
+    answered = AnsweredSplit(data.task, "dev", data.rows("dev"), outputs)
+    path = data.task.data_dir / "dev.tsv"
+    path.write_text(path.read_text().replace("dog", "cat"))
+    with pytest.raises(UserError, match=r"dev\.tsv: changed since its rows were made; run again"):
+        next(iter(answered))
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_answers_are_not_joined_with_more_or_fewer_examples(data, outputs, monkeypatch, count):
+    answered = AnsweredSplit(data.task, "dev", data.rows("dev"), outputs)
+    examples = [*data.task.examples("dev"), *data.task.examples("dev")][:count]
+    monkeypatch.setattr(ToyTask, "examples", lambda *_: iter(examples))
+    with pytest.raises(UserError, match=r"dev\.tsv: changed since its rows were made"):
+        list(answered)
+
+
+def test_a_file_that_changes_while_it_is_read_gives_no_rows(data, monkeypatch):
+    rows = ToyTask.rows
+
+    def changing(self, *arguments, **options):
+        with (self.data_dir / "dev.tsv").open("a") as file:
+            file.write("a list\tno\n")
+        return rows(self, *arguments, **options)
+
+    monkeypatch.setattr(ToyTask, "rows", changing)
+    with pytest.raises(UserError, match=r"dev\.tsv: changed"):
+        data.rows("dev")
+    assert not list(data.folder.glob("rows*"))
 
 
 def test_a_missing_answer_is_no_silent_loss(data, outputs, monkeypatch):
