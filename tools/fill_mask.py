@@ -29,12 +29,12 @@ def _show_table(filled: "FilledText") -> None:
         if len(filled.masks) > 1:
             print(f"  [MASK] {number}")
         for candidate in candidates:
-            print(f"  {candidate.probability:7.2%}  {candidate.piece}")
+            print(f"  {candidate.probability:7.2%}  {candidate.token}")
 
 
 def _show_json(filled: "FilledText") -> None:
     masks = [
-        [{"piece": c.piece, "probability": c.probability} for c in candidates]
+        [{"token": c.token, "probability": c.probability} for c in candidates]
         for candidates in filled.masks
     ]
     record = {"text": filled.text, "masks": masks, "num_truncated": filled.num_truncated}

@@ -64,7 +64,7 @@ class PlainKernels:
         return activate(ops.add(ops.matmul(inputs, kernel), bias), activation)
 
     def decode(self, hidden: Any, table: Any) -> Any:
-        """Scores every piece in float32: [..., hidden] x [pieces, hidden] -> [..., pieces]."""
+        """Scores every token in float32: [..., hidden] x [tokens, hidden] -> [..., tokens]."""
         return ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
 
     def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:

@@ -23,7 +23,7 @@ _BATCH = 32
 class Candidate:
     """A token that may stand at a masked position, with its probability."""
 
-    piece: str
+    token: str
     probability: float
 
 
@@ -80,10 +80,10 @@ class FillMask:
         signature: `fill_mask_text` of a served model: texts to a dict of tensors.
 
     Example:
-        >>> answer = {"pieces": tf.constant([[["word"]]]), "probabilities": tf.constant([[[0.5]]]),
+        >>> answer = {"tokens": tf.constant([[["word"]]]), "probabilities": tf.constant([[[0.5]]]),
         ...           "mask_counts": tf.constant([1]), "num_truncated": tf.constant([0])}
         >>> FillMask(lambda texts: answer).fill(["a [MASK]"], top_k=1)[0].masks
-        [[Candidate(piece='word', probability=0.5)]]
+        [[Candidate(token='word', probability=0.5)]]
     """
 
     def __init__(self, signature: Signature) -> None:
@@ -127,7 +127,7 @@ class FillMask:
 
     def _fill_batch(self, texts: Sequence[str], top_k: int) -> list[FilledText]:
         answer = {name: np.asarray(value) for name, value in self._signature(texts).items()}
-        available = answer["pieces"].shape[-1]
+        available = answer["tokens"].shape[-1]
         if top_k > available:
             raise UserError(
                 f"`top_k={top_k}` is more than the {available} tokens that this model gives for a "
@@ -140,7 +140,7 @@ class FillMask:
                     [
                         Candidate(token.decode("utf-8"), float(probability))
                         for token, probability in zip(
-                            answer["pieces"][row, mask, :top_k],
+                            answer["tokens"][row, mask, :top_k],
                             answer["probabilities"][row, mask, :top_k],
                             strict=True,
                         )

@@ -43,9 +43,9 @@ class LongTextPacker:
         long_texts: what becomes of longer texts.
 
     Example:
-        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
         >>> packer = LongTextPacker(lambda texts: tf.ragged.constant([[5, 5, 6]]),
-        ...     Vocabulary(pieces), 4, LongTexts(long_text="windows", doc_stride=1))
+        ...     Vocabulary(tokens), 4, LongTexts(long_text="windows", doc_stride=1))
         >>> rows = packer(tf.constant(["a a b"]))
         >>> rows.inputs[0].numpy().tolist(), rows.text.numpy().tolist()
         ([[2, 5, 5, 3], [2, 5, 6, 3]], [0, 0])

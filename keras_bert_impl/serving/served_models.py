@@ -121,7 +121,7 @@ class ServedPretrainer(ServedModel):
     `masked_lm`: these and masked_lm_positions, int32 [batch, masks] → masked_lm_logits
     [batch, masks, vocabulary], next_sentence_logits [batch, 2].
 
-    `fill_mask_text`: text, strings [batch] → pieces and probabilities [batch, masks, top_k], the
+    `fill_mask_text`: text, strings [batch] → tokens and probabilities [batch, masks, top_k], the
     best first; mask_counts [batch] (rows with fewer masks are padded with "" and 0);
     num_truncated [batch] (more than 0 where the text was longer than the model's positions).
 
@@ -163,7 +163,7 @@ class ServedPretrainer(ServedModel):
             best = tf.math.top_k(tf.nn.softmax(logits), top_k)  # [batch, masks, top_k]
             real = tf.sequence_mask(packed.mask_counts, tf.shape(logits)[1])[:, :, tf.newaxis]
             return {
-                "pieces": tf.where(real, tf.gather(tokens, best.indices), ""),
+                "tokens": tf.where(real, tf.gather(tokens, best.indices), ""),
                 "probabilities": tf.where(real, best.values, 0.0),
                 "mask_counts": packed.mask_counts,
                 "num_truncated": packed.num_truncated,

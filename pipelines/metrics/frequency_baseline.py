@@ -7,10 +7,10 @@ import numpy as np
 
 
 class FrequencyBaseline(NamedTuple):
-    """How well the most frequent piece, and the pieces' shares, predict the masked pieces.
+    """How well the most frequent token, and the tokens' shares, predict the masked tokens.
 
     Attributes:
-        accuracy: share of the masked positions that the most frequent piece gets right.
+        accuracy: share of the masked positions that the most frequent token gets right.
         loss: mean cross-entropy in nats of the shares at the masked positions.
     """
 
@@ -18,12 +18,12 @@ class FrequencyBaseline(NamedTuple):
     loss: float
 
 
-def count_masked_pieces(batches: Iterable[Mapping[str, np.ndarray]], vocab_size: int) -> np.ndarray:
-    """Counts how often each piece stands at a masked position.
+def count_masked_tokens(batches: Iterable[Mapping[str, np.ndarray]], vocab_size: int) -> np.ndarray:
+    """Counts how often each token stands at a masked position.
 
     Args:
         batches: each with `masked_lm_ids` and `masked_lm_weights`, [batch, predictions].
-        vocab_size: the number of pieces.
+        vocab_size: the number of tokens.
 
     Returns:
         Counts, int64 [vocab_size].
@@ -31,7 +31,7 @@ def count_masked_pieces(batches: Iterable[Mapping[str, np.ndarray]], vocab_size:
     Example:
         >>> batch = {"masked_lm_ids": np.array([[2, 2, 0]]),
         ...          "masked_lm_weights": np.array([[1.0, 1.0, 0.0]])}
-        >>> count_masked_pieces([batch], 4).tolist()
+        >>> count_masked_tokens([batch], 4).tolist()
         [0, 0, 2, 0]
     """
     counts = np.zeros(vocab_size, np.int64)
@@ -45,8 +45,8 @@ def frequency_baseline(train_counts: np.ndarray, held_out_counts: np.ndarray) ->
     """Scores frequency guessing on held-out positions (shares with add-one smoothing).
 
     Args:
-        train_counts: piece counts of the training data, [vocab_size].
-        held_out_counts: piece counts at the positions to guess, [vocab_size].
+        train_counts: token counts of the training data, [vocab_size].
+        held_out_counts: token counts at the positions to guess, [vocab_size].
 
     Example:
         >>> frequency_baseline(np.array([7, 1, 0]), np.array([3, 1, 0])).accuracy

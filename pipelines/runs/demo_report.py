@@ -11,12 +11,12 @@ from keras_bert_impl.progress import format_count, format_duration
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.metrics.frequency_baseline import (
     FrequencyBaseline,
-    count_masked_pieces,
+    count_masked_tokens,
     frequency_baseline,
 )
 
 _BATCH_SIZE = 256
-_TRAIN_BATCHES = 100  # 25,600 examples give the pieces' shares well enough
+_TRAIN_BATCHES = 100  # 25,600 examples give the tokens' shares well enough
 
 
 class DemoPaths(NamedTuple):
@@ -40,11 +40,11 @@ class Counted(NamedTuple):
     """What a set of shards holds.
 
     Attributes:
-        pieces: how often each piece is masked, [vocab_size].
+        tokens: how often each token is masked, [vocab_size].
         labels: next-sentence labels, [examples].
     """
 
-    pieces: np.ndarray
+    tokens: np.ndarray
     labels: np.ndarray
 
 
@@ -59,8 +59,8 @@ def demo_report(
     Args:
         paths: those files.
         seconds: wall-clock seconds by tool.
-        max_seq_length: pieces of a record.
-        max_predictions_per_seq: masked pieces of a record.
+        max_seq_length: tokens of a record.
+        max_predictions_per_seq: masked tokens of a record.
 
     Raises:
         UserError: a file is missing.
@@ -73,11 +73,11 @@ def demo_report(
     held_out = _count(PretrainingEvaluation([str(paths.held_out)], *shape), vocab_size)
     lines = [
         f"Reached on held-out text ({len(held_out.labels):,} sentence pairs, "
-        f"{held_out.pieces.sum():,} masked pieces):",
+        f"{held_out.tokens.sum():,} masked tokens):",
         "",
         *results_table(
             _read_results(paths.run / "eval_results.txt"),
-            frequency_baseline(train.pieces, held_out.pieces),
+            frequency_baseline(train.tokens, held_out.tokens),
             np.bincount(held_out.labels, minlength=2).max() / len(held_out.labels),
         ),
         "",
@@ -130,8 +130,8 @@ def _count(source: PretrainingEvaluation, vocab_size: int) -> Counted:
             labels.append(batch["next_sentence_labels"][real, 0])
             yield {name: batch[name][real] for name in ("masked_lm_ids", "masked_lm_weights")}
 
-    pieces = count_masked_pieces(batches(), vocab_size)
-    return Counted(pieces, np.concatenate(labels))
+    tokens = count_masked_tokens(batches(), vocab_size)
+    return Counted(tokens, np.concatenate(labels))
 
 
 def _read_results(path: Path) -> dict[str, float]:

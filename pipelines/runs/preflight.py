@@ -18,7 +18,7 @@ from keras_bert_impl.planning.size import count_parameters
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.strategy import Devices
-from pipelines.metrics.frequency_baseline import count_masked_pieces, frequency_baseline
+from pipelines.metrics.frequency_baseline import count_masked_tokens, frequency_baseline
 from pipelines.runs.phases import PhaseConfig
 
 RECORDS_CHECKED = 2**18
@@ -157,7 +157,7 @@ def frequency_loss(batches: Iterable[Mapping[str, np.ndarray]], vocab_size: int)
     """The masked-LM loss that guessing by word frequency reaches, in nats.
 
     Shares are counted on every other batch and tried on the rest. Only so many batches are read
-    (two at least) as are needed to know how often the frequent pieces occur.
+    (two at least) as are needed to know how often the frequent tokens occur.
 
     Example:
         >>> batch = {"masked_lm_ids": np.array([[1, 2]]), "masked_lm_weights": np.ones([1, 2])}
@@ -166,7 +166,7 @@ def frequency_loss(batches: Iterable[Mapping[str, np.ndarray]], vocab_size: int)
     """
     halves = np.zeros([2, vocab_size], np.int64)
     for number, batch in enumerate(itertools.islice(batches, _BATCHES_TO_COUNT)):
-        halves[number % 2] += count_masked_pieces([batch], vocab_size)
+        halves[number % 2] += count_masked_tokens([batch], vocab_size)
         if number % 2 and halves.sum() >= _PIECES_TO_COUNT:
             break
     return frequency_baseline(*halves).loss

@@ -31,5 +31,5 @@ def test_a_saved_model_is_verified_and_answers_as_the_model_directory(tmp_path):
     )
     assert [record["text"] for record in by_saved_model] == ["the [MASK] runs.", "[MASK] sleeps"]
     for left, right in zip(by_saved_model, by_directory, strict=True):
-        assert [c["piece"] for c in left["masks"][0]] == [c["piece"] for c in right["masks"][0]]
+        assert [c["token"] for c in left["masks"][0]] == [c["token"] for c in right["masks"][0]]
         assert len(left["masks"][0]) == 5

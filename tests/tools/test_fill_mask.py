@@ -44,7 +44,7 @@ def test_json_has_one_object_a_text(model, capsys, tmp_path):
         "the [MASK] é",
     ]
     assert all(len(record["masks"]) == 1 for record in records)
-    assert set(records[0]["masks"][0][0]) == {"piece", "probability"}
+    assert set(records[0]["masks"][0][0]) == {"token", "probability"}
 
 
 def test_a_long_text_gets_a_warning_and_is_answered(model, capsys):

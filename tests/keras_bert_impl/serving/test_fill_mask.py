@@ -11,10 +11,10 @@ TEXTS = ["the [MASK] runs.", "[MASK] [MASK]", "a dog, a cat, a list, a value, th
 
 
 def answering(texts):
-    """A signature that knows two pieces and sees one mask a text."""
+    """A signature that knows two tokens and sees one mask a text."""
     rows = len(texts)
     return {
-        "pieces": tf.constant([[["dog", "cat"]]] * rows),
+        "tokens": tf.constant([[["dog", "cat"]]] * rows),
         "probabilities": tf.constant([[[0.5, 0.25]]] * rows),
         "mask_counts": tf.constant([1] * rows),
         "num_truncated": tf.constant([0] * rows),
@@ -52,7 +52,7 @@ def test_a_saved_model_answers_as_its_model_directory(pretrainer_folder, tmp_pat
     for left, right in zip(by_saved_model, by_directory, strict=True):
         assert left.text == right.text
         for one, other in zip(left.masks, right.masks, strict=True):
-            assert [c.piece for c in one] == [c.piece for c in other]
+            assert [c.token for c in one] == [c.token for c in other]
             assert [c.probability for c in one] == pytest.approx(
                 [c.probability for c in other], abs=1e-6
             )

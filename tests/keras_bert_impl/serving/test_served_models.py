@@ -59,7 +59,7 @@ def test_a_pretrained_model_serves_vectors_scores_and_words(pretrainer):
         ),
         "fill_mask_text": (
             ("text",),
-            ("mask_counts", "num_truncated", "pieces", "probabilities"),
+            ("mask_counts", "num_truncated", "probabilities", "tokens"),
         ),
     }
 
@@ -94,7 +94,7 @@ def test_the_best_pieces_of_a_text_come_first_with_their_probabilities(pretraine
     logs = reference.masked_lm_log_probabilities(sequence, np.array([[2]]))[0, 0]
     best = np.argsort(-logs)[:3]
     words = [WORD_VOCABULARY.tokens[number].encode() for number in best]
-    assert found["pieces"].tolist() == [[words], [[b"", b"", b""]]]
+    assert found["tokens"].tolist() == [[words], [[b"", b"", b""]]]
     close(found["probabilities"], [[np.exp(logs[best])], [[0, 0, 0]]])
     assert found["mask_counts"].tolist() == [1, 0]
 
@@ -102,18 +102,18 @@ def test_the_best_pieces_of_a_text_come_first_with_their_probabilities(pretraine
 def test_more_pieces_than_the_vocabulary_has_are_not_asked_for(pretrainer_folder):
     served = serve_model(open_model(pretrainer_folder), top_k=1000)
     found = served.call("fill_mask_text", {"text": ["[MASK]"]})
-    assert found["pieces"].shape == (1, 1, len(WORD_VOCABULARY))
+    assert found["tokens"].shape == (1, 1, len(WORD_VOCABULARY))
 
 
 def test_rows_of_the_table_beyond_the_vocabulary_are_never_an_answer(tmp_path):
-    rows, pieces = len(WORD_VOCABULARY) + 7, len(WORD_VOCABULARY)
+    rows, tokens = len(WORD_VOCABULARY) + 7, len(WORD_VOCABULARY)
     model = scatter_weights(BertPretrainer(tiny_config(vocab_size=rows)))
-    model.masked_lm.output_bias.assign([0.0] * pieces + [100.0] * (rows - pieces))
+    model.masked_lm.output_bias.assign([0.0] * tokens + [100.0] * (rows - tokens))
     write_model_directory(tmp_path / "m", model, TextSettings(WORD_VOCABULARY))
     served = serve_model(open_model(tmp_path / "m"), top_k=1000)
     found = arrays(served.call("fill_mask_text", {"text": ["the [MASK] runs"]}))
-    words = sorted(piece.encode() for piece in WORD_VOCABULARY.tokens)
-    assert sorted(found["pieces"][0, 0].tolist()) == words
+    words = sorted(token.encode() for token in WORD_VOCABULARY.tokens)
+    assert sorted(found["tokens"][0, 0].tolist()) == words
     close(found["probabilities"].sum(), 1.0)
 
 

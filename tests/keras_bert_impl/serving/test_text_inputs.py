@@ -83,8 +83,8 @@ def test_mask_is_found_wherever_it_stands():
 def test_a_long_text_is_read_around_its_first_mask():
     text = "a a a a a dog [MASK] runs [MASK] . . . [MASK] . ."
     packed = MASKED_PACKER(tf.constant([text]))
-    pieces = [WORD_VOCABULARY.tokens[number] for number in packed.input_ids.numpy()[0]]
-    assert pieces == ["[CLS]", "a", "a", "dog", "[MASK]", "runs", "[MASK]", "[SEP]"]
+    tokens = [WORD_VOCABULARY.tokens[number] for number in packed.input_ids.numpy()[0]]
+    assert tokens == ["[CLS]", "a", "a", "dog", "[MASK]", "runs", "[MASK]", "[SEP]"]
     assert packed.mask_counts.numpy().tolist() == [2]
     assert packed.num_truncated.numpy().tolist() == [9]
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pipelines.metrics.frequency_baseline import count_masked_pieces, frequency_baseline
+from pipelines.metrics.frequency_baseline import count_masked_tokens, frequency_baseline
 
 
 def test_equal_shares_cost_the_logarithm_of_the_vocabulary():
@@ -26,4 +26,4 @@ def test_padding_predictions_are_not_counted():
         {"masked_lm_ids": np.array([[1, 0]]), "masked_lm_weights": np.array([[1.0, 0.0]])},
         {"masked_lm_ids": np.array([[1, 2]]), "masked_lm_weights": np.array([[1.0, 1.0]])},
     ]
-    assert count_masked_pieces(batches, 3).tolist() == [0, 2, 1]
+    assert count_masked_tokens(batches, 3).tolist() == [0, 2, 1]
