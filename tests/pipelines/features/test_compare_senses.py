@@ -40,7 +40,7 @@ def extractor(monkeypatch):
 
 
 def config(word: str) -> SensesConfig:
-    return SensesConfig(init_checkpoint="model", text="the text", word=word, last_layers=3)
+    return SensesConfig(model="model", text="the text", word=word, last_layers=3)
 
 
 def test_the_cosines_are_those_of_the_layers_sums():
