@@ -78,7 +78,7 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
     # First of all: a tokenizer already starts TensorFlow.
     devices = make_devices(config.training)
     directory = RunDirectory.open(config.output_dir)
-    start = _starting_point(config, directory)
+    start = starting_point(config, directory)
     start.config.check_length(config.max_seq_length, at_least=5)
     job = _Job(config, task, directory, start, devices)
     results = FineTuningResults()
@@ -104,7 +104,7 @@ def _expected(
     return expected_scores(task.name, model) if config.do_train else {}
 
 
-def _starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
+def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
     """The given checkpoint; without training, the run's own model where there is one."""
     checkpoint = config.init_checkpoint
     if not config.do_train and run.model.is_dir():

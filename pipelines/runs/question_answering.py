@@ -1,0 +1,36 @@
+"""Fine-tuning for questions: train, score, answer."""
+
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.runs.fine_tuning import FineTuningResults, fine_tune, starting_point
+from pipelines.runs.question_answering_config import RunSquadConfig
+from pipelines.tasks.questions.predictions import AnswerSettings
+from pipelines.tasks.questions.question_task import QuestionTask
+
+
+def run_squad(config: RunSquadConfig) -> FineTuningResults:
+    """Trains for, scores and answers questions; see `fine_tune`.
+
+    Raises:
+        UserError: an option, a file or a checkpoint is not what it should be.
+    """
+    return fine_tune(config, task_of(config))
+
+
+def task_of(config: RunSquadConfig) -> QuestionTask:
+    """The task that a configuration describes, for the model that the run starts from.
+
+    Raises:
+        UserError: there is no such model.
+    """
+    return QuestionTask(
+        text=starting_point(config, RunDirectory.open(config.output_dir)).text,
+        train_file=config.train_file,
+        predict_file=config.predict_file,
+        doc_stride=config.doc_stride,
+        max_query_length=config.max_query_length,
+        answer_settings=AnswerSettings(
+            config.n_best_size, config.max_answer_length, config.version_2_with_negative
+        ),
+        null_score_diff_threshold=config.null_score_diff_threshold,
+        metric=config.metric,
+    )

@@ -1,0 +1,76 @@
+"""What a run for questions is told."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import FREE, option
+from pipelines.runs.fine_tuning_config import FineTuningConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSquadConfig(FineTuningConfig):
+    """What a run for questions is told; the defaults are the original's.
+
+    Raises:
+        UserError: a value out of range, or a file that is needed is not named.
+    """
+
+    train_file: Path | None = option(
+        None,
+        "Questions to train on, in SQuAD's form (1.1, 2.0, KorQuAD 1.0), plain or packed.",
+        resume=FREE,  # its content is compared
+    )
+    predict_file: Path | None = option(
+        None, "Questions to answer and, with do_eval, to score; as train_file.", resume=FREE
+    )
+    max_seq_length: int = option(
+        384, "Tokens of a row; longer passages are cut into windows that overlap.", at_least=5
+    )
+    doc_stride: int = option(
+        128, "Tokens from the start of a window to the start of the next one.", at_least=1
+    )
+    max_query_length: int = option(
+        64, "The most tokens of a question; longer ones are truncated.", at_least=1
+    )
+    version_2_with_negative: bool = option(False, "Questions may have no answer, as in SQuAD 2.0.")
+    n_best_size: int = option(
+        20, "Starts and ends to combine, and answers in the n-best file.", at_least=1, resume=FREE
+    )
+    max_answer_length: int = option(30, "The most tokens of an answer.", at_least=1, resume=FREE)
+    null_score_diff_threshold: float = option(
+        0.0,
+        "Where there may be no answer, there is none if its score is greater than the best "
+        "answer's by more than this.",
+        resume=FREE,
+    )
+    metric: str = option(
+        "squad",
+        "The figures of do_eval: SQuAD's (2.0's where there may be no answer), or KorQuAD's, which "
+        "count characters.",
+        choices=("squad", "korquad"),
+        resume=FREE,
+    )
+    verbose_logging: bool = option(
+        False, "Accepted for the original's sake; it changes nothing here.", resume=FREE
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        needed = {
+            "train_file": self.do_train,
+            "predict_file": self.do_eval or self.do_predict,
+        }
+        for name, is_needed in needed.items():
+            if is_needed and getattr(self, name) is None:
+                raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
+        if self.max_seq_length <= self.max_query_length + 3:
+            raise UserError(
+                f"`max_seq_length={self.max_seq_length}` must be more than "
+                f"`max_query_length={self.max_query_length}` and 3, to show some of the passage."
+            )
+        if self.metric == "korquad" and self.version_2_with_negative:
+            raise UserError(
+                "`metric=korquad` has no figures for questions without an answer; leave it out, or "
+                "`version_2_with_negative`."
+            )

@@ -1,0 +1,171 @@
+"""Questions as a task: files in SQuAD's form → rows → spans → scores and the original's files."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from pipelines.metrics.question_answering import korquad_scores, squad_v1_scores, squad_v2_scores
+from pipelines.records.rows import Rows
+from pipelines.tasks.questions.passages import Question
+from pipelines.tasks.questions.prediction_files import write_predictions
+from pipelines.tasks.questions.predictions import AnswerSettings, Prediction, predict
+from pipelines.tasks.questions.question_rows import WindowSettings, question_rows
+from pipelines.tasks.questions.spans import dense_logits
+from pipelines.tasks.questions.squad_files import read_questions, read_training_questions
+from pipelines.tasks.task import Answered, Head
+
+if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+METRICS = {"squad": squad_v1_scores, "korquad": korquad_scores}
+"""The figures where every question has an answer."""
+
+_LABELS = ("id2label", "label2id", "problem_type")
+
+
+@dataclass(frozen=True)
+class QuestionTask:
+    """Questions answered by a span of a passage; see `pipelines.tasks.task.Task`.
+
+    Attributes:
+        text: the model's vocabulary and casing, by which spans become text.
+        train_file: questions to train on.
+        predict_file: questions to answer, and to score where it has their answers.
+        doc_stride: tokens from the start of a window to the start of the next one.
+        max_query_length: the most tokens of a question.
+        answer_settings: how answers are chosen.
+        null_score_diff_threshold: questions with greater null odds have no answer.
+        metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
+    """
+
+    text: TextSettings
+    train_file: Path | None = None
+    predict_file: Path | None = None
+    doc_stride: int = 128
+    max_query_length: int = 64
+    answer_settings: AnswerSettings = field(default_factory=AnswerSettings)
+    null_score_diff_threshold: float = 0.0
+    metric: str = "squad"
+    name: str = "squad"
+    train_split: str = "train"
+    evaluation_splits: Sequence[str] = ("predict",)
+    test_splits: Sequence[str] = ("predict",)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The options that change the rows."""
+        return {
+            "doc_stride": self.doc_stride,
+            "max_query_length": self.max_query_length,
+            "version_2_with_negative": self.answer_settings.version_2_with_negative,
+        }
+
+    def files(self, split: str) -> Sequence[Path]:
+        """The split's file.
+
+        Raises:
+            UserError: none was given.
+        """
+        name = f"{split}_file"
+        path = self.train_file if split == self.train_split else self.predict_file
+        if path is None:
+            raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
+        return [path]
+
+    def examples(self, split: str) -> Iterable[Question]:
+        """The questions of a split; for training those whose answer stands where it should."""
+        read = read_training_questions if split == self.train_split else read_questions
+        negative = self.answer_settings.version_2_with_negative
+        return read(*self.files(split), version_2_with_negative=negative)
+
+    def rows(
+        self,
+        examples: Sequence[Question],
+        tokenizer: "Tokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """Windows over the questions' passages."""
+        settings = WindowSettings(max_seq_length, self.doc_stride, self.max_query_length)
+        return question_rows(examples, tokenizer, settings, training=training)
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """Leaves out the labels of what the model may have been trained for before."""
+        extra = {name: value for name, value in config.extra.items() if name not in _LABELS}
+        return config.replace(extra=extra)
+
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """A model with a start and an end logit for each token."""
+        from keras_bert_impl.models.span_labeler import BertSpanLabeler
+        from keras_bert_impl.training.objectives import SpanObjective
+
+        return Head(
+            BertSpanLabeler(config, dtype=dtype),
+            SpanObjective(),
+            labels=("start_positions", "end_positions"),
+            token_outputs=("start_logits", "end_logits"),
+        )
+
+    def answers(
+        self, examples: Sequence[Question], rows: Rows, outputs: Mapping[str, NDArray]
+    ) -> Sequence[Prediction]:
+        """The best answers of each question over all its windows; padding gives none."""
+        start = dense_logits(rows, outputs["start_logits"])
+        end = dense_logits(rows, outputs["end_logits"])
+        return predict(examples, rows, start, end, self.text, self.answer_settings)
+
+    def score(self, answered: Answered[Question, Prediction]) -> Mapping[str, float]:
+        """The official figures, in percent.
+
+        Where there may be no answer, they are those at the threshold, and beside them those of the
+        best thresholds (`best_f1_thresh` is the one to answer other questions with).
+
+        Raises:
+            UserError: the file has no answers.
+        """
+        negative = self.answer_settings.version_2_with_negative
+        highest = math.inf if negative else self.null_score_diff_threshold
+        answers, predictions, odds = dict[str, list[str]](), dict[str, str](), dict[str, float]()
+        for question, prediction in answered:
+            known = () if question.is_impossible else question.answers
+            answers[question.identifier] = [text for text, _ in known]
+            predictions[question.identifier] = prediction.best(highest).text
+            odds[question.identifier] = prediction.null_odds or 0.0
+        if not any(answers.values()):
+            raise UserError(
+                f"{self.predict_file}: has no answers to score; name a file with answers."
+            )
+        if negative:
+            return squad_v2_scores(predictions, answers, odds, self.null_score_diff_threshold)
+        return METRICS[self.metric](predictions, answers)
+
+    def write(
+        self, folder: Path, split: str, answered: Answered[Question, Prediction]
+    ) -> Sequence[Path]:
+        """Writes the original's files: predictions, the n best, the null odds."""
+        del split  # there is one
+        return write_predictions(
+            folder,
+            answered,
+            version_2_with_negative=self.answer_settings.version_2_with_negative,
+            null_score_diff_threshold=self.null_score_diff_threshold,
+        )
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """There is no served form.
+
+        Raises:
+            UserError: always.
+        """
+        del opened, max_seq_length
+        raise UserError("A model for questions has no served form that takes texts.")

@@ -1,0 +1,27 @@
+"""Small files in SQuAD's form, made in code from the words of the tiny vocabulary."""
+
+import json
+
+import numpy as np
+
+from tests.support.model_folders import WORDS
+
+
+def write_squad(path, count=24, seed=1, *, negative=False):
+    """Questions that can be learned: the answer is the word after "the", if there is one."""
+    draw, paragraphs = np.random.default_rng(seed), []
+    for number in range(count):
+        words = draw.choice(["a", "list", "runs", "sleeps"], draw.integers(4, 20)).tolist()
+        answers, impossible = [], negative and number % 2 == 1
+        if not impossible:
+            position = int(draw.integers(len(words) - 1))
+            words[position : position + 2] = ["the", str(draw.choice(["dog", "cat", "value"]))]
+            start = len(" ".join(words[: position + 1])) + 1
+            answers = [{"text": words[position + 1], "answer_start": start}]
+        question = {"id": f"q{number}", "question": "a list .", "answers": answers}
+        if negative:
+            question["is_impossible"] = impossible
+        paragraphs.append({"context": " ".join(words), "qas": [question]})
+    assert set(" ".join(x["context"] for x in paragraphs).split()) <= set(WORDS)
+    path.write_text(json.dumps({"data": [{"title": "Made", "paragraphs": paragraphs}]}))
+    return path

@@ -1,0 +1,123 @@
+"""run_squad as a user runs it: trained until it knows, scored, answered, refused in a sentence."""
+
+import json
+
+import pytest
+
+from tests.support.model_folders import write_encoder
+from tests.support.squad_files import write_squad
+from tools import run_squad
+
+RATES = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    write_encoder(folder / "encoder", max_position_embeddings=16, **RATES)
+    write_squad(folder / "train.json", 160)
+    write_squad(folder / "dev.json", 24, seed=2)
+    write_squad(folder / "train2.json", 160, negative=True)
+    write_squad(folder / "dev2.json", 24, seed=2, negative=True)
+    return folder
+
+
+def words(inputs, output, version=1, *flags):
+    ending = "2" if version == 2 else ""
+    return [
+        f"--init_checkpoint={inputs}/encoder",
+        f"--train_file={inputs}/train{ending}.json",
+        f"--predict_file={inputs}/dev{ending}.json",
+        f"--output_dir={output}",
+        "--max_seq_length=16",
+        "--doc_stride=4",
+        "--max_query_length=4",
+        "--train_batch_size=16",
+        "--learning_rate=5e-3",
+        "--num_train_epochs=12",
+        "--do_train",
+        "--do_predict",
+        "--do_eval",
+        *(["--version_2_with_negative"] if version == 2 else []),
+        *flags,
+    ]
+
+
+def figures(folder):
+    lines = (folder / "eval_results.txt").read_text().splitlines()
+    return {name: float(value) for name, value in (line.split(" = ") for line in lines)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [1, 2])
+def test_it_learns_scores_and_answers(inputs, tmp_path, version):
+    run = tmp_path / "run"
+    assert run_squad.main(words(inputs, run, version)) == 0
+    found = figures(run)
+    assert found["eval_f1"] > 90
+    questions = json.loads((inputs / f"dev{'2' * (version == 2)}.json").read_text())
+    identifiers = [x["qas"][0]["id"] for x in questions["data"][0]["paragraphs"]]
+    names = ["predictions.json", "nbest_predictions.json"] + ["null_odds.json"] * (version == 2)
+    before = {name: (run / name).read_bytes() for name in names}
+    for name in names:
+        assert list(json.loads(before[name])) == identifiers
+    if version == 2:
+        assert found["eval_best_f1"] >= found["eval_f1"]
+        assert "" in json.loads(before["predictions.json"]).values()
+    # The trained model alone gives the same files and figures.
+    again = words(inputs, run, version, "--nodo_train")
+    assert run_squad.main(again) == 0
+    assert {name: (run / name).read_bytes() for name in names} == before
+    same = figures(run)
+    assert {name: found[name] for name in same} == same
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--predict_file=/no/dev.json"], "/no/dev.json: no such file"),
+        (["--max_query_length=13"], "--max_seq_length=16 must be more than --max_query_length=13"),
+        (["--nodo_train", "--nodo_predict", "--nodo_eval"], "nothing to do"),
+        (["--nodo_train"], "holds no trained head for squad"),
+        (["--metric=korquad", "--version_2_with_negative"], "--metric=korquad has no figures"),
+        (["--doc_stride=0"], "--doc_stride=0 must be 1 or more"),
+    ],
+)
+def test_a_bad_flag_is_named(inputs, tmp_path, capsys, flags, sentence):
+    assert run_squad.main([*words(inputs, tmp_path / "run"), *flags]) == 1
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("name", ["train_file", "predict_file"])
+def test_a_file_that_is_not_named_is_missing(inputs, tmp_path, capsys, name):
+    rest = [word for word in words(inputs, tmp_path / "run") if not word.startswith(f"--{name}")]
+    assert run_squad.main(rest) == 1
+    assert f"Error: --{name} is missing" in capsys.readouterr().err
+
+
+def test_a_file_with_unanswerable_questions_needs_the_flag(inputs, tmp_path, capsys):
+    flags = [f"--train_file={inputs}/train2.json"]
+    assert run_squad.main([*words(inputs, tmp_path / "run"), *flags]) == 1
+    error = capsys.readouterr().err
+    assert "question 'q1' (article 'Made') is impossible to answer" in error
+    assert "set --version_2_with_negative" in error
+
+
+def test_the_originals_flags_are_taken(inputs, tmp_path, capsys):
+    flags = [
+        "--predict_batch_size=8",
+        "--warmup_proportion=0.1",
+        "--save_checkpoints_steps=1000",
+        "--iterations_per_loop=1",
+        "--n_best_size=20",
+        "--max_answer_length=30",
+        "--nouse_tpu",
+        "--num_tpu_cores=8",
+        "--verbose_logging",
+        "--null_score_diff_threshold=-1.5",
+        "--predict_file=/no/dev.json",
+    ]
+    assert run_squad.main([*words(inputs, tmp_path / "run"), *flags]) == 1
+    assert "/no/dev.json: no such file" in capsys.readouterr().err  # all flags were read

@@ -1,0 +1,49 @@
+"""Fine-tunes a model for questions that a passage answers, scores it, answers questions.
+
+Takes the flags of the original's run_squad.py and files in SQuAD's form (1.1, 2.0, KorQuAD 1.0).
+The same command again resumes a run that was killed. The output folder gets the fine-tuned model
+directory model/, predictions.json and nbest_predictions.json (with --version_2_with_negative also
+null_odds.json), with --do_eval eval_results.txt (the official figures), and what every training
+run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+
+Example:
+  keras-bert run_squad --init_checkpoint=run/model --output_dir=squad --do_train --do_predict
+      --do_eval --train_file=train-v1.1.json --predict_file=dev-v1.1.json --train_batch_size=12
+      --learning_rate=3e-5 --num_train_epochs=2.0 --max_seq_length=384 --doc_stride=128
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pipelines.runs.question_answering_config import RunSquadConfig
+from tools import command_line
+from tools.config_flags import ConfigFlags
+from tools.google_flags import add_tpu_flags
+
+FLAGS = ConfigFlags(__doc__, RunSquadConfig)
+add_tpu_flags(FLAGS)
+
+
+def _run() -> None:
+    config = FLAGS.config(flags=FLAGS.as_flagfile())
+    from pipelines.runs.question_answering import run_squad
+
+    results = run_squad(config)
+    training = results.training
+    if training and not training.finished:
+        print(f"Stopped after step {training.step}; the same command continues.")
+    elif training and training.resumed_from == training.step:
+        print("Training was finished before; its model is in model/ of the output folder.")
+    for name, value in sorted(results.evaluation.items()):
+        print(f"{name} = {value}")
+    for path in results.prediction_files:
+        print(f"wrote {path}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments, continues=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
