@@ -25,7 +25,7 @@ VECTORS = np.random.default_rng(1).normal(size=(3, len(TOKENS), 5)).astype(np.fl
 
 
 class _Extractor:
-    def __init__(self, config, layers_flag):
+    def __init__(self, config):
         self.layers = list(config.layers)
 
     def extract(self, lines):
