@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import math
 import multiprocessing
 import signal
 import threading
@@ -219,6 +220,8 @@ def _train_and_score(
     from pipelines.runs.fine_tuning import run_classifier
 
     results = run_classifier(config)
+    for name, expected in results.expected.items():
+        _LOGGER.info("%s = %.4f (%s)", name, results.evaluation.get(name, math.nan), expected)
     finished = results.training is not None and results.training.finished
     return results.evaluation if finished else None
 
