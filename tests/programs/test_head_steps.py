@@ -1,0 +1,58 @@
+"""The step of every kind of head: under XLA and on two devices that of one; lengths traced once."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.support.pretraining_run import ROOT
+
+pytestmark = pytest.mark.slow
+
+HEADS = ("classification", "regression", "span", "tokens", "choices")
+STRATEGIES = {"one_device": 1, "mirrored": 2}
+
+# Over two steps of rate 1e-3: sums in another order, as in training/test_step.py.
+WEIGHTS_WITHIN, LOSSES_WITHIN = 1e-5, 2e-5
+
+
+@pytest.fixture(scope="module")
+def results():
+    processes = {
+        strategy: subprocess.Popen(
+            [sys.executable, "-m", "tests.support.head_steps", strategy],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for strategy in STRATEGIES
+    }
+    found = {}
+    for strategy, process in processes.items():
+        out, error = process.communicate(timeout=1200)
+        assert process.returncode == 0, error[-3000:]
+        found[strategy] = json.loads(out)
+    return found
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize(("strategy", "compiler"), [("one_device", " xla"), ("mirrored", "")])
+def test_a_step_is_that_of_one_device_without_xla(results, head, strategy, compiler):
+    expected, found = results["one_device"][head], results[strategy][head + compiler]
+    np.testing.assert_allclose(found["losses"], expected["losses"], rtol=LOSSES_WITHIN)
+    np.testing.assert_allclose(found["weights"], expected["weights"], rtol=0, atol=WEIGHTS_WITHIN)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_batches_of_like_lengths_are_compiled_once_for_each_length(results, strategy):
+    """On one device by XLA, on two without it: every replica has a graph of its own."""
+    lengths = results[strategy]["lengths"]
+    assert lengths["seen"] == [8, 16, 24]
+    assert sorted(lengths["traced"]) == sorted(lengths["seen"] * STRATEGIES[strategy])
+
+
+def test_one_fixed_length_is_traced_once_in_all(results):
+    assert results["one_device"]["fixed length"] == {"seen": [24], "traced": [24]}
