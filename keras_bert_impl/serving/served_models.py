@@ -18,7 +18,8 @@ class ServedClassifier(ServedModel):
     strings [batch]; `text_pair`: text_a and text_b, strings [batch]. Each gives, with labels,
     label (strings [batch]), probabilities [batch, labels] and logits [batch, labels]; of a
     regression, score [batch]. Where each label is a question of its own (`problem_type` is
-    "multi_label_classification") there is no label, and probabilities do not add up to 1.
+    "multi_label_classification"), labels (strings [batch, labels]) stands in place of label: its
+    names where the probability is a half or more, "" elsewhere; probabilities do not add up to 1.
 
     A text that was trained on in windows is answered so: one answer of the logits of all of them.
 
@@ -46,7 +47,11 @@ class ServedClassifier(ServedModel):
             if model.num_labels == 1:
                 return {"score": logits[:, 0]}
             if opened.is_multi_label:
-                return {"probabilities": tf.sigmoid(logits), "logits": logits}
+                return {
+                    "labels": tf.where(logits >= 0.0, names, ""),  # [batch, labels]
+                    "probabilities": tf.sigmoid(logits),
+                    "logits": logits,
+                }
             return {
                 "label": tf.gather(names, tf.argmax(logits, axis=-1)),
                 "probabilities": tf.nn.softmax(logits),

@@ -1,6 +1,6 @@
 """Losses that add up over the parts of a batch: the contract, and those of the models here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -97,6 +97,11 @@ def weights_of(batch: Mapping[str, Any], rows_like: Any) -> Any:
 class ClassificationObjective(ExampleObjective):
     """Mean cross entropy over the examples; labels are `label_ids` int32 [batch].
 
+    Args:
+        class_weights: how much an example of each class counts in the loss; the sum is divided by
+            the weights of the whole batch, as in PyTorch's `CrossEntropyLoss(weight=...)`. None
+            counts all alike. The accuracy never knows weights.
+
     Example:
         >>> import numpy as np
         >>> objective = ClassificationObjective()
@@ -105,7 +110,21 @@ class ClassificationObjective(ExampleObjective):
         >>> _, metrics = objective.loss(outputs, batch, objective.normalizers(batch))
         >>> float(metrics["accuracy"])
         0.5
+        >>> float(ClassificationObjective([1.0, 3.0]).normalizers(batch)["class_weights"])
+        4.0
     """
+
+    def __init__(self, class_weights: Sequence[float] | None = None) -> None:
+        self._weights = None if class_weights is None else np.asarray(class_weights, np.float32)
+
+    def normalizers(self, batch: Batch) -> dict[str, np.float32]:
+        """Counts the examples, and adds up their classes' weights; see `Objective.normalizers`."""
+        counts = super().normalizers(batch)
+        if self._weights is None:
+            return counts
+        weights = self._weights[np.reshape(batch["label_ids"], -1)]
+        weights = weights * batch.get(EXAMPLE_WEIGHTS, np.float32(1))
+        return {**counts, "class_weights": np.float32(np.sum(weights))}
 
     def loss(
         self,
@@ -116,11 +135,57 @@ class ClassificationObjective(ExampleObjective):
         """Gives the part's share of the loss and of the accuracy."""
         logits = ops.cast(outputs["logits"], "float32")  # [rows, classes]
         labels = ops.reshape(ops.cast(batch["label_ids"], "int32"), [-1])  # [rows]
-        weights = weights_of(batch, labels) / normalizers["examples"]
+        examples = weights_of(batch, labels)  # [rows]
         losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
         right = ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels)
+        weights = examples / normalizers["examples"]
         accuracy = ops.sum(ops.cast(right, "float32") * weights)
+        if self._weights is not None:
+            by_class = ops.take(ops.convert_to_tensor(self._weights), labels)
+            weights = examples * by_class / normalizers["class_weights"]
         return ops.sum(losses * weights), {"accuracy": accuracy}
+
+
+class MultiLabelObjective(ExampleObjective):
+    """Mean binary cross entropy over labels and examples, each label a question of its own.
+
+    Targets are `label_ids` int32 [batch, labels], 1 where the label holds. The accuracy is the
+    share of single decisions (at a probability of a half) that are right.
+
+    Args:
+        positive_weights: how much a label that holds counts in the loss, one number a label, as
+            `pos_weight` of PyTorch's `BCEWithLogitsLoss`; None counts all alike.
+
+    Example:
+        >>> import numpy as np
+        >>> objective = MultiLabelObjective()
+        >>> batch = {"label_ids": np.array([[1, 0]])}
+        >>> outputs = {"logits": ops.convert_to_tensor([[9.0, 9.0]])}
+        >>> _, metrics = objective.loss(outputs, batch, objective.normalizers(batch))
+        >>> float(metrics["accuracy"])
+        0.5
+    """
+
+    def __init__(self, positive_weights: Sequence[float] | None = None) -> None:
+        given = positive_weights is not None
+        self._weights = np.asarray(positive_weights, np.float32) if given else np.float32(1)
+
+    def loss(
+        self,
+        outputs: Any,
+        batch: Mapping[str, Any],
+        normalizers: Mapping[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:
+        """Gives the part's share of the loss and of the accuracy."""
+        logits = ops.cast(outputs["logits"], "float32")  # [rows, labels]
+        targets = ops.cast(batch["label_ids"], "float32")  # [rows, labels]
+        examples = weights_of(batch, targets) / normalizers["examples"]  # [rows]
+        # -log sigmoid(x) is softplus(-x), which no large number overflows.
+        losses = self._weights * targets * ops.softplus(-logits)
+        losses = ops.mean(losses + (1.0 - targets) * ops.softplus(logits), axis=-1)  # [rows]
+        right = ops.equal(ops.cast(logits >= 0, "float32"), targets)
+        accuracy = ops.mean(ops.cast(right, "float32"), axis=-1)  # [rows]
+        return ops.sum(losses * examples), {"accuracy": ops.sum(accuracy * examples)}
 
 
 class RegressionObjective(ExampleObjective):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, label_names
+from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
@@ -30,13 +30,14 @@ from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet
 from pipelines.runs.classifier_task import task_of
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
+from pipelines.runs.fine_tuning_start import starting_point
 from pipelines.runs.training_run import TrainingRun, check_destination
 from pipelines.tasks.expected_scores import (
     ExpectedScore,
     expected_scores,
     published_model,
 )
-from pipelines.tasks.task import Head, Task
+from pipelines.tasks.task import Head, Illustrated, Task
 from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss
 
 _LOGGER = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class FineTuningResults:
 
 
 def run_classifier(config: RunClassifierConfig) -> FineTuningResults:
-    """Fine-tunes for a task of GLUE or XNLI; see `fine_tune`."""
+    """Fine-tunes for a task of GLUE, XNLI or labelled texts of one's own; see `fine_tune`."""
     return fine_tune(config, task_of(config))
 
 
@@ -75,6 +76,7 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
     """
     if not (config.do_train or config.do_eval or config.do_predict):
         raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
+    _check_splits(config, task)
     # First of all: a tokenizer already starts TensorFlow.
     devices = make_devices(config.training)
     directory = RunDirectory.open(config.output_dir)
@@ -104,18 +106,15 @@ def _expected(
     return expected_scores(task.name, model) if config.do_train else {}
 
 
-def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
-    """The given checkpoint; without training, the run's own model where there is one."""
-    checkpoint = config.init_checkpoint
-    if not config.do_train and run.model.is_dir():
-        checkpoint = str(run.model)
-    return find_model(
-        checkpoint,
-        bert_config_file=config.bert_config_file,
-        vocab_file=config.vocab_file,
-        do_lower_case=config.do_lower_case,
-        default_lower_case=True,
-    )
+def _check_splits(config: FineTuningConfig, task: Task[Any, Any]) -> None:
+    """Refuses to score or to answer where there is nothing."""
+    if config.do_eval and not task.evaluation_splits:
+        raise UserError(
+            "`do_eval=True`: there is no labelled file to score; name one with `dev_file`, give "
+            "`dev_share`, or leave `do_eval` out."
+        )
+    if config.do_predict and not task.test_splits:
+        raise UserError("`do_predict=True`: there is no file to answer; name one with `test_file`.")
 
 
 class _Job:
@@ -199,7 +198,7 @@ class _Job:
         for split in self._task.evaluation_splits:
             # The main split's figures are called as in the original: eval_loss, eval_accuracy.
             middle = f"{split.removeprefix('dev_')}_" if figures else ""
-            scores = self._score(split)
+            scores = self._score(split, illustrate=True)
             figures |= {f"eval_{middle}{name}": value for name, value in scores.items()}
         if training is not None:
             figures["global_step"] = training.step
@@ -216,12 +215,15 @@ class _Job:
                     files += self._task.write(self._directory.path, split, answered)
         return files
 
-    def _score(self, split: str) -> dict[str, float]:
+    def _score(self, split: str, *, illustrate: bool = False) -> dict[str, float]:
         """The mean loss over a whole split, and the task's metrics."""
         rows, head = self._rows[split], self._head
         with self._outputs(split, self._config.eval_batch_size) as outputs:
             loss = mean_loss(head.objective, rows, outputs, head.labels)
-            scores = self._task.score(AnsweredSplit(self._task, split, rows, outputs))
+            answered = AnsweredSplit(self._task, split, rows, outputs)
+            scores = self._task.score(answered)
+            if illustrate and self._devices.is_chief and isinstance(self._task, Illustrated):
+                self._task.illustrate(self._directory.path, split, answered)
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     @contextmanager

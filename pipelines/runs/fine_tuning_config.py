@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pooling import POOLINGS, with_pooling
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.many_runs_config import ManyRunsConfig
+from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
 from pipelines.tasks.xnli_config import XnliConfig
 
 
@@ -119,23 +121,24 @@ class FineTuningConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RunClassifierConfig(FineTuningConfig):
-    """What a fine-tuning run for a task of GLUE or XNLI is told.
+    """What a fine-tuning run for a task of GLUE or XNLI, or on files of one's own, is told.
 
     Raises:
-        UserError: a value out of range.
+        UserError: a value out of range, or not exactly one of the two.
     """
 
-    task_name: str = option(
-        REQUIRED,
+    task_name: str | None = option(
+        None,
         "CoLA, SST-2, MRPC, STS-B, QQP, MNLI, QNLI, RTE, WNLI, AX or XNLI; upper or lower case.",
         resume=FREE,  # what it stands for is compared
     )
-    data_dir: Path = option(
-        REQUIRED,
+    data_dir: Path | None = option(
+        None,
         "The folder with the task's train.tsv, dev.tsv and test.tsv in GLUE's own layout, with "
         "AX's diagnostic.tsv, or the one in which XNLI's archives were unpacked.",
         resume=FREE,
     )
+    own: LabelledTextsConfig = nested(LabelledTextsConfig)
     long_texts: LongTexts = nested(LongTexts)
     pooling: str | None = option(
         None,
@@ -146,6 +149,23 @@ class RunClassifierConfig(FineTuningConfig):
     )
     xnli: XnliConfig = nested(XnliConfig)
     many: ManyRunsConfig = nested(ManyRunsConfig)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.task_name is not None and self.own.is_given:
+            raise UserError(
+                f"`task_name={self.task_name}` and files of one's own (`train_file`, `dev_file`, "
+                "`test_file`) exclude each other; give one of them."
+            )
+        if self.task_name is None and not self.own.is_given:
+            raise UserError(
+                "nothing says what to learn; give `task_name` and `data_dir` for a task of GLUE, "
+                "or `train_file` for labelled texts of your own."
+            )
+        if self.task_name is not None and self.data_dir is None:
+            raise UserError(
+                f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
+            )
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with the pooling."""

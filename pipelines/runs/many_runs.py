@@ -35,8 +35,11 @@ from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.runs.many_runs_config import ManyRunsConfig, Setting
 from pipelines.runs.run_spread import RunsReport, ScoredRun
 from pipelines.tasks.glue import GlueTask
+from pipelines.tasks.labelled_texts import LabelledTexts
 
 _LOGGER = logging.getLogger(__name__)
+
+ScoredTask = GlueTask | LabelledTexts
 
 _RESULT = "result.json"
 _OF_THE_WHOLE = {"output_dir", "work_dir", "num_seeds", "search"}
@@ -112,7 +115,7 @@ class _Runs:
     def __init__(
         self,
         config: RunClassifierConfig,
-        task: GlueTask,
+        task: ScoredTask,
         flags_of: Callable[[Changes], str],
         set_up: Callable[[], None],
         stop: StopSignal,
@@ -226,7 +229,7 @@ def _train_and_score(
     return results.evaluation if finished else None
 
 
-def _file_hashes(config: RunClassifierConfig, task: GlueTask) -> dict[str, str]:
+def _file_hashes(config: RunClassifierConfig, task: ScoredTask) -> dict[str, str]:
     """The SHA-256 of every file that the runs read; a missing one is named before any starts."""
     splits = [task.train_split, *task.evaluation_splits]
     splits += task.test_splits if config.do_predict else ()

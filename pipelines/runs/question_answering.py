@@ -1,7 +1,8 @@
 """Fine-tuning for questions: train, score, answer."""
 
 from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.runs.fine_tuning import FineTuningResults, fine_tune, starting_point
+from pipelines.runs.fine_tuning import FineTuningResults, fine_tune
+from pipelines.runs.fine_tuning_start import starting_point
 from pipelines.runs.question_answering_config import RunSquadConfig
 from pipelines.tasks.questions.predictions import AnswerSettings
 from pipelines.tasks.questions.question_task import QuestionTask

@@ -57,12 +57,13 @@ class LabelAnswer(NamedTuple):
 
     Attributes:
         label: the label, or the number in decimals, as a submission has it.
-        prediction: the class, or the number as the model has it.
+        prediction: the class, or the number as the model has it; of several labels at once a 0 or
+            1 for each.
         values: float64, the probabilities of the classes; of a regression [the number].
     """
 
     label: str
-    prediction: float
+    prediction: Any
     values: np.ndarray
 
 

@@ -1,7 +1,8 @@
-"""The heads of the tasks: one of a few labels, or a number."""
+"""The heads of the tasks: one of a few labels, several of them, or a number."""
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,15 @@ from pipelines.tasks.task import Head
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
 
+_MOST_NAMED = 12
+
 
 class ClassificationHead:
     """A score for each label over the pooled first token.
 
     Args:
         labels: what the files call each label, in the order of the classes, to its readable name.
+        class_weights: how much an example of each class counts in the loss; None: all alike.
 
     Example:
         >>> head = ClassificationHead({"0": "unacceptable", "1": "acceptable"})
@@ -27,8 +31,11 @@ class ClassificationHead:
         ['1', '0']
     """
 
-    def __init__(self, labels: Mapping[str, str]) -> None:
+    def __init__(
+        self, labels: Mapping[str, str], class_weights: Sequence[float] | None = None
+    ) -> None:
         self._ids = {label: class_id for class_id, label in enumerate(labels)}
+        self._class_weights = class_weights
         self.labels = tuple(labels)
         self.names = tuple(labels.values())
 
@@ -39,8 +46,7 @@ class ClassificationHead:
             UserError: it is none of the labels.
         """
         if label not in self._ids:
-            known = " or ".join(map(repr, self.labels))
-            raise UserError(f"unknown label {label!r}; it must be {known}.")
+            raise UserError(f"unknown label {label!r}; it must be {_some_of(self.labels)}.")
         return self._ids[label]
 
     def encode_all(self, labels: list[str]) -> np.ndarray:
@@ -67,12 +73,7 @@ class ClassificationHead:
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes the labels' names into the configuration."""
-        names = {
-            "problem_type": "single_label_classification",
-            "id2label": {str(i): name for i, name in enumerate(self.names)},
-            "label2id": {name: i for i, name in enumerate(self.names)},
-        }
-        return config.replace(extra={**config.extra, **names})
+        return _with_labels(config, "single_label_classification", self.names)
 
     def build(self, config: "BertConfig", dtype: Any = None) -> Head:
         """Builds the encoder with one logit a label, trained by cross entropy."""
@@ -80,7 +81,88 @@ class ClassificationHead:
         from keras_bert_impl.training.objectives import ClassificationObjective
 
         model = BertClassifier(config, num_labels=len(self.labels), dtype=dtype)
-        return Head(model, ClassificationObjective())
+        return Head(model, ClassificationObjective(self._class_weights))
+
+
+class MultiLabelHead:
+    """Any number of labels at once: for each label, whether it holds.
+
+    A label of an example is text, as everywhere: a JSON list of the labels that hold.
+
+    Args:
+        labels: the labels in the order of the classes.
+        positive_weights: how much each label counts in the loss where it holds; None: all alike.
+
+    Example:
+        >>> head = MultiLabelHead(["toxic", "rude"])
+        >>> head.encode('["rude"]')
+        [0, 1]
+        >>> head.decode(np.array([[0.1, 2.0], [-3.0, -1.0]]))
+        ['["rude"]', '[]']
+    """
+
+    def __init__(
+        self, labels: Sequence[str], positive_weights: Sequence[float] | None = None
+    ) -> None:
+        self._ids = {label: number for number, label in enumerate(labels)}
+        self.labels = self.names = tuple(labels)
+        self._positive_weights = positive_weights
+
+    def encode(self, label: str) -> list[int]:
+        """Gives a 1 for each label that holds, a 0 for the others.
+
+        Raises:
+            UserError: one is none of the labels.
+        """
+        held = json.loads(label)
+        unknown = [one for one in held if one not in self._ids]
+        if unknown:
+            raise UserError(f"unknown label {unknown[0]!r}; it must be {_some_of(self.labels)}.")
+        return [int(name in held) for name in self.labels]
+
+    def encode_all(self, labels: list[str]) -> np.ndarray:
+        """Gives which labels hold: int32 [examples, labels]."""
+        return np.array([self.encode(label) for label in labels], np.int32)
+
+    def values(self, logits: np.ndarray) -> np.ndarray:
+        """Gives the probability of each label: float64 [examples, labels].
+
+        Args:
+            logits: float32 [examples, labels].
+        """
+        # By the hyperbolic tangent, which no large number overflows.
+        return 0.5 * (1.0 + np.tanh(0.5 * logits.astype(np.float64)))
+
+    def predictions(self, logits: np.ndarray) -> np.ndarray:
+        """Gives a 1 where the probability is a half or more: int64 [examples, labels]."""
+        return (logits >= 0).astype(np.int64)
+
+    def decode(self, logits: np.ndarray) -> list[str]:
+        """Gives the labels that hold, as JSON lists."""
+        names = np.array(self.labels, object)
+        return [as_label_list(names[held]) for held in logits >= 0]
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """Writes the labels' names into the configuration."""
+        return _with_labels(config, "multi_label_classification", self.labels)
+
+    def build(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """Builds the encoder with one logit a label, trained by binary cross entropy."""
+        from keras_bert_impl.models.classifier import BertClassifier
+        from keras_bert_impl.training.objectives import MultiLabelObjective
+
+        model = BertClassifier(config, num_labels=len(self.labels), dtype=dtype)
+        return Head(model, MultiLabelObjective(self._positive_weights))
+
+
+def as_label_list(labels: Iterable[str]) -> str:
+    """Writes labels as the JSON list that `MultiLabelHead` reads.
+
+    Example:
+        >>> as_label_list(["é", "b"])
+        '["é", "b"]'
+    """
+    return json.dumps(list(labels), ensure_ascii=False)
 
 
 class RegressionHead:
@@ -88,7 +170,7 @@ class RegressionHead:
 
     Args:
         low: the smallest label.
-        high: the largest label.
+        high: the largest label; without bounds answers have six digits, else three decimals.
 
     Example:
         >>> head = RegressionHead(0.0, 5.0)
@@ -98,8 +180,9 @@ class RegressionHead:
         ['5.000', '1.500']
     """
 
-    def __init__(self, low: float, high: float) -> None:
+    def __init__(self, low: float = -math.inf, high: float = math.inf) -> None:
         self._low, self._high = low, high
+        self._bounded = math.isfinite(high - low)
 
     def encode(self, label: str) -> float:
         """Reads a label.
@@ -111,10 +194,10 @@ class RegressionHead:
             number = float(label)
         except ValueError:
             number = math.nan
-        if not self._low <= number <= self._high:
-            raise UserError(
-                f"label {label!r} is no number from {self._low:g} to {self._high:g}; correct it."
-            )
+        if not (math.isfinite(number) and self._low <= number <= self._high):
+            bounds = f"number from {self._low:g} to {self._high:g}"
+            kind = bounds if self._bounded else "finite number"
+            raise UserError(f"label {label!r} is no {kind}; correct it.")
         return number
 
     def encode_all(self, labels: list[str]) -> np.ndarray:
@@ -130,17 +213,14 @@ class RegressionHead:
         return logits[:, 0].astype(np.float64)
 
     def decode(self, logits: np.ndarray) -> list[str]:
-        """Gives the numbers with three decimals, none outside the labels' range."""
-        return [f"{x:.3f}" for x in np.clip(self.predictions(logits), self._low, self._high)]
+        """Gives the numbers in decimals, none outside the labels' range."""
+        form = ".3f" if self._bounded else ".6g"
+        numbers = np.clip(self.predictions(logits), self._low, self._high)
+        return [format(number, form) for number in numbers]
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes into the configuration that the model gives a number."""
-        names = {
-            "problem_type": "regression",
-            "id2label": {"0": "score"},
-            "label2id": {"score": 0},
-        }
-        return config.replace(extra={**config.extra, **names})
+        return _with_labels(config, "regression", ("score",))
 
     def build(self, config: "BertConfig", dtype: Any = None) -> Head:
         """Builds the encoder with one output, trained by the mean squared error."""
@@ -148,3 +228,22 @@ class RegressionHead:
         from keras_bert_impl.training.objectives import RegressionObjective
 
         return Head(BertClassifier(config, num_labels=1, dtype=dtype), RegressionObjective())
+
+
+def _with_labels(config: "BertConfig", problem_type: str, names: Sequence[str]) -> "BertConfig":
+    """The configuration with what `transformers` calls the problem and its labels."""
+    labels = {
+        # Named here, so that the model directory does not take the problem for another model's.
+        "architectures": ["BertForSequenceClassification"],
+        "problem_type": problem_type,
+        "id2label": {str(number): name for number, name in enumerate(names)},
+        "label2id": {name: number for number, name in enumerate(names)},
+    }
+    return config.replace(extra={**config.extra, **labels})
+
+
+def _some_of(labels: Sequence[str]) -> str:
+    """The labels in words, where there are many the first ones."""
+    if len(labels) <= _MOST_NAMED:
+        return " or ".join(map(repr, labels))
+    return f"one of {', '.join(map(repr, labels[:_MOST_NAMED]))}, ... ({len(labels)} labels)"

@@ -24,7 +24,7 @@ in `pipelines.tasks.heads`, metrics in `pipelines.metrics`.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -192,4 +192,13 @@ class Task(Protocol[Example, Answer]):
                 has the task's settings and the `max_seq_length` that it was trained with.
             max_seq_length: the most tokens of a row; None is as in training.
         """
+        ...
+
+
+@runtime_checkable
+class Illustrated(Protocol):
+    """What a task keeps besides that shows more of a scored split than figures do."""
+
+    def illustrate(self, folder: Path, split: str, answered: Answered) -> Sequence[Path]:
+        """Writes tables and pictures about the answers to a labelled split; gives their paths."""
         ...

@@ -194,3 +194,54 @@ def test_a_figure_stands_beside_what_others_reached(tmp_path, capsys, monkeypatc
         "Face's run_glue, one seed)",
         "eval_loss = 0.5",
     ]
+
+
+def run_own(folder, capsys, *flags):
+    """Trains on `folder`'s train.csv; gives the exit code and the last line of what is said."""
+    code = run_classifier.main(
+        [
+            f"--train_file={folder}/train.csv",
+            f"--output_dir={folder}/run",
+            f"--init_checkpoint={folder}/model",
+            "--max_seq_length=12",
+            "--do_train",
+            *flags,
+        ]
+    )
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    return code, error.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "flags", "sentence"),
+    [
+        ("text,label\nx,a\n", None, [], "train.csv: there must be two classes or more"),
+        ("text,label\nx,a\ny\n", None, [], "train.csv: line 3 has 1 columns instead of 2"),
+        ("text,label\nx,a\ny,\n", None, [], "train.csv: line 3 has no label"),
+        ("text,label,label\nx,a,b\n", None, ["--label_column=label"], "'label' 2 times"),
+        ("a,b,c\nx,y,z\n", None, [], "is not plain; name it with --label_column"),
+        ("text,label\nx,1\ny,nan\n", None, ["--regression"], "line 3: the label 'nan' is no"),
+        (
+            "text,label\nx,a\ny,b\n",
+            "text,label\nx,a\ny,c\n",
+            [],
+            "dev.csv: line 3: the label 'c' does not stand in the training file",
+        ),
+        ("text,label\nx,a\ny,b\n", None, ["--do_eval"], "name one with --dev_file"),
+        ("text,label\nx,a\ny,b\n", None, ["--do_predict"], "name one with --test_file"),
+        ("text,label\nx,a\ny,b\n", None, ["--task_name=CoLA"], "exclude each other"),
+        ("text,label\nx,a\ny,b\n", None, ["--class_weights=c=2"], "there is no label 'c'"),
+        ("", None, [], "train.csv: is empty"),
+        ("text,label\n", None, [], "train.csv: has no rows"),
+    ],
+)
+def test_bad_labelled_files_are_named_before_training(inputs, capsys, train, dev, flags, sentence):
+    (inputs / "train.csv").write_text(train)
+    if dev is not None:
+        (inputs / "dev.csv").write_text(dev)
+        flags = [*flags, f"--dev_file={inputs}/dev.csv"]
+    code, error = run_own(inputs, capsys, *flags)
+    assert code == 1
+    assert sentence in error
+    assert not (inputs / "run" / "checkpoints").exists()

@@ -89,9 +89,11 @@ def test_labels_that_are_questions_of_their_own_get_probabilities_of_their_own(t
     config = {**json.loads(path.read_text()), "problem_type": "multi_label_classification"}
     path.write_text(json.dumps(config))
     outputs = serve_model(open_model(folder)).call("text", {"text": ["the dog runs", "a cat"]})
-    assert sorted(outputs) == ["logits", "probabilities"]
+    assert sorted(outputs) == ["labels", "logits", "probabilities"]
     logits = outputs["logits"].numpy()
     np.testing.assert_allclose(outputs["probabilities"], 1 / (1 + np.exp(-logits)), rtol=1e-5)
+    names = np.array([b"rude", b"loud", b"short"])
+    assert outputs["labels"].numpy().tolist() == np.where(logits >= 0, names, b"").tolist()
 
 
 def test_several_numbers_are_not_served_as_classes(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 from keras_bert_impl.training.objectives import (
     ClassificationObjective,
     ExampleObjective,
+    MultiLabelObjective,
     PretrainingObjective,
     RegressionObjective,
     SpanObjective,
@@ -84,6 +85,8 @@ def test_padding_rows_count_nowhere():
     ("objective", "labels"),
     [
         (ClassificationObjective(), DRAWS.integers(0, 3, [6]).astype("int32")),
+        (ClassificationObjective([1, 2, 7]), DRAWS.integers(0, 3, [6]).astype("int32")),
+        (MultiLabelObjective([1, 2, 7]), DRAWS.integers(0, 2, [6, 3]).astype("int32")),
         (RegressionObjective(), DRAWS.normal(size=[6]).astype("float32")),
         (PretrainingObjective(), None),
     ],
@@ -151,3 +154,48 @@ def test_parts_of_spans_add_up_and_padding_examples_count_nothing():
     assert sum(figures["loss"] for figures in parts) == pytest.approx(whole["loss"], rel=1e-5)
     real = measured(objective, part(outputs, 0, 5), part(batch, 0, 5))
     assert real["loss"] == pytest.approx(whole["loss"], rel=1e-5)
+
+
+def test_class_weights_weigh_the_mean_as_in_pytorch():
+    logits = DRAWS.normal(size=[6, 3]).astype("float32")
+    labels = DRAWS.integers(0, 3, [6]).astype("int32")
+    weights = np.array([1.0, 0.5, 4.0])[labels]
+    losses = -log_softmax(logits)[np.arange(6), labels]
+    found = measured(
+        ClassificationObjective([1.0, 0.5, 4.0]), {"logits": logits}, {"label_ids": labels}
+    )
+    assert found["loss"] == pytest.approx((losses * weights).sum() / weights.sum(), rel=1e-6)
+    assert found["accuracy"] == pytest.approx((logits.argmax(-1) == labels).mean())
+
+
+def test_equal_class_weights_are_none():
+    logits = {"logits": DRAWS.normal(size=[6, 3]).astype("float32")}
+    batch = {"label_ids": DRAWS.integers(0, 3, [6]).astype("int32")}
+    plain, equal = (measured(ClassificationObjective(w), logits, batch) for w in (None, [3, 3, 3]))
+    assert equal == pytest.approx(plain, rel=1e-6)
+
+
+def test_class_weights_do_not_count_padding_rows():
+    batch = {"label_ids": np.array([0, 1, 1]), "example_weights": np.array([1.0, 1.0, 0.0])}
+    assert ClassificationObjective([1.0, 5.0]).normalizers(batch)["class_weights"] == 6.0
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 0.5, 4.0]])
+def test_several_labels_have_the_mean_of_binary_cross_entropies(weights):
+    logits = DRAWS.normal(size=[6, 3]).astype("float32") * 5
+    held = DRAWS.integers(0, 2, [6, 3])
+    probabilities = 1 / (1 + np.exp(-logits.astype(np.float64)))
+    losses = held * np.log(probabilities) * np.array(weights or 1.0)
+    losses = -(losses + (1 - held) * np.log1p(-probabilities))
+    found = measured(MultiLabelObjective(weights), {"logits": logits}, {"label_ids": held})
+    assert found["loss"] == pytest.approx(losses.mean(), rel=1e-5)
+    assert found["accuracy"] == pytest.approx(((logits >= 0) == held).mean())
+
+
+def test_huge_logits_of_several_labels_have_a_finite_loss():
+    found = measured(
+        MultiLabelObjective(),
+        {"logits": np.array([[500.0, -500.0]], np.float32)},
+        {"label_ids": np.array([[0, 1]])},
+    )
+    assert found["loss"] == pytest.approx(500.0)

@@ -5,6 +5,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import settings_of
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
+from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
 from tests.support.tiny_bert import TINY
 
 
@@ -56,3 +57,25 @@ def test_the_pooling_is_written_into_the_models_configuration(tmp_path):
     config = RunClassifierConfig(**given, pooling="mean").configure(TINY)
     assert config.extra["classifier_pooling"] == "mean"
     assert RunClassifierConfig(**given).configure(config) is config
+
+
+def own(**files):
+    return LabelledTextsConfig(**files)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "nothing says what to learn; give `task_name` and `data_dir`"),
+        ({"task_name": "CoLA"}, "`task_name=CoLA` needs `data_dir`"),
+        ({"task_name": "CoLA", "own": own(train_file="t.csv")}, "exclude each other; give one"),
+    ],
+)
+def test_there_is_a_task_of_glue_or_a_file_of_ones_own(options, message):
+    with pytest.raises(UserError, match=message):
+        RunClassifierConfig(output_dir=Path("run"), **options)
+
+
+def test_files_of_ones_own_need_no_task():
+    config = RunClassifierConfig(output_dir=Path("run"), own=own(test_file="t.csv"))
+    assert config.task_name is None

@@ -1,0 +1,336 @@
+"""A first pass over files of examples: what labels there are, and what is wrong, before training.
+
+A survey of ten million rows takes 8 bytes of memory a training row (a hash of its texts, by which
+rows that stand in two files are found and a dev set is cut off), and one entry a label.
+"""
+
+import hashlib
+import json
+import logging
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.labelled_columns import Columns, Labelling
+from pipelines.tasks.labelled_files import LabelledFile
+
+_LOGGER = logging.getLogger(__name__)
+_FEW_LABELS = 50  # so many are plausible for any number of rows
+_MOST_LABELS = 100_000
+_SHOWN = 5
+
+
+class Labelled(NamedTuple):
+    """One example of a file.
+
+    Attributes:
+        line: the line on which it begins.
+        text_a: the first text.
+        text_b: the second text, or None.
+        label: its label as the heads understand it, or None.
+    """
+
+    line: int
+    text_a: str
+    text_b: str | None
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of examples with its columns known.
+
+    Attributes:
+        file: the file.
+        columns: where its records have what.
+        labelling: what its labels are; None: they are not read.
+        ignored_labels: rows with these labels are left out.
+    """
+
+    file: LabelledFile
+    columns: Columns
+    labelling: Labelling | None
+    ignored_labels: frozenset[str] = frozenset()
+
+    def examples(self) -> Iterator[Labelled]:
+        """Reads the examples from the beginning.
+
+        Raises:
+            UserError: a record is not what it should be; names the line.
+        """
+        file, labelling = self.file, self.labelling
+        for record in file.records():
+            label = None if labelling is None else labelling.read(file, record)
+            if label not in self.ignored_labels:
+                yield Labelled(record.line, *self.columns.read_texts(file, record), label)
+
+
+@dataclass
+class Survey:
+    """What the labelled rows of a file have.
+
+    Attributes:
+        source: the file.
+        labels: how many rows have each label (of several at once: each single label).
+        rows: how many rows there are.
+        keys: a hash of each row's texts, by the group within which a dev set is cut off.
+    """
+
+    source: Source
+    labels: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    keys: dict[str, "array[int]"] = field(default_factory=dict)
+
+    def all_keys(self) -> NDArray[np.uint64]:
+        """All hashes, sorted: uint64 [rows]."""
+        keys = [np.frombuffer(some, np.uint64) for some in self.keys.values()]
+        return np.sort(np.concatenate(keys)) if keys else np.array([], np.uint64)
+
+
+def text_key(seed: int, text_a: str, text_b: str | None) -> int:
+    """A hash of an example's texts: 8 bytes, equal on every machine.
+
+    Example:
+        >>> text_key(0, "a", "b") == text_key(0, "a", "b") != text_key(1, "a", "b")
+        True
+    """
+    texts = f"{text_a}\0{'' if text_b is None else text_b}".encode("utf-8", "surrogatepass")
+    key = seed.to_bytes(8, "little", signed=True)
+    return int.from_bytes(hashlib.blake2b(texts, digest_size=8, key=key).digest(), "little")
+
+
+def survey_training(source: Source, seed: int) -> Survey:
+    """Reads a whole training file.
+
+    Raises:
+        UserError: a row has no label, or something is wrong with the labels as a whole.
+    """
+    survey, empty = Survey(source), _EmptyTexts(source)
+    for example in source.examples():
+        if example.label is None:
+            raise UserError(
+                f"{source.file.name}: line {example.line} has no label in "
+                f"{_columns_in_words(source)}; add it or remove the line."
+            )
+        survey.rows += 1
+        held = labels_in(source.labelling, example.label)
+        if source.labelling and source.labelling.kind != "number":
+            survey.labels.update(held)
+            _check_number_of_labels(survey)
+        if not empty.note(example):
+            key = text_key(seed, example.text_a, example.text_b)
+            survey.keys.setdefault(held[0] if held else "", array("Q")).append(key)
+    empty.say("they are left out of training")
+    _check_labels(survey)
+    return survey
+
+
+def survey_scored(source: Source, labels: Sequence[str]) -> bool:
+    """Reads a dev or test file.
+
+    Args:
+        source: the file.
+        labels: the labels of training; () for a regression.
+
+    Returns:
+        Whether it has labels. A file in which no row has a label of training has none: test sets
+        are published with a stand-in such as -1 or ?.
+
+    Raises:
+        UserError: some rows have a label of training and one has another or none.
+    """
+    known, good, bad = frozenset(labels), 0, None
+    empty = _EmptyTexts(source)
+    for example in source.examples():
+        empty.note(example)
+        wrong = _what_is_wrong(source, example, known)
+        good += wrong is None
+        bad = bad or wrong
+    empty.say("they are scored and answered as texts without words")
+    if bad and good:
+        raise UserError(bad)
+    return good > 0
+
+
+def warn_of_shared_rows(training: Survey, other: Source, seed: int) -> int:
+    """Says how many rows of another file stand in the training file as well; gives their number."""
+    known = training.all_keys()
+    lines: list[int] = []
+    count = 0
+    for example in other.examples():
+        key = np.uint64(text_key(seed, example.text_a, example.text_b))
+        place = int(np.searchsorted(known, key))
+        if place < len(known) and known[place] == key and example.text_a.strip():
+            count += 1
+            if len(lines) < _SHOWN:
+                lines.append(example.line)
+    if count:
+        _LOGGER.warning(
+            "%s: %d rows stand in %s as well (lines %s): their scores say little of new texts.",
+            other.file.name,
+            count,
+            training.source.file.name,
+            _lines_in_words(lines, count),
+        )
+    return count
+
+
+def labels_in(labelling: Labelling | None, label: str) -> list[str]:
+    """The single labels of a label.
+
+    Example:
+        >>> labels_in(Labelling("several", ("label",)), '["b", "a"]')
+        ['b', 'a']
+    """
+    if labelling is None or labelling.kind == "number":
+        return []
+    return json.loads(label) if labelling.kind in ("several", "columns") else [label]
+
+
+def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Labels in the order of the classes: numbers by their value, anything else by its characters.
+
+    Example:
+        >>> in_order(["10", "9", "-1"]), in_order(["b", "10", "a"])
+        (('-1', '9', '10'), ('10', 'a', 'b'))
+    """
+    labels = sorted(labels)
+    try:
+        numbers = {label: float(label) for label in labels}
+    except ValueError:
+        return tuple(labels)
+    if not all(map(math.isfinite, numbers.values())):
+        return tuple(labels)
+    return tuple(sorted(labels, key=numbers.__getitem__))
+
+
+def dev_thresholds(survey: Survey, share: float) -> Mapping[str, int]:
+    """The hash below which a row of each group belongs to the dev set.
+
+    Rows with the same texts have the same hash, so they are on the same side.
+
+    Args:
+        survey: of the training file.
+        share: of the rows of each label.
+    """
+    thresholds = {}
+    for group, keys in survey.keys.items():
+        distinct = np.unique(np.frombuffer(keys, np.uint64))
+        count = min(round(share * len(distinct)), len(distinct) - 1)
+        thresholds[group] = int(distinct[count]) if count > 0 else 0
+    return thresholds
+
+
+class _EmptyTexts:
+    """Counts the rows without text, and says so at the end."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._count = source, 0
+        self._lines: list[int] = []
+
+    def note(self, example: Labelled) -> bool:
+        """Whether the example is one."""
+        empty = is_empty(example)
+        if empty:
+            self._count += 1
+            if len(self._lines) < _SHOWN:
+                self._lines.append(example.line)
+        return empty
+
+    def say(self, what_happens: str) -> None:
+        if self._count:
+            lines = _lines_in_words(self._lines, self._count)
+            _LOGGER.warning(
+                "%s: %d rows have no text (lines %s); %s.",
+                self._source.file.name,
+                self._count,
+                lines,
+                what_happens,
+            )
+
+
+def is_empty(example: Labelled) -> bool:
+    """Whether an example has no text at all."""
+    return not example.text_a.strip() and not (example.text_b or "").strip()
+
+
+def _what_is_wrong(source: Source, example: Labelled, known: frozenset[str]) -> str | None:
+    place = f"{source.file.name}: line {example.line}"
+    if example.label is None:
+        return f"{place} has no label in {_columns_in_words(source)}; add it or remove the line."
+    unknown = [one for one in labels_in(source.labelling, example.label) if one not in known]
+    if unknown:
+        return (
+            f"{place}: the label {unknown[0]!r} does not stand in the training file; correct it, "
+            "or leave such rows out with `ignored_labels`."
+        )
+    return None
+
+
+def _columns_in_words(source: Source) -> str:
+    return f"the column {', '.join(map(repr, source.columns.labels))}"
+
+
+def _lines_in_words(lines: Sequence[int], count: int) -> str:
+    return ", ".join(map(str, lines)) + (", ..." if count > len(lines) else "")
+
+
+def _check_number_of_labels(survey: Survey) -> None:
+    if len(survey.labels) > _MOST_LABELS:
+        raise _too_many(survey)
+
+
+def _too_many(survey: Survey) -> UserError:
+    return UserError(
+        f"{survey.source.file.name}: {_columns_in_words(survey.source)} has {len(survey.labels)} "
+        f"different labels in {survey.rows} rows; for numbers to predict give `regression=True`, "
+        "or name another `label_column`."
+    )
+
+
+def _check_labels(survey: Survey) -> None:
+    source, count = survey.source, len(survey.labels)
+    name = source.file.name
+    if not survey.rows:
+        raise UserError(f"{name}: has no rows; name a file with examples.")
+    if source.labelling is None or source.labelling.kind == "number":
+        return
+    if count > _FEW_LABELS and 2 * count > survey.rows:
+        raise _too_many(survey)
+    several = source.labelling.kind in ("several", "columns")
+    found = ", ".join(map(repr, survey.labels)) or "none"
+    if source.labelling.kind == "columns":
+        never = [column for column in source.labelling.columns if column not in survey.labels]
+        if never:
+            raise UserError(
+                f"{name}: no row has a 1 in the column {never[0]!r}, so that the label cannot be "
+                "learned; leave it out of `label_column`."
+            )
+    if count < 2:
+        what = "labels" if several else "classes"
+        raise UserError(
+            f"{name}: there must be two {what} or more in {_columns_in_words(source)}, but the "
+            f"only one is {found}; name another `label_column`, or add examples."
+        )
+    numbers = Counter(float(label) for label in survey.labels if _is_number(label))
+    twice = [number for number, times in numbers.items() if times > 1]
+    if twice:
+        same = [label for label in survey.labels if _is_number(label) and float(label) == twice[0]]
+        raise UserError(
+            f"{name}: the labels {' and '.join(map(repr, same))} are the same number; write each "
+            "label in one way."
+        )
+
+
+def _is_number(label: str) -> bool:
+    try:
+        return math.isfinite(float(label))
+    except ValueError:
+        return False

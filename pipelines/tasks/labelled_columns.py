@@ -1,0 +1,315 @@
+"""Which columns hold the texts and the label: named by the user, or guessed where it is plain."""
+
+import json
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.heads import as_label_list
+from pipelines.tasks.labelled_files import LabelledFile, Record
+
+_LOGGER = logging.getLogger(__name__)
+
+Kind = Literal["one", "several", "columns", "number"]
+"""What a label is: one of the labels; a list of them; a column each; a number."""
+
+_LABELS = (
+    *("label", "labels", "class", "category", "target", "sentiment", "gold_label", "intent"),
+    *("score", "rating", "stars", "topic", "is_duplicate", "quality", "emotion", "polarity"),
+)
+_TEXTS = (
+    *("text", "sentence", "review", "document", "content", "comment", "comment_text", "tweet"),
+    *("utterance", "message", "question", "sms", "body", "abstract", "review_text", "title"),
+)
+_PAIRS = (
+    *(("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b")),
+    *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"), ("text", "text_pair")),
+    *(("premise", "hypothesis"), ("question1", "question2"), ("question_1", "question_2")),
+    *(("question", "sentence"), ("question", "passage"), ("query", "passage")),
+    *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
+)
+_YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where a record has what.
+
+    Attributes:
+        text: the column of the first text.
+        text_pair: the column of the second text, or None.
+        labels: the column of the label, or one column a label.
+    """
+
+    text: str
+    text_pair: str | None = None
+    labels: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns of the texts."""
+        return [self.text] if self.text_pair is None else [self.text, self.text_pair]
+
+    def read_texts(self, file: LabelledFile, record: Record) -> tuple[str, str | None]:
+        """Reads the text, or both texts.
+
+        Raises:
+            UserError: the record lacks one, or it is no text.
+        """
+        texts = [_text_of(file, record, column) for column in self.texts]
+        return texts[0], texts[1] if len(texts) > 1 else None
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """How the cells of the label's columns become a label.
+
+    Attributes:
+        kind: what a label is.
+        columns: its columns.
+        value_type: the type of the values in JSON lines, which all records share.
+    """
+
+    kind: Kind
+    columns: tuple[str, ...]
+    value_type: str = "text"
+
+    def read(self, file: LabelledFile, record: Record) -> str | None:
+        """Reads a record's label, as the heads understand it; None where it has none.
+
+        Raises:
+            UserError: it is not of the kind that labels have here; names the line.
+        """
+        values = [_value_of(file, record, column) for column in self.columns]
+        try:
+            if self.kind == "columns":
+                return self._of_columns(values)
+            (value,) = values
+            if value is None or value == "":
+                return None
+            if self.kind == "several":
+                return as_label_list(_list_of(value))
+            if self.kind == "number":
+                return _number_of(value)
+            return self._one(value)
+        except ValueError as error:
+            raise UserError(f"{file.name}: line {record.line}: {error}") from error
+
+    def _one(self, value: Any) -> str:
+        if _type_of(value) != self.value_type:
+            raise ValueError(
+                f"the label {value!r} is {_type_of(value)}, but the first one is "
+                f"{self.value_type}; write all labels alike."
+            )
+        return as_label(value)
+
+    def _of_columns(self, values: Sequence[Any]) -> str | None:
+        if all(value is None for value in values):
+            return None
+        held = []
+        for column, value in zip(self.columns, values, strict=True):
+            word = as_label(value).lower()
+            if word in _YES:
+                held.append(column)
+            elif word not in _NO:
+                raise ValueError(f"the column {column!r} has {value!r}; it must be 0 or 1.")
+        return as_label_list(held)
+
+
+def as_label(value: Any) -> str:
+    """A value of JSON as a label.
+
+    Example:
+        >>> as_label(1), as_label(True), as_label("spam"), as_label(None)
+        ('1', 'true', 'spam', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | str):
+        return str(value)
+    raise ValueError(f"the label is {_type_of(value)}; it must be text or a number.")
+
+
+def choose_columns(
+    file: LabelledFile,
+    text_column: str | None,
+    text_pair_column: str | None,
+    label_columns: Sequence[str],
+    *,
+    labelled: bool,
+) -> Columns:
+    """Finds the columns that the user names, and guesses the others where it is plain.
+
+    Args:
+        file: the file to look at.
+        text_column: the first text's column, or None.
+        text_pair_column: the second text's column, or None.
+        label_columns: the label's columns; () if they are to be guessed.
+        labelled: whether there must be a label.
+
+    Raises:
+        UserError: a named column is missing or there twice, or the guess is not plain.
+
+    Example:
+        >>> file = LabelledFile("train.tsv", "tsv", ("id", "document", "label"))
+        >>> choose_columns(file, None, None, (), labelled=True)
+        Columns(text='document', text_pair=None, labels=('label',))
+    """
+    labels = tuple(label_columns)
+    if not labels:
+        guess = [column for column in file.columns if column.lower() in _LABELS]
+        guess = [column for column in guess if column not in (text_column, text_pair_column)]
+        if len(guess) == 1:
+            labels = (guess[0],)
+            _LOGGER.info("%s: the label is taken from the column %r.", file.name, guess[0])
+        elif labelled:
+            raise _not_plain(file, "the label", "label_column", guess)
+    text, pair = text_column, text_pair_column
+    if text is None:
+        text, guessed_pair = _guess_texts(file, {*labels, pair})
+        pair = pair or guessed_pair
+        second = f" and {pair!r}" if pair else ""
+        _LOGGER.info("%s: the text is taken from the column %r%s.", file.name, text, second)
+    columns = Columns(text, pair, labels)
+    check_columns(file, [*columns.texts, *(labels if labelled else ())])
+    return columns
+
+
+def check_columns(file: LabelledFile, needed: Sequence[str]) -> None:
+    """Refuses a file in which a column is missing or there twice.
+
+    Raises:
+        UserError: names the file, its line 1 and the column.
+    """
+    place = f"{file.name}: line 1" + (", the header," if file.header else "")
+    for column in needed:
+        count = file.columns.count(column)
+        if count == 0:
+            raise UserError(
+                f"{place} has no column {column!r} (it has "
+                f"{', '.join(map(repr, file.columns[:12]))}); name another column or correct the "
+                "file."
+            )
+        if count > 1:
+            raise UserError(f"{place} has the column {column!r} {count} times; rename all but one.")
+    if len(set(needed)) < len(needed):
+        raise UserError(
+            f"{file.name}: one column is named for two things ({', '.join(needed)}); name "
+            "each once."
+        )
+
+
+def find_labelling(
+    file: LabelledFile, labels: tuple[str, ...], *, regression: bool
+) -> Labelling | None:
+    """Looks at the first label: what labels are in this file; None where no row has one.
+
+    Args:
+        file: the file to look at.
+        labels: the label's columns.
+        regression: whether labels are numbers to predict.
+    """
+    if regression:
+        return Labelling("number", labels)
+    if len(labels) > 1:
+        return Labelling("columns", labels)
+    for record in file.records():
+        value = _value_of(file, record, labels[0])
+        if value is None or value == "":
+            continue
+        if isinstance(value, list) or _is_list_in_text(value):
+            return Labelling("several", labels)
+        return Labelling("one", labels, _type_of(value))
+    return None
+
+
+def _guess_texts(file: LabelledFile, taken: set[str | None]) -> tuple[str, str | None]:
+    columns = {column.lower(): column for column in file.columns if column not in taken}
+    pairs = [pair for pair in _PAIRS if set(pair) <= columns.keys()]
+    if None in taken and len(pairs) == 1:  # no second text was named
+        first, second = pairs[0]
+        return columns[first], columns[second]
+    found = [column for column in columns if column in _TEXTS]
+    if len(columns) == 1:
+        found = list(columns)
+    if len(found) == 1 and not pairs:
+        return columns[found[0]], None
+    raise _not_plain(file, "the text", "text_column", [columns[one] for one in found])
+
+
+def _not_plain(
+    file: LabelledFile, what: str, parameter: str, candidates: Sequence[str]
+) -> UserError:
+    several = f" ({' or '.join(map(repr, candidates))})" if len(candidates) > 1 else ""
+    numbers = ", or by its number from 1 if the file has no header" if file.form != "tfds" else ""
+    return UserError(
+        f"{file.name}: which column is {what} is not plain{several}; name it with `{parameter}`"
+        f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))})."
+    )
+
+
+def _value_of(file: LabelledFile, record: Record, column: str) -> Any:
+    if column not in record.values:
+        raise UserError(
+            f"{file.name}: line {record.line} has no {column!r}; add it or remove the line."
+        )
+    return record.values[column]
+
+
+def _text_of(file: LabelledFile, record: Record, column: str) -> str:
+    value = _value_of(file, record, column)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise UserError(
+            f"{file.name}: line {record.line}: the column {column!r} is {_type_of(value)}, not "
+            "text; name another column or write it in quotation marks."
+        )
+    return value
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    kinds = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "null")
+
+
+def _is_list_in_text(value: Any) -> bool:
+    if not (isinstance(value, str) and value.startswith("[")):
+        return False
+    try:
+        return isinstance(json.loads(value), list)
+    except ValueError:
+        return False
+
+
+def _list_of(value: Any) -> list[str]:
+    if isinstance(value, str):
+        value = json.loads(value) if _is_list_in_text(value) else value
+    if not isinstance(value, list):
+        raise ValueError(
+            f"the label {value!r} is {_type_of(value)}, but the first one is a list; write all "
+            "labels as lists."
+        )
+    labels = [as_label(one) for one in value]
+    if len(set(labels)) < len(labels) or "" in labels:
+        raise ValueError(f"the label {value!r} has a label twice or an empty one; correct it.")
+    return labels
+
+
+def _number_of(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"the label is {_type_of(value)}; a regression needs numbers.")
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"the label {value!r} is no finite number, as a regression needs.")
+    return str(value)

@@ -1,0 +1,118 @@
+"""Answers as tables and pictures that people read: predictions, the hardest mistakes, confusion."""
+
+import csv
+import heapq
+import itertools
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from keras_bert_impl.files import open_whole
+from pipelines.metrics.label_scores import ClassFigures, ClassScores
+
+FORMATS = {"tsv": "\t", "csv": ","}
+_MOST_SHOWN = 40  # classes in a picture
+
+Item = TypeVar("Item")
+
+
+def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+    r"""Writes a table with a header; fields are quoted where they must be, as in CSV.
+
+    Args:
+        path: the file; its ending, .tsv or .csv, says what separates the columns.
+        header: the columns' names.
+        rows: the cells of each row; written while they are made.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "answers.tsv"
+        >>> write_table(path, ["text", "label"], [["Two\nlines", "b"]]).read_text()
+        'text\tlabel\n"Two\nlines"\tb\n'
+    """
+    delimiter = FORMATS[path.suffix.removeprefix(".")]
+    with open_whole(path) as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def hardest(
+    items: Iterable[Item], mistake: Callable[[Item], float | None], most: int
+) -> list[Item]:
+    """The worst mistakes among any number of items, the worst first; keeps `most` in memory.
+
+    Args:
+        items: what to choose from.
+        mistake: how large an item's mistake is; None where it is none.
+        most: how many to give at most.
+
+    Example:
+        >>> hardest([3, -5, 4, 1], lambda number: abs(number) if number != 1 else None, 2)
+        [-5, 4]
+    """
+    heap: list[tuple[float, int, Item]] = []
+    count = itertools.count()  # of equal mistakes the first one comes first
+    for item in items:
+        size = mistake(item)
+        if size is None:
+            continue
+        entry = (size, -next(count), item)
+        if len(heap) < most:
+            heapq.heappush(heap, entry)
+        elif entry > heap[0]:
+            heapq.heapreplace(heap, entry)
+    return [item for *_, item in sorted(heap, key=lambda entry: entry[:2], reverse=True)]
+
+
+def class_rows(labels: Sequence[str], figures: ClassFigures) -> Iterator[list[Any]]:
+    """The rows of a table with the figures of each class."""
+    for label, examples, predicted, *shares in zip(labels, *figures, strict=True):
+        yield [label, examples, predicted, *(f"{share:.4f}" for share in shares)]
+
+
+CLASS_COLUMNS = ("label", "examples", "predicted", "precision", "recall", "f1")
+
+
+def draw_confusion(path: Path, labels: Sequence[str], scores: ClassScores) -> Path:
+    """Draws a confusion matrix as a picture, of many classes the most frequent ones.
+
+    Args:
+        path: a .png file.
+        labels: the names of the classes.
+        scores: what was counted.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figures = scores.by_class()
+    order = np.argsort(-(figures.examples + figures.predicted), kind="stable")
+    shown = sorted(order[:_MOST_SHOWN].tolist())
+    matrix, names = scores.matrix(shown), [_short(labels[number]) for number in shown]
+    size = 2.5 + 0.45 * len(shown)
+    figure = Figure(figsize=(size + 1, size), layout="constrained")
+    axes = figure.subplots()
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    picture = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    figure.colorbar(picture, ax=axes, label="share of the label's examples", shrink=0.8)
+    axes.set_xticks(range(len(shown)), names, rotation=90)
+    axes.set_yticks(range(len(shown)), names)
+    axes.set_xlabel("prediction")
+    axes.set_ylabel("label")
+    if len(shown) < len(labels):
+        axes.set_title(f"the {len(shown)} most frequent of {len(labels)} labels")
+    for (row, column), number in np.ndenumerate(matrix):
+        colour = "white" if shares[row, column] > 0.5 else "black"
+        axes.text(column, row, str(number), ha="center", va="center", color=colour, fontsize=8)
+    FigureCanvasAgg(figure)
+    with warnings.catch_warnings(action="ignore"), open_whole(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=120)  # fonts may lack some scripts
+    return path
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 20 else f"{label[:19]}…"

@@ -1,0 +1,111 @@
+import csv
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.label_survey import (
+    Source,
+    dev_thresholds,
+    in_order,
+    survey_scored,
+    survey_training,
+    text_key,
+    warn_of_shared_rows,
+)
+from pipelines.tasks.labelled_columns import Columns, find_labelling
+from pipelines.tasks.labelled_files import open_labelled
+
+PLENTY = [(f"text {number}", "ab"[number % 2]) for number in range(1000)]
+
+
+def source(path, rows, labels=("label",), *, regression=False):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["text", *labels], *rows])
+    opened = open_labelled(str(path))
+    labelling = find_labelling(opened, labels, regression=regression)
+    return Source(opened, Columns("text", None, labels), labelling)
+
+
+def test_labels_are_counted(tmp_path):
+    survey = survey_training(source(tmp_path / "t.csv", PLENTY), 0)
+    assert (survey.labels, survey.rows) == ({"a": 500, "b": 500}, 1000)
+
+
+def test_labels_of_several_at_once_are_counted_one_by_one(tmp_path):
+    rows = [("x", '["a", "b"]'), ("y", "[]"), ("z", '["b"]')]
+    survey = survey_training(source(tmp_path / "t.csv", rows), 0)
+    assert (survey.labels, survey.rows) == ({"a": 1, "b": 2}, 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "order"),
+    [
+        (["10", "9", "-1.5"], ("-1.5", "9", "10")),
+        (["b", "B", "10"], ("10", "B", "b")),
+        (["nan", "1"], ("1", "nan")),
+    ],
+)
+def test_the_order_of_labels_is_that_of_numbers_or_of_characters(labels, order):
+    assert in_order(labels) == order
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("x", "a"), ("y", "a")], "must be two classes or more .* the only one is 'a'"),
+        ([("x", "a"), ("y", "")], "line 3 has no label in the column 'label'"),
+        ([("x", "1"), ("y", "1.0")], "the labels '1' and '1.0' are the same number"),
+        ([("x", '["a"]'), ("y", '["a"]')], "must be two labels or more"),
+        ([(f"x{n}", str(n)) for n in range(200)], "for numbers to predict give `regression=True`"),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_refused(tmp_path, rows, message):
+    with pytest.raises(UserError, match=message):
+        survey_training(source(tmp_path / "t.csv", rows), 0)
+
+
+def test_a_label_column_without_a_1_is_refused(tmp_path):
+    rows = [("x", "1", "0"), ("y", "0", "0")]
+    with pytest.raises(UserError, match="no row has a 1 in the column 'b'"):
+        survey_training(source(tmp_path / "t.csv", rows, ("a", "b")), 0)
+
+
+def test_rows_without_text_are_said(tmp_path, caplog):
+    rows = [("x", "a"), (" ", "b"), ("", "b")]
+    survey_training(source(tmp_path / "t.csv", rows), 0)
+    assert "2 rows have no text (lines 3, 4); they are left out of training" in caplog.text
+
+
+def test_a_label_that_training_lacks_is_named_with_its_line(tmp_path):
+    assert survey_scored(source(tmp_path / "t.csv", PLENTY), ["a", "b"])
+    unseen = source(tmp_path / "u.csv", [("x", "a"), ("y", "c")])
+    with pytest.raises(UserError, match=r"u.csv: line 3: the label 'c' does not stand in the"):
+        survey_scored(unseen, ["a", "b"])
+
+
+def test_a_file_with_a_stand_in_for_all_labels_has_none(tmp_path):
+    stand_ins = source(tmp_path / "t.csv", [("x", "-1"), ("y", "-1")])
+    assert not survey_scored(stand_ins, ["a", "b"])
+
+
+def test_rows_of_two_files_are_counted_with_their_lines(tmp_path, caplog):
+    training = survey_training(source(tmp_path / "t.csv", PLENTY), 3)
+    dev = source(tmp_path / "d.csv", [("new", "a"), ("text 7", "a"), ("text 8", "b"), ("", "a")])
+    assert warn_of_shared_rows(training, dev, 3) == 2
+    assert "d.csv: 2 rows stand in" in caplog.text
+    assert "(lines 3, 4)" in caplog.text
+
+
+def test_each_label_has_its_share_of_the_dev_set(tmp_path):
+    rows = [(f"text {number}", "abbb"[number % 4]) for number in range(400)]
+    survey = survey_training(source(tmp_path / "t.csv", rows), 5)
+    thresholds = dev_thresholds(survey, 0.2)
+    held = [label for text, label in rows if text_key(5, text, None) < thresholds[label]]
+    assert (held.count("a"), held.count("b")) == (20, 60)
+    other = {text for text, label in rows if text_key(6, text, None) < thresholds[label]}
+    assert other != {text for text, label in rows if text_key(5, text, None) < thresholds[label]}
+
+
+def test_a_label_with_one_row_stays_in_training(tmp_path):
+    survey = survey_training(source(tmp_path / "t.csv", [("x", "a"), ("y", "b")]), 0)
+    assert set(dev_thresholds(survey, 0.9).values()) == {0}

@@ -1,0 +1,127 @@
+"""run_classifier on files of one's own: from files to a SavedModel that answers like the tables."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  (the ops of the text signatures)
+
+from pipelines.tasks.labelled_files import open_labelled
+from tests.support.labelled_files import write_classes, write_numbers, write_several
+from tests.support.model_folders import write_encoder
+
+ROOT = Path(__file__).parent.parent.parent
+KINDS = {
+    "one": (write_classes, "csv", []),
+    "several": (write_several, "jsonl", []),
+    "number": (write_numbers, "tsv", ["--regression", "--text_column=2", "--label_column=1"]),
+}
+FIGURES = {
+    "one": ("eval_accuracy", "eval_macro_f1", "eval_micro_f1", "eval_matthews_correlation"),
+    "several": ("eval_accuracy", "eval_macro_f1", "eval_micro_f1"),
+    "number": ("eval_pearson", "eval_spearman"),
+}
+
+
+def tool(name, *flags):
+    done = subprocess.run(
+        [sys.executable, "-m", "tools", name, *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def run(request, tmp_path_factory):
+    """A run that can be learned, and its export."""
+    folder, (write, ending, flags) = tmp_path_factory.mktemp("own"), KINDS[request.param]
+    rates = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    write_encoder(folder / "encoder", **rates)
+    files = {}
+    for seed, (split, count) in enumerate({"train": 90, "dev": 24, "test": 9}.items()):
+        files[split] = write(folder / f"{split}.{ending}", count, seed=seed)
+    tool(
+        "run_classifier",
+        *(f"--{split}_file={path}" for split, path in files.items()),
+        f"--output_dir={folder}/run",
+        f"--init_checkpoint={folder}/encoder",
+        "--do_train",
+        "--do_eval",
+        "--do_predict",
+        "--max_seq_length=12",
+        "--train_batch_size=8",
+        "--num_train_epochs=12",
+        "--learning_rate=5e-3",
+        *flags,
+    )
+    tool("export_saved_model", f"--model={folder}/run/model", f"--output_dir={folder}/saved")
+    return request.param, folder
+
+
+def table(path):
+    return [record.values for record in open_labelled(str(path)).records()]
+
+
+@pytest.mark.slow
+def test_the_labels_are_learned_and_scored(run):
+    kind, folder = run
+    lines = (folder / "run" / "eval_results.txt").read_text().splitlines()
+    figures = {name: float(value) for name, value in (line.split(" = ") for line in lines)}
+    for name in FIGURES[kind]:
+        assert figures[name] > 0.9, name
+        assert figures[name.replace("eval_", "eval_test_")] > 0.9
+    assert (folder / "run" / "dev_confusion.png").exists() == (kind == "one")
+
+
+@pytest.mark.slow
+def test_the_model_directory_says_the_labels(run):
+    kind, folder = run
+    config = json.loads((folder / "run" / "model" / "config.json").read_text())
+    labels = {"one": ["bad", "good", "so-so"], "several": ["no dog", "the"], "number": ["score"]}
+    assert list(config["id2label"].values()) == labels[kind]
+
+
+@pytest.mark.slow
+def test_served_answers_are_those_of_the_tables(run):
+    kind, folder = run
+    rows = table(folder / "run" / "dev_predictions.tsv")
+    served = tf.saved_model.load(str(folder / "saved")).signatures["text"]
+    outputs = served(text=tf.constant([row["text"] for row in rows]))
+    if kind == "number":
+        found = [float(row["prediction"]) for row in rows]
+        np.testing.assert_allclose(outputs["score"], found, rtol=1e-4, atol=1e-5)
+        return
+    found = [[float(row[name]) for name in row if name.startswith("P(")] for row in rows]
+    np.testing.assert_allclose(outputs["probabilities"], found, atol=2e-6)
+    if kind == "one":
+        labels = [label.decode() for label in outputs["label"].numpy()]
+        assert labels == [row["prediction"] for row in rows]
+    else:
+        labels = [[one.decode() for one in row if one] for row in outputs["labels"].numpy()]
+        assert labels == [json.loads(row["prediction"]) for row in rows]
+
+
+@pytest.mark.slow
+def test_a_trained_model_answers_without_the_training_file(run, tmp_path):
+    kind, folder = run
+    (test,) = folder.glob("test.*")
+    done = tool(
+        "run_classifier",
+        f"--test_file={test}",
+        f"--output_dir={tmp_path}/again",
+        f"--init_checkpoint={folder}/run/model",
+        "--do_predict",
+        "--max_seq_length=12",
+        *KINDS[kind][2][1:],
+    )
+    assert "test_predictions.tsv" in done.stdout
+    again, first = (table(p / "test_predictions.tsv") for p in (tmp_path / "again", folder / "run"))
+    assert [row["prediction"] for row in again] == [row["prediction"] for row in first]
