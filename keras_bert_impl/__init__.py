@@ -26,6 +26,7 @@ _HOMES = {
     "BertPretrainer": "models.pretrainer",
     "BertSpanLabeler": "models.span_labeler",
     "BertTokenClassifier": "models.token_classifier",
+    "load_model": "keras_file",
     # text
     "BertPreprocessor": "tokenization.preprocessor",
     "TextSettings": "tokenization.text_settings",
@@ -58,6 +59,7 @@ __all__ = [
     "WarmupSchedule",
     "__version__",
     "export_model",
+    "load_model",
     "named_config",
     "open_model",
 ]
@@ -65,6 +67,7 @@ __all__ = [
 if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.config import BertConfig, named_config
     from keras_bert_impl.errors import UserError
+    from keras_bert_impl.keras_file import load_model
     from keras_bert_impl.models.classifier import BertClassifier
     from keras_bert_impl.models.encoder import BertEncoder
     from keras_bert_impl.models.multiple_choice import BertMultipleChoice

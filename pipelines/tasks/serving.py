@@ -29,22 +29,27 @@ def open_and_serve_task(config: ExportConfig) -> tuple[OpenedModel, ServedModel]
     Raises:
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
-    settings = task_settings(find_model(config.model).config)
+    settings = task_settings(find_model(config.model, **config.description()).config)
     make_task = SERVED_TASKS.get(settings.get("task", ""))
     if make_task is None:
         return open_and_serve(config)
     task = make_task(settings)
-    opened = open_task_model(config.model, task)
+    opened = open_task_model(config.model, task, **config.description())
     return opened, task.served(opened, config.max_seq_length)
 
 
-def open_task_model(folder: Path, task: Task[Any, Any]) -> OpenedModel:
+def open_task_model(folder: Path, task: Task[Any, Any], **description: Any) -> OpenedModel:
     """Opens a model directory as the model of a task.
+
+    Args:
+        folder: the model directory.
+        task: the task that trained it.
+        **description: what no file of the directory says, as for `find_model`.
 
     Raises:
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
-    source = find_model(folder)
+    source = find_model(folder, **description)
     model = task.head(source.config).model
     report = restore(model, str(source.checkpoint))
     missing = [path for path in report.new if not path.startswith("pooler")]

@@ -186,6 +186,28 @@ def test_frozen_layers(published):
     assert len(again.trainable_variables) == len(model.trainable_variables) == 16 + 2 + 2
 
 
+OPENED_AGAIN = """
+import keras_bert_impl as kb
+model = kb.load_model("classifier.keras")
+inputs = kb.Tokenizer.from_pretrained("classifier")("the dog")
+print(type(model).__name__, *model.labels, type(model.optimizer).__name__)
+print(*model.predict(inputs, verbose=0)["logits"][0])
+"""
+
+
+def test_a_keras_file_opens_in_a_new_process(published):
+    model = kb.BertClassifier.from_pretrained(published, labels=["short", "long"])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(kb.BertAdamW(kb.WarmupSchedule(1e-3, 10, 2)), {"logits": loss})
+    model.save("classifier.keras")
+    model.save_pretrained("classifier")
+    said, logits = in_new_process(OPENED_AGAIN).strip().splitlines()
+    inputs = kb.Tokenizer.from_pretrained(published)("the dog")
+    assert said == "BertClassifier short long BertAdamW"
+    expected = model.predict(inputs, verbose=0)["logits"][0]
+    np.testing.assert_allclose([float(x) for x in logits.split()], expected, atol=1e-5)
+
+
 def test_mixed_bfloat16(published):
     encoder = kb.BertEncoder.from_pretrained(published, dtype="mixed_bfloat16")
     inputs = kb.Tokenizer.from_pretrained(published)(TEXTS)

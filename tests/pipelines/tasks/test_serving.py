@@ -1,5 +1,7 @@
 """Served answers of a task, held to those of its offline predictions."""
 
+import shutil
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -39,6 +41,28 @@ def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monke
     texts = tf.constant([example.text for example in toy.examples("dev")])
     found = loaded.signatures["text"](text=texts)["score"]
     np.testing.assert_allclose(found, offline_scores(config), atol=1e-5)
+
+
+def test_what_the_directory_does_not_say_is_taken_from_the_config(
+    toy_run, toy, tmp_path, monkeypatch
+):
+    config, _ = toy_run
+    monkeypatch.setattr("pipelines.tasks.serving.SERVED_TASKS", {"toy": lambda settings: toy})
+    folders = {
+        "toy": shutil.copytree(config.output_dir / "model", tmp_path / "toy"),
+        "classifier": write_classifier(tmp_path / "classifier", ["no", "yes"]),
+    }
+    for name, folder in folders.items():
+        whole, _ = open_and_serve_task(ExportConfig(model=folder, output_dir=tmp_path / "saved"))
+        vocabulary = shutil.move(folder / "vocab.txt", tmp_path / f"{name}.txt")
+        (folder / "tokenizer_config.json").unlink()
+        export = ExportConfig(
+            model=folder,
+            output_dir=tmp_path / "saved",
+            vocab_file=str(vocabulary),
+            do_lower_case=whole.text.do_lower_case,
+        )
+        assert open_and_serve_task(export)[0].text == whole.text
 
 
 def test_what_no_task_serves_is_served_by_its_heads(tmp_path):

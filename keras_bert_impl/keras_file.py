@@ -1,0 +1,50 @@
+"""Opening `.keras` files that hold models, layers or optimizers of this package."""
+
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_bert_impl.errors import UserError
+
+# Importing a module registers its classes with Keras, and imports the layers that they are made of.
+_REGISTERING = (
+    "models.classifier",
+    "models.encoder",
+    "models.multiple_choice",
+    "models.pretrainer",
+    "models.span_labeler",
+    "models.token_classifier",
+    "optimizers.bert_adamw",
+    "optimizers.lamb",
+    "optimizers.schedules",
+    "tokenization.preprocessor",
+)
+
+
+def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
+    """Opens what `model.save("model.keras")` wrote, in a new process too.
+
+    `keras.saving.load_model` knows only classes whose modules are imported already, and
+    `import keras_bert_impl` imports none of them.
+
+    Args:
+        path: the `.keras` file.
+        **options: further arguments of `keras.saving.load_model`, e.g. `compile=False`.
+
+    Returns:
+        The model.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    if not Path(path).is_file():
+        raise UserError(
+            f"{os.fspath(path)}: no such file; name a .keras file, or open a model directory with "
+            "from_pretrained."
+        )
+    for name in _REGISTERING:
+        importlib.import_module(f"keras_bert_impl.{name}")
+    return keras.saving.load_model(path, **options)
