@@ -245,7 +245,7 @@ def _draw(report: RunsReport, path: Path) -> None:
     axes.set_xticks(range(len(groups)), names, fontsize=7)
     axes.set_xlim(-0.6, len(groups) - 0.4)
     axes.set_ylabel(report.metric)
-    axes.set_title(f"{report.task}: {len(report.runs)} runs")
+    axes.set_title(f"{report.task}: {len(report.runs)} run{'s' * (len(report.runs) > 1)}")
     axes.grid(axis="y", alpha=0.3)
     axes.legend(fontsize=8)
     with open_whole(path, "wb") as file:
