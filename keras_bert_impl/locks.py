@@ -2,11 +2,16 @@
 
 import contextlib
 import fcntl
+import glob
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import remove
+
+_IN_USE = ".in-use"
 
 
 @contextlib.contextmanager
@@ -69,6 +74,48 @@ def in_turn(lock_file: Path, waiting: Callable[[], None]) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+@contextlib.contextmanager
+def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Gives an empty folder that is gone after the block; removes what killed processes left.
+
+    A process holds a lock in its folder: those that nobody holds are left over, from whatever
+    machine. On a file system without locks that cannot be known, and they stay.
+
+    Args:
+        parent: a folder that processes may share.
+        prefix: how the names of these folders begin, in front of "-".
+
+    Example:
+        >>> import tempfile
+        >>> with scratch_folder(Path(tempfile.mkdtemp()), ".outputs") as folder:
+        ...     folder.is_dir()
+        True
+        >>> folder.exists()
+        False
+    """
+    with contextlib.ExitStack() as stack:
+        with in_turn(parent / f"{prefix}.lock", lambda: None) as alone:
+            for left in parent.glob(f"{glob.escape(prefix)}-*") if alone else ():
+                if not _is_in_use(left):
+                    remove(left)
+            name = tempfile.TemporaryDirectory(
+                prefix=f"{prefix}-", dir=parent, ignore_cleanup_errors=True
+            )
+            folder = Path(stack.enter_context(name))
+            file = stack.enter_context((folder / _IN_USE).open("a"))
+            _try_lock(file.fileno(), f"{folder}: another process has locked this new folder.")
+        yield folder
+
+
+def _is_in_use(folder: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError), (folder / _IN_USE).open("r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def _try_lock(descriptor: int, busy: str) -> bool:

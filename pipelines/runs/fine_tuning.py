@@ -1,7 +1,6 @@
 """Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
 
 import logging
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
+from keras_bert_impl.locks import scratch_folder
 from keras_bert_impl.models.fresh_weights import FreshWeights
 from keras_bert_impl.options import settings_of
 from keras_bert_impl.serving.task_settings import with_task_settings
@@ -38,7 +38,7 @@ from pipelines.tasks.expected_scores import (
     published_model,
 )
 from pipelines.tasks.task import Head, Illustrated, Task
-from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss
+from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss, missing_labels
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -131,6 +131,8 @@ class _Job:
         self._config, self._task, self._start = config, task, start
         self._directory, self._devices = directory, devices
         self._work = _work_folder(config, directory, devices)
+        self._model_config = self._configured()
+        self._check_start()
         self._data = TaskData(task, Tokenizer(start.text), config.max_seq_length, self._work)
         # All files are read before hours of training: a mistake in a test set shows at once.
         self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
@@ -139,18 +141,26 @@ class _Job:
         names = self._head.objective.input_names
         self._predict = Prediction(self._head.model, names, devices.strategy)
 
-    def _build_head(self) -> Head:
-        """Builds the task's model with the checkpoint's weights."""
+    def _configured(self) -> BertConfig:
+        """The model's configuration with what the task and the options say."""
         config = self._task.configure(self._config.configure(self._start.config))
         settings = {**self._task.settings, "max_seq_length": self._config.max_seq_length}
-        config = with_task_settings(config, {"task": self._task.name, **settings})
+        return with_task_settings(config, {"task": self._task.name, **settings})
+
+    def _check_start(self) -> None:
+        """Refuses, before anything is tokenized, what can be known to end in a refusal."""
         if not self._config.do_train:
-            self._check_trained(config)
+            self._check_trained(self._model_config)
+        elif self._directory.finished_step() is None:
+            check_destination(self._directory, self._start.checkpoint)
+
+    def _build_head(self) -> Head:
+        """Builds the task's model with the checkpoint's weights."""
         heads: list[Head] = []
         fresh: list[FreshWeights] = []
 
         def make(dtype: str) -> Any:
-            heads.append(self._task.head(config, dtype))
+            heads.append(self._task.head(self._model_config, dtype))
             if self._config.do_train:
                 layers, pooler = self._config.reinit_layers, self._config.reinit_pooler
                 fresh.append(FreshWeights.of(heads[-1].model, layers=layers, pooler=pooler))
@@ -233,17 +243,27 @@ class _Job:
         lengths = BatchLengths(self._config.max_seq_length, fixed=not self._trims())
         source = RowEvaluation(rows, batch_size, lengths)
         _log_padding(split, source.padding_share())
-        with tempfile.TemporaryDirectory(prefix=f".outputs-{split}-", dir=self._work) as folder:
-            outputs = RowOutputs(Path(folder), rows, self._head.token_outputs)
+        with scratch_folder(self._work, ".outputs") as folder:
+            outputs = RowOutputs(folder, rows, self._head.token_outputs)
             for numbers, values in zip(source.numbers(), self._predict(source), strict=True):
                 outputs.put(numbers, values)
             yield outputs
 
     def _evaluation_while_training(self) -> Callable[[], Mapping[str, float]] | None:
-        """What `eval_steps` calls: the score of the main evaluation split."""
+        """What `eval_steps` calls: the score of the main evaluation split.
+
+        Raises:
+            UserError: its rows give no loss, by which the best checkpoint is chosen.
+        """
         if not (self._config.do_eval and self._config.training.eval_steps):
             return None
-        return lambda: self._score(self._task.evaluation_splits[0])
+        split = self._task.evaluation_splits[0]
+        if missing := missing_labels(self._rows[split], self._head.labels):
+            raise UserError(
+                f"`eval_steps` needs a loss, but the rows of the split {split} have no "
+                f"{', '.join(missing)}; leave `eval_steps` at 0 to score after training only."
+            )
+        return lambda: self._score(split)
 
     def _lengths(self, training: TrainingConfig) -> BatchLengths:
         """What training batches are padded to; steps of one compiled call are of one length."""

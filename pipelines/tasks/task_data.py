@@ -131,7 +131,7 @@ def mean_loss(
         outputs: a model's outputs for them.
         labels: the features that the loss compares with.
     """
-    if not set(labels) <= {feature.name for feature in rows.description.features}:
+    if missing_labels(rows, labels):
         return None
     counts: dict[str, Any] = {}
     for _, block in rows.blocks():
@@ -142,6 +142,11 @@ def mean_loss(
         given = outputs.padded(start, block)
         total += float(objective.loss(given, _padded(block), counts)[0])
     return total
+
+
+def missing_labels(rows: RowSet, labels: Sequence[str]) -> list[str]:
+    """The features among `labels` that rows do not have, sorted: without them there is no loss."""
+    return sorted(set(labels) - {feature.name for feature in rows.description.features})
 
 
 def _padded(rows: Rows) -> dict[str, np.ndarray]:

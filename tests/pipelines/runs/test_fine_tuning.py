@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +10,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.fine_tuning import run_classifier
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
+from pipelines.tasks.glue import GlueTask
+from pipelines.tasks.task_data import TaskData
 from tests.support.glue_files import write_cola, write_sts
 from tests.support.model_folders import write_classifier, write_encoder
 from tests.support.tiny_bert import GOLDEN
@@ -300,6 +303,57 @@ def test_a_folder_that_the_model_would_replace_is_seen_before_training(encoder, 
     with pytest.raises(UserError, match="exists and is no model directory"):
         run_classifier(config)
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+def refuse_to_tokenize(*_):
+    raise AssertionError("it was tokenized")
+
+
+@pytest.mark.parametrize("refusal", ["no model", "other labels", "destination"])
+def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
+    encoder, cola, tmp_path, monkeypatch, refusal
+):
+    monkeypatch.setattr(TaskData, "rows", refuse_to_tokenize)
+    golden = GOLDEN / "pretrain"
+    if refusal == "no model":
+        options = {"do_eval": True, "vocab_file": str(golden / "vocab.txt")}
+        options["bert_config_file"] = str(golden / "bert_config.json")
+    elif refusal == "other labels":
+        model = write_classifier(tmp_path / "three", "abc")
+        options = {"do_predict": True, "init_checkpoint": str(model)}
+    else:
+        (tmp_path / "run" / "model").mkdir(parents=True)
+        (tmp_path / "run" / "model" / "notes.txt").write_text("mine")
+        options = {"do_train": True, "init_checkpoint": str(encoder)}
+    message = "holds no trained model|its labels are a, b, c|exists and is no model directory"
+    with pytest.raises(UserError, match=message):
+        run_classifier(configuration(cola, tmp_path / "run", **options))
+
+
+def test_evaluations_without_a_loss_are_refused_before_training(
+    encoder, cola, tmp_path, monkeypatch
+):
+    rows = GlueTask.rows
+
+    def unlabelled(self, *arguments, training):
+        made = rows(self, *arguments, training=training)
+        return made if training else dataclasses.replace(made, values={})
+
+    monkeypatch.setattr(GlueTask, "rows", unlabelled)
+    options = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
+    config = configuration(cola, tmp_path / "run", training={"eval_steps": 2}, **options)
+    with pytest.raises(UserError, match=r"`eval_steps` needs a loss, .* dev have no label_ids"):
+        run_classifier(config)
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+def test_outputs_that_a_killed_evaluation_left_are_removed(encoder, cola, tmp_path):
+    left = tmp_path / "work" / ".outputs-killed"
+    left.mkdir(parents=True)
+    model = write_classifier(tmp_path / "model", ["unacceptable", "acceptable"])
+    options = {"init_checkpoint": str(model), "do_eval": True, "work_dir": tmp_path / "work"}
+    run_classifier(configuration(cola, tmp_path / "run", **options))
+    assert not list((tmp_path / "work").glob(".outputs-*"))
 
 
 def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_path):
