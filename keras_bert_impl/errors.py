@@ -14,3 +14,15 @@ class UserError(Exception):
         ...
         keras_bert_impl.errors.UserError: vocab.txt: has no [MASK] token; add a line '[MASK]'.
     """
+
+
+def reason_of(error: BaseException) -> str:
+    """The first line of what an error of the system says; its kind where it says nothing.
+
+    Example:
+        >>> reason_of(OSError(28, "No space left on device")), reason_of(OSError())
+        ('No space left on device', 'OSError')
+    """
+    said = error.strerror if isinstance(error, OSError) else getattr(error, "message", None)
+    lines = (said or str(error)).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -287,6 +287,24 @@ def settings_of(config: Any) -> dict[str, Any]:
     }
 
 
+def default_settings(config_class: type) -> dict[str, Any]:
+    """The defaults of all options, nested ones too, that a resumed run must have the same.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Walk:
+        ...     goal: str = option(REQUIRED, "Where to.")
+        ...     pace: float = option(1.0, "Metres a second.")
+        >>> default_settings(Walk)
+        {'pace': 1.0}
+    """
+    return {
+        one.name: one.default
+        for one in options_of(config_class)
+        if one.rules.resume == SAME and one.default is not REQUIRED
+    }
+
+
 def changed_settings(
     before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> list[tuple[str, Any, Any]]:

@@ -186,6 +186,21 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
     )
 
 
+def model_identity(path_or_name: str | os.PathLike[str]) -> str:
+    """Names a model the same from whatever folder: its whole path, or its name and commit.
+
+    Raises:
+        UserError: there is no such model; see `locate`.
+
+    Returns:
+        Such as "/models/bert", or "klue/bert-base@<commit>" for a model of the hub, wherever the
+        cache lies.
+    """
+    found = locate(path_or_name)
+    of_the_hub = found != find_checkpoint(path_or_name)
+    return f"{path_or_name}@{found.name}" if of_the_hub else str(found.resolve())
+
+
 def _not_a_checkpoint(file: Path) -> UserError:
     if file.suffix in _PICKLES:
         return UserError(

@@ -10,43 +10,36 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import remove, whole_folder
+from keras_bert_impl.options import changed_settings
 
 
-def changed_settings(
-    before: Mapping[str, Any], now: Mapping[str, Any]
-) -> list[tuple[str, Any, Any]]:
-    """Lists the settings that differ: name, value before, value now.
-
-    Example:
-        >>> changed_settings({"seed": 1, "batch_size": 8}, {"seed": 2, "batch_size": 8})
-        [('seed', 1, 2)]
-    """
-    names = sorted({*before, *now})
-    return [
-        (name, before.get(name), now.get(name))
-        for name in names
-        if before.get(name) != now.get(name)
-    ]
-
-
-def check_settings(before: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
+def check_settings(
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    where: str,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Stops a resume that would continue another run.
 
     Args:
         before: settings of the checkpoint.
         now: settings of the present command.
         where: the run's folder, for the sentence.
+        defaults: what settings were that the checkpoint does not name, because their option is
+            younger than it.
 
     Raises:
         UserError: a setting that changes the mathematics differs.
     """
-    changed = changed_settings(before, now)
+    younger = {name: defaults[name] for name in now if name in defaults and name not in before}
+    changed = changed_settings({**before, **younger}, now)
     if changed:
         listed = ", ".join(f"`{name}` was {old!r} and is {new!r}" for name, old, new in changed)
         raise UserError(
@@ -233,10 +226,9 @@ class Checkpoints:
             return failure
         if not isinstance(failure, (tf.errors.OpError, OSError)):
             raise failure
-        reason = getattr(failure, "message", None) or str(failure)
         sentence = UserError(
-            f"{self._folder}: the checkpoint cannot be written ({reason.splitlines()[0]}); free "
-            "some space."
+            f"{self._folder}: the checkpoint cannot be written ({reason_of(failure)}); free some "
+            "space."
         )
         sentence.__cause__ = failure
         return sentence

@@ -216,21 +216,13 @@ class SaveCheckpoints(Hook):
 
     def after_call(self, run: Run) -> None:
         """Saves where it is due."""
-        self._log(run)
         if (
             run.stopping
             or run.step == run.last_step
             or run.is_due(run.config.save_checkpoints_steps)
         ):
             run.save()
-
-    def end(self, run: Run) -> None:
-        """Waits until the last checkpoint is written.
-
-        Raises:
-            UserError: it could not be.
-        """
-        run.checkpoints.wait()
+        self._log(run)  # afterwards: where the log cannot be written, the steps are not lost
 
     def close(self, run: Run) -> None:
         """Logs the last saves, also of a run that an error ended."""

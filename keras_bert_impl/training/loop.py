@@ -3,10 +3,12 @@
 import dataclasses
 import itertools
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from keras_bert_impl.optimizers.schedules import learning_rate_schedule
+from keras_bert_impl.options import default_settings
 from keras_bert_impl.training.batches import prefetched
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.config import TrainingConfig
@@ -22,6 +24,8 @@ from keras_bert_impl.training.stop_signal import on_sigterm
 from keras_bert_impl.training.strategy import check_same_step
 
 _LOGGER = logging.getLogger(__name__)
+
+_BATCHES_AHEAD = 6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +58,7 @@ def train(
     hooks: Sequence[Hook] | None = None,
     writers: Sequence[MetricWriter] | None = None,
     log: Callable[[str], None] = _LOGGER.warning,
+    defaults: Mapping[str, Any] | None = None,
 ) -> TrainingResult:
     """Trains a model from the newest checkpoint of the run, or from its present weights.
 
@@ -67,6 +72,7 @@ def train(
         hooks: what happens now and then; by default `standard_hooks()`.
         writers: where figures go; by default `standard_writers(directory)`.
         log: called with one line that is not an error (a checkpoint that cannot be read).
+        defaults: what those of `settings` were that a checkpoint is too old to name.
 
     Returns:
         How it ended: finished, or stopped by SIGTERM or at `stop_after_step`.
@@ -76,13 +82,13 @@ def train(
             checkpoint cannot be written, or workers do not see the same checkpoints.
     """
     writers = standard_writers(directory) if writers is None else writers
-    run = _start(state, phases, config, directory, settings or {}, writers, log)
+    run = _start(state, phases, config, directory, settings or {}, defaults or {}, writers, log)
     step = TrainingStep(state, objective, config)
     hook = Hooks(standard_hooks() if hooks is None else hooks)
     inputs = chunks(step, run.batches, config, _rate(phases, config), run.step, run.last_step)
     with (
         on_sigterm() as run.stop,
-        prefetched(inputs) as ready,
+        prefetched(inputs, _calls_ahead(config.iterations_per_loop)) as ready,
         run.writers.open(run.first_step),
         hook.open(run),
         run.checkpoints,
@@ -98,8 +104,22 @@ def train(
             run.stopping = run.stop_is_asked_for()
             hook.after_call(run)
         hook.end(run)
+        run.checkpoints.wait()  # whichever hook saved last: a failure ends the run as one
     finished = run.step >= config.num_train_steps and not run.stopping
     return TrainingResult(run.step, finished, run.first_step, run.metrics, state)
+
+
+def _calls_ahead(steps_per_call: int) -> int:
+    """How many calls' inputs wait: two, or as many as hold six batches.
+
+    A reader that falls behind for a moment (the next shard) then holds nobody up, for a few
+    megabytes a batch. Long calls are large and give the reader time enough, so two of them do.
+
+    Example:
+        >>> _calls_ahead(1), _calls_ahead(4), _calls_ahead(100)
+        (6, 2, 2)
+    """
+    return max(2, math.ceil(_BATCHES_AHEAD / steps_per_call))
 
 
 def _start(
@@ -108,6 +128,7 @@ def _start(
     config: TrainingConfig,
     directory: RunDirectory,
     settings: Mapping[str, Any],
+    defaults: Mapping[str, Any],
     writers: Sequence[MetricWriter],
     log: Callable[[str], None],
 ) -> Run:
@@ -121,7 +142,7 @@ def _start(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
     settings = {**config.mathematics(), **settings}
-    _restore(checkpoints, state, settings, config, directory)
+    _restore(checkpoints, state, settings, config, directory, defaults)
     check_same_step(devices, state.step)
     return Run(
         config=config,
@@ -143,10 +164,14 @@ def _restore(
     settings: Mapping[str, Any],
     config: TrainingConfig,
     directory: RunDirectory,
+    defaults: Mapping[str, Any],
 ) -> None:
+    defaults = {**default_settings(TrainingConfig), **defaults}
+
     def accept(description: Mapping[str, Any]) -> None:
         if not config.allow_changed_flags:
-            check_settings(description["settings"], settings, str(directory.path))
+            before = description["settings"]
+            check_settings(before, settings, str(directory.path), defaults)
 
     description = checkpoints.restore_newest(accept)
     if description is None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.training.run_directory import RunDirectory
 
@@ -78,11 +78,10 @@ class MetricWriters:
             for writer in self._writers:
                 writer.write(kind, step, figures)
         except (OSError, tf.errors.OpError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error.message.splitlines()[0]
             raise UserError(
-                f"{self._directory.path}: the run's figures cannot be written ({reason}); free "
-                "some space and start the same command again: it resumes from the newest "
-                "checkpoint."
+                f"{self._directory.path}: the run's figures cannot be written "
+                f"({reason_of(error)}); free some space and start the same command again: it "
+                "resumes from the newest checkpoint."
             ) from error
 
 

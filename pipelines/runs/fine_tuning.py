@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
+from keras_bert_impl.checkpoints.model_source import ModelSource, label_names, model_identity
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.locks import scratch_folder
 from keras_bert_impl.models.fresh_weights import FreshWeights
-from keras_bert_impl.options import settings_of
+from keras_bert_impl.options import default_settings, settings_of
 from keras_bert_impl.serving.task_settings import with_task_settings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
@@ -194,6 +194,7 @@ class _Job:
             self._settings(rows),
             self._write_model,
             standard_hooks(self._evaluation_while_training()),
+            defaults=default_settings(type(self._config)),
         )
 
     def _write_model(self, result: TrainingResult) -> None:
@@ -294,13 +295,13 @@ class _Job:
 
     def _settings(self, rows: RowSet) -> dict[str, Any]:
         """What a resumed run must have the same, beside how it is trained."""
-        checkpoint = self._start.checkpoint
+        checkpoint = self._config.init_checkpoint
         return {
             **settings_of(self._config),
             **self._task.settings,
             "task_name": self._task.name,
             "training_data": rows.identity,
-            "init_checkpoint": checkpoint and str(Path(checkpoint).resolve()),
+            "init_checkpoint": checkpoint and model_identity(checkpoint),
             "do_lower_case": self._start.text.do_lower_case,
             "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),

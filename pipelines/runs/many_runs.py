@@ -20,7 +20,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +105,8 @@ def run_many(
     task = task_of(config)
     directory = RunDirectory.open(config.output_dir)
     with directory.taken(), _sigterm_passed_on() as stop:
-        directory.write_flags(config.flags)
-        return _Runs(config, task, flags_of, set_up, stop).run_all()
+        keep_flags = partial(directory.write_flags, config.flags)
+        return _Runs(config, task, flags_of, set_up, stop, keep_flags).run_all()
 
 
 class _Runs:
@@ -119,9 +119,11 @@ class _Runs:
         flags_of: Callable[[Changes], str],
         set_up: Callable[[], None],
         stop: StopSignal,
+        keep_flags: Callable[[], None],
     ) -> None:
         self._config, self._task = config, task
         self._flags_of, self._set_up, self._stop = flags_of, set_up, stop
+        self._keep_flags = keep_flags
         scores = task.constant_scores(task.evaluation_splits[0])
         self._constant = {f"eval_{name}": score for name, score in scores.items()}
         self._files = _file_hashes(config, task)
@@ -132,7 +134,7 @@ class _Runs:
         report = None
         for number, run in enumerate(runs, start=1):
             figures = self._read(run)
-            if figures is None:
+            if figures is None and not self._stop.requested:
                 _LOGGER.info("run %d of %d: %s", number, len(runs), run.folder)
                 figures = self._train(run)
             if figures is None:
@@ -183,11 +185,15 @@ class _Runs:
         remedy = f"the same command continues with {run.folder}"
         try:
             with worker_pool(1, context, remedy) as pool:
-                figures = pool.submit(_train_and_score, run.config, self._set_up).result()
+                started = pool.submit(_train_and_score, run.config, self._set_up)
+                if self._stop.requested:  # SIGTERM may have come before there was a process
+                    _terminate_children()
+                figures = started.result()
         except UserError:
             if self._stop.requested:  # it was stopped before it could save anything
                 return None
             raise
+        self._keep_flags()  # only now: a command that a run refuses leaves the old one
         if figures is not None:
             self._write(run, figures)
         return None if self._stop.requested else figures
@@ -251,11 +257,15 @@ def _sigterm_passed_on() -> Iterator[StopSignal]:
 
     def handle(_number: int, _frame: Any) -> None:
         stop.request()
-        for process in multiprocessing.active_children():
-            process.terminate()
+        _terminate_children()
 
     before = signal.signal(signal.SIGTERM, handle)
     try:
         yield stop
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _terminate_children() -> None:
+    for process in multiprocessing.active_children():
+        process.terminate()

@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.model_source import find_model, model_identity
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import settings_of
+from keras_bert_impl.options import default_settings, settings_of
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings, read_description
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -32,20 +31,10 @@ def pretraining_settings(
     return {
         **settings_of(config),
         "bert_config_file": model_config.to_google(),
-        "init_checkpoint": _place(config.init_checkpoint),
+        "init_checkpoint": config.init_checkpoint and model_identity(config.init_checkpoint),
         "vocab_file": vocabulary_sha256,
         **_shards_and_second_phase(config),
     }
-
-
-def _place(path: str | None) -> str | None:
-    """A path that does not depend on the folder the command is given in.
-
-    Example:
-        >>> _place("/models/../bert"), _place("gs://models/bert")
-        ('/bert', 'gs://models/bert')
-    """
-    return path if path is None or "://" in path else str(Path(path).resolve())
 
 
 def _shards_and_second_phase(config: RunPretrainingConfig) -> dict[str, Any]:
@@ -101,7 +90,8 @@ def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:
     now = {**config.training.mathematics(), **known}
     phase2 = (name for name in before if name.startswith("phase2_")) if known else ()
     compared = {*now, *phase2}
-    check_settings({name: before.get(name) for name in compared}, now, str(run.path))
+    known_before = {name: before[name] for name in compared if name in before}
+    check_settings(known_before, now, str(run.path), default_settings(RunPretrainingConfig))
 
 
 def changed_flags(before: str, now: str) -> list[str]:

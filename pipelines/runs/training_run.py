@@ -79,6 +79,7 @@ class TrainingRun:
         write_results: Callable[[TrainingResult], None],
         hooks: Sequence[Hook] | None = None,
         take_over: Callable[[TrainingState], int] | None = None,
+        defaults: Mapping[str, Any] | None = None,
     ) -> TrainingResult:
         """Trains to the end of the phases, or as far as it is let, and writes the results.
 
@@ -92,7 +93,9 @@ class TrainingRun:
             settings: what a resumed run must have the same, beside `config`.
             write_results: called by the first worker when training ended, finished or not.
             hooks: what happens now and then; by default `standard_hooks()`.
-            take_over: fills the variables of a new run from elsewhere, and gives the steps done.
+            take_over: fills the variables of a run without checkpoints from elsewhere, and gives
+                the steps done.
+            defaults: what those of `settings` were that a checkpoint is too old to name.
 
         Raises:
             UserError: see `loop.train`; or another process trains in this folder.
@@ -104,7 +107,7 @@ class TrainingRun:
             self.directory.taken() if chief else contextlib.nullcontext(),
             on_sigterm() as stop,
         ):
-            if take_over:
+            if take_over and newest_step(self.directory) == 0:
                 state.step = take_over(state)
             result = train(
                 state,
@@ -115,6 +118,7 @@ class TrainingRun:
                 settings,
                 [KeepFlags(self.flags), *hooks],
                 log=_LOGGER.warning,
+                defaults=defaults,
             )
             if chief:
                 write_results(result)

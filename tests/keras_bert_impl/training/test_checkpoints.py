@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.checkpoints import Checkpoints, changed_settings, check_settings
+from keras_bert_impl.options import changed_settings
+from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from tests.support.toy_training import toy_run
 
 
@@ -118,3 +119,25 @@ def test_the_same_settings_pass_and_others_are_named_with_their_values():
     check_settings({"seed": 1}, {"seed": 1}, "run")
     with pytest.raises(UserError, match=r"^run: .* was 1 and is 2"):
         check_settings({"seed": 1}, {"seed": 2}, "run")
+
+
+def test_a_setting_that_a_checkpoint_is_too_old_to_name_was_its_default():
+    before, defaults = {"seed": 1}, {"seed": 5, "shuffle": False, "gone": 1}
+    check_settings(before, {"seed": 1, "shuffle": False}, "run", defaults)
+    with pytest.raises(UserError, match="`shuffle` was False and is True"):
+        check_settings(before, {"seed": 1, "shuffle": True}, "run", defaults)
+    with pytest.raises(UserError, match="`seed` was 1 and is 5"):
+        check_settings(before, {"seed": 5}, "run", defaults)
+    with pytest.raises(UserError, match="`other` was None and is 2"):
+        check_settings(before, {"seed": 1, "other": 2}, "run", defaults)
+
+
+def test_a_save_that_fails_without_a_word_is_still_a_sentence(tmp_path, monkeypatch):
+    def fail(_folder, _state, _description):
+        raise OSError
+
+    monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", fail)
+    checkpoints = Checkpoints(tmp_path, variables(1.0), keep=5)
+    checkpoints.save(7, {})
+    with pytest.raises(UserError, match=r"cannot be written \(OSError\); free some space"):
+        checkpoints.wait()

@@ -145,6 +145,20 @@ def test_what_saves_cost_is_written_when_they_are_complete(tmp_path):
     assert figures["bytes"] > 0
 
 
+def test_a_save_comes_before_the_note_of_the_one_before_it(tmp_path):
+    class Full(Recorder):
+        def write(self, kind, step, figures):
+            raise OSError("no room")
+
+    run, hook = toy_run(tmp_path, recorder=Full()), SaveCheckpoints()
+    run.state.step = 6
+    run.save()
+    run.checkpoints.settle()
+    with pytest.raises(UserError, match="no room"):
+        hook.after_call(at(run, 7))
+    assert saved(run) == [7, 6]
+
+
 def best(run):
     run.checkpoints.wait()
     return read_description(run.directory.best_checkpoint)["step"]

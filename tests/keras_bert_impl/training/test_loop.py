@@ -18,6 +18,7 @@ from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import train
 from keras_bert_impl.training.metric_writers import read_json_lines
 from keras_bert_impl.training.phases import one_phase
+from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.stop_signal import on_sigterm
@@ -163,6 +164,36 @@ def test_whatever_a_save_fails_with_the_run_does_not_go_on_without_saves(tmp_pat
     failing_writes(monkeypatch, 7, TypeError("a bug"))
     with pytest.raises(TypeError, match="a bug"):
         run(tmp_path)
+
+
+def test_a_last_save_that_fails_is_an_error_whichever_hook_asked_for_it(tmp_path, monkeypatch):
+    class KeepLast(Hook):
+        def end(self, run):
+            run.save_best()
+
+    failing_writes(monkeypatch, 20, OSError(errno.ENOSPC, "No space left on device"))
+    config = toy_config()
+    batches = ArrayBatches(toy_features(), config.train_batch_size, seed=1)
+    with pytest.raises(UserError, match=r"cannot be written \(No space left on device\)"):
+        train(
+            TrainingState(toy_model(), config),
+            ToyObjective(),
+            one_phase(batches, config),
+            config,
+            RunDirectory.open(tmp_path),
+            hooks=[KeepLast()],
+        )
+
+
+def test_settings_that_a_checkpoint_is_too_old_to_name_had_their_defaults(tmp_path):
+    run(tmp_path, stop_after_step=5)
+    (path,) = (tmp_path / "checkpoints").glob("*/checkpoint.json")
+    description = json.loads(path.read_text())
+    del description["settings"]["layer_decay"]
+    path.write_text(json.dumps(description))
+    with pytest.raises(UserError, match=r"`layer_decay` was 1\.0 and is 0\.5"):
+        run(tmp_path, layer_decay=0.5)
+    assert run(tmp_path)[0].finished
 
 
 def test_a_save_is_noted_though_an_error_ends_the_run_right_after_it(tmp_path, monkeypatch):

@@ -73,6 +73,22 @@ def test_a_writer_that_finds_no_room_is_a_sentence_with_the_remedy(tmp_path):
         writers.write("train", 1, {"loss": 1.0})
 
 
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [(tf.errors.UnknownError(None, None, ""), "UnknownError"), (OSError("gone"), "gone")],
+)
+def test_a_failure_that_says_nothing_or_has_no_number_is_a_sentence_all_the_same(
+    tmp_path, failure, reason
+):
+    class Broken(Recorder):
+        def write(self, kind, step, figures):
+            raise failure
+
+    writers = MetricWriters([Broken()], RunDirectory.open(tmp_path))
+    with pytest.raises(UserError, match=rf"cannot be written \({reason}\); free"):
+        writers.write("train", 1, {"loss": 1.0})
+
+
 def events_of(folder):
     """All events in the order in which TensorBoard reads them."""
     return [

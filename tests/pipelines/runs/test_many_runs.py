@@ -173,6 +173,54 @@ def test_sigterm_stops_after_the_present_run_and_keeps_it(tmp_path, runs):
     assert [one.training.seed for one in runs.started] == [1, 2, 3]
 
 
+def test_sigterm_between_two_runs_starts_no_other(tmp_path, runs, monkeypatch):
+    write = many_runs.RunsReport.write
+
+    def write_and_be_terminated(report, folder):
+        signal.raise_signal(signal.SIGTERM)
+        return write(report, folder)
+
+    monkeypatch.setattr(many_runs.RunsReport, "write", write_and_be_terminated)
+    results = run(configuration(tmp_path, ManyRunsConfig(num_seeds=3)))
+    assert (results.finished, len(runs.started), len(results.report.runs)) == (False, 1, 1)
+
+
+def test_sigterm_before_a_run_has_its_process_reaches_it(tmp_path, runs, monkeypatch):
+    children, terminated = [], []
+
+    class Child:
+        def terminate(self):
+            terminated.append(self)
+
+    class Pool:
+        def submit(self, *_):
+            signal.raise_signal(signal.SIGTERM)
+            children.append(Child())
+            done = Future()
+            done.set_result(None)
+            return done
+
+    monkeypatch.setattr(many_runs, "worker_pool", lambda *_: contextlib.nullcontext(Pool()))
+    monkeypatch.setattr(many_runs.multiprocessing, "active_children", lambda: children)
+    assert not run(configuration(tmp_path, ManyRunsConfig(num_seeds=2))).finished
+    assert terminated == children
+
+
+def test_a_refused_command_leaves_the_flags_of_the_one_before(tmp_path, runs):
+    def refuse():
+        raise UserError("its checkpoint was made with other settings.")
+
+    many, flags = ManyRunsConfig(num_seeds=2), tmp_path / "runs" / "flags.cfg"
+    run(configuration(tmp_path, many, flags="--a=1\n"))
+    runs.instead[12345] = refuse
+    with pytest.raises(UserError, match="other settings"):
+        run(configuration(tmp_path, many, flags="--a=2\n", max_seq_length=64))
+    (tmp_path / "cola" / "train.tsv").unlink()
+    with pytest.raises(UserError, match="no such file"):
+        run(configuration(tmp_path, many, flags="--a=3\n"))
+    assert flags.read_text() == "--a=1\n"
+
+
 def test_runs_without_scores_are_refused(tmp_path, runs):
     with pytest.raises(UserError, match="give `do_train` and `do_eval`"):
         run(configuration(tmp_path, ManyRunsConfig(num_seeds=2), do_eval=False))

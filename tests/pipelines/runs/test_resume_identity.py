@@ -1,9 +1,12 @@
+import json
 import shutil
 
 import pytest
 
+from keras_bert_impl.checkpoints import model_source
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.checkpoints import changed_settings, write_checkpoint
+from keras_bert_impl.options import changed_settings
+from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.pretraining_config import RunPretrainingConfig, SecondPhaseConfig
@@ -89,6 +92,18 @@ def test_a_checkpoint_is_the_same_from_whatever_folder_it_is_named(monkeypatch):
     )
 
 
+def test_a_model_of_the_hub_is_its_name_and_commit_wherever_the_cache_lies(tmp_path, monkeypatch):
+    identities = set()
+    for place in ("a", "b"):
+        snapshot = tmp_path / place / "models--klue--bert-base" / "snapshots" / "5f3b"
+        snapshot.mkdir(parents=True)
+        monkeypatch.setattr(model_source, "find_on_hub", lambda _name, found=snapshot: found)
+        monkeypatch.chdir(tmp_path / place)
+        run = config(init_checkpoint="klue/bert-base")
+        identities.add(settings(run)["init_checkpoint"])
+    assert identities == {"klue/bert-base@5f3b"}
+
+
 @pytest.fixture
 def finished(tmp_path):
     """A run directory whose newest checkpoint is one of the plain run."""
@@ -105,6 +120,16 @@ def test_a_finished_run_is_the_one_of_the_same_options(finished):
     with pytest.raises(UserError, match="seed"):
         check_finished_run(config({"seed": 7}), finished)
     check_finished_run(config({"seed": 7, "allow_changed_flags": True}), finished)
+
+
+def test_an_option_younger_than_the_finished_run_had_its_default(finished):
+    path = finished.checkpoints / "step-00000004" / "checkpoint.json"
+    description = json.loads(path.read_text())
+    del description["settings"]["next_sentence"], description["settings"]["layer_decay"]
+    path.write_text(json.dumps(description))
+    check_finished_run(config(), finished)
+    with pytest.raises(UserError, match="`next_sentence` was True and is False"):
+        check_finished_run(config(next_sentence=False), finished)
 
 
 def test_shards_that_are_gone_are_not_compared(finished):

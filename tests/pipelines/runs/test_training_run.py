@@ -141,6 +141,23 @@ def test_a_new_run_may_start_from_the_steps_of_another_one(tmp_path):
     assert (result.resumed_from, result.step) == (12, 20)
 
 
+def test_a_run_with_checkpoints_of_its_own_takes_nothing_over(tmp_path):
+    def gone(_state):
+        raise UserError("bert_model.ckpt: no such file.")
+
+    trained(run_of(tmp_path, stop_after_step=15), take_over=lambda _state: 12)
+    result = trained(run_of(tmp_path), take_over=gone)
+    assert (result.resumed_from, result.step) == (15, 20)
+
+
+def test_a_run_whose_checkpoints_cannot_be_read_does_not_start_anew(tmp_path):
+    trained(run_of(tmp_path, stop_after_step=15), take_over=lambda _state: 12)
+    for file in (tmp_path / "checkpoints").rglob("checkpoint.json"):
+        file.unlink()
+    with pytest.raises(UserError, match="can be read"):
+        trained(run_of(tmp_path), take_over=lambda _state: 12)
+
+
 def test_the_hooks_of_the_job_are_the_runs(tmp_path):
     hooks = standard_hooks(evaluate=lambda: {"loss": 1.0})
     trained(run_of(tmp_path, eval_steps=10), hooks=hooks)
