@@ -76,7 +76,6 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
     """
     if not (config.do_train or config.do_eval or config.do_predict):
         raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
-    _check_splits(config, task)
     # First of all: a tokenizer already starts TensorFlow.
     devices = make_devices(config.training)
     directory = RunDirectory.open(config.output_dir)
@@ -104,17 +103,6 @@ def _expected(
     vocabulary = start.text.vocabulary
     model = published_model(config.init_checkpoint, start.config, vocabulary.sha256)
     return expected_scores(task.name, model) if config.do_train else {}
-
-
-def _check_splits(config: FineTuningConfig, task: Task[Any, Any]) -> None:
-    """Refuses to score or to answer where there is nothing."""
-    if config.do_eval and not task.evaluation_splits:
-        raise UserError(
-            "`do_eval=True`: there is no labelled file to score; name one with `dev_file`, give "
-            "`dev_share`, or leave `do_eval` out."
-        )
-    if config.do_predict and not task.test_splits:
-        raise UserError("`do_predict=True`: there is no file to answer; name one with `test_file`.")
 
 
 class _Job:
