@@ -23,22 +23,37 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.options import REQUIRED, check_options, option
 from tools import command_line
+from tools.config_flags import ConfigFlags
 
-FLAGS = command_line.FlagSet(__doc__)
-_TASK = FLAGS.string("task_name", "CoLA", "A task of GLUE.")
-_DATA_DIR = FLAGS.string("data_dir", None, "The folder with its train.tsv.", required=True)
-_CHECKPOINT = FLAGS.string("init_checkpoint", None, "The model; or give the next two flags.")
-_MODEL_SIZE = FLAGS.string("model_size", None, "A published size with random weights.")
-_VOCABULARY = FLAGS.string("vocab_file", None, "The vocabulary for it, uncased.")
-_LENGTH = FLAGS.integer("max_seq_length", 128, "The most tokens of a row.", lower_bound=5)
-_BATCH = FLAGS.integer("train_batch_size", 32, "Rows of a step.", lower_bound=1)
-_STEPS = FLAGS.integer("num_steps", 50, "Steps of a measurement.", lower_bound=1)
-_ROUNDS = FLAGS.integer("rounds", 3, "How often each way is measured.", lower_bound=1)
-_WAYS = FLAGS.words("ways", ["pad", "cut", "sorted", "trainer"], "What to measure; see above.")
+
+@dataclass(frozen=True, kw_only=True)
+class PaddingConfig:
+    """What is measured, and how often."""
+
+    task_name: str = option("CoLA", "A task of GLUE.")
+    data_dir: str = option(REQUIRED, "The folder with its train.tsv.")
+    init_checkpoint: str | None = option(None, "The model; or give the next two flags.")
+    model_size: str | None = option(None, "A published size with random weights.")
+    vocab_file: str | None = option(None, "The vocabulary for it, uncased.")
+    max_seq_length: int = option(128, "The most tokens of a row.", at_least=5)
+    train_batch_size: int = option(32, "Rows of a step.", at_least=1)
+    num_steps: int = option(50, "Steps of a measurement.", at_least=1)
+    rounds: int = option(3, "How often each way is measured.", at_least=1)
+    ways: tuple[str, ...] = option(
+        ("pad", "cut", "sorted", "trainer"), "What to measure; see above."
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+FLAGS = ConfigFlags(__doc__, PaddingConfig)
 
 _SEED = 1
 Steps = Callable[[int], None]
@@ -153,50 +168,52 @@ def _run() -> None:
     from pipelines.tasks.glue import find_task
     from pipelines.tasks.task_data import TaskData
 
+    config = FLAGS.config()
     training = TrainingConfig(
         learning_rate=1e-5,
         num_train_steps=1,
         num_warmup_steps=0,
-        train_batch_size=_BATCH.value,
+        train_batch_size=config.train_batch_size,
         seed=_SEED,
     )
     devices = make_devices(training)
     source = find_model(
-        _CHECKPOINT.value,
-        model_size=_MODEL_SIZE.value,
-        vocab_file=_VOCABULARY.value,
+        config.init_checkpoint,
+        model_size=config.model_size,
+        vocab_file=config.vocab_file,
         default_lower_case=True,
     )
-    task = find_task(_TASK.value).at(Path(_DATA_DIR.value))
+    task = find_task(config.task_name).at(Path(config.data_dir))
     keras.utils.set_random_seed(_SEED)
     with tempfile.TemporaryDirectory() as folder:
-        data = TaskData(task, Tokenizer(source.text), _LENGTH.value, Path(folder))
+        data = TaskData(task, Tokenizer(source.text), config.max_seq_length, Path(folder))
         rows = data.rows(task.train_split)
         with devices.strategy.scope():
             head = task.head(task.configure(source.config))
-        ways = our_ways(rows, head, devices, training, _LENGTH.value)
-        if "trainer" in _WAYS.value and (why := _why_no_trainer()):
+        ways = our_ways(rows, head, devices, training, config.max_seq_length)
+        if "trainer" in config.ways and (why := _why_no_trainer(config)):
             print(f"trainer is left out: {why}")
-        elif "trainer" in _WAYS.value:
+        elif "trainer" in config.ways:
             ways["trainer"] = trainer_way(rows, str(source.checkpoint), training)
-        ways = {name: way for name, way in ways.items() if name in _WAYS.value}
+        ways = {name: way for name, way in ways.items() if name in config.ways}
         steps = {name: take for name, (take, _) in ways.items()}
-        rates = measure(steps, _STEPS.value, _ROUNDS.value, _BATCH.value)
-    _show(rates, {name: share for name, (_, share) in ways.items()})
+        rates = measure(steps, config.num_steps, config.rounds, config.train_batch_size)
+    _show(config, rates, {name: share for name, (_, share) in ways.items()})
 
 
-def _why_no_trainer() -> str | None:
+def _why_no_trainer(config: PaddingConfig) -> str | None:
     missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
     if missing:
         return f"{' and '.join(missing)} not installed."
-    return None if _CHECKPOINT.value else "it needs --init_checkpoint."
+    return None if config.init_checkpoint else "it needs --init_checkpoint."
 
 
-def _show(rates: dict[str, list[float]], padding: dict[str, float]) -> None:
+def _show(config: PaddingConfig, rates: dict[str, list[float]], padding: dict[str, float]) -> None:
     middle = {name: statistics.median(measured) for name, measured in rates.items()}
     base = middle.get("pad")
     cores = len(os.sched_getaffinity(0))
-    print(f"{_TASK.value}, length {_LENGTH.value}, batches of {_BATCH.value}, {cores} cores")
+    shape = f"length {config.max_seq_length}, batches of {config.train_batch_size}"
+    print(f"{config.task_name}, {shape}, {cores} cores")
     print(f"{'way':8} {'padding':>8} {'examples/s':>11} {'spread':>7} {'to pad':>7}")
     ratios = {name: rate / base for name, rate in middle.items() if base}
     for name, measured in rates.items():
@@ -204,7 +221,9 @@ def _show(rates: dict[str, list[float]], padding: dict[str, float]) -> None:
         ratio = f"{ratios[name]:7.2f}" if base else ""
         print(f"{name:8} {padding[name]:8.1%} {middle[name]:11.1f} {spread:7.1%} {ratio}")
     figures = {"examples_per_second": rates, "padding": padding, "to_pad": ratios}
-    print(json.dumps({"task": _TASK.value, "max_seq_length": _LENGTH.value, **figures}))
+    print(
+        json.dumps({"task": config.task_name, "max_seq_length": config.max_seq_length, **figures})
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

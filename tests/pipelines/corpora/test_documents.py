@@ -159,7 +159,7 @@ def test_a_data_set_by_name(data_set):
     [
         ("no_such_set:train", "body", r"tfds:no_such_set: cannot be read"),
         ("two_texts:dev", "body", r"tfds:two_texts: cannot be read"),
-        ("two_texts:train", "text", r"has no text field 'text'; --text_field names one of: body"),
+        ("two_texts:train", "text", r"has no text field 'text'; `text_field` names one of: body"),
     ],
 )
 def test_a_data_set_that_is_not_there_is_named(data_set, name, field, sentence):

@@ -32,4 +32,5 @@ def test_the_ways_differ_in_their_padding_only(tmp_path, capsys):
 
 def test_peers_that_are_not_installed_are_named(monkeypatch):
     monkeypatch.setattr(padding.importlib.util, "find_spec", lambda name: None)
-    assert padding._why_no_trainer() == "torch and transformers not installed."
+    config = padding.PaddingConfig(data_dir="CoLA", init_checkpoint="model")
+    assert padding._why_no_trainer(config) == "torch and transformers not installed."
