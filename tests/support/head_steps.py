@@ -23,6 +23,7 @@ from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import (
     ClassificationObjective,
     ExampleObjective,
+    MultiLabelObjective,
     RegressionObjective,
     SpanObjective,
     weights_of,
@@ -62,6 +63,7 @@ class TagObjective(ExampleObjective):
 HEADS = {
     "classification": (lambda: BertClassifier(CONFIG, 3), ClassificationObjective()),
     "regression": (lambda: BertClassifier(CONFIG, 1, pooling="mean"), RegressionObjective()),
+    "several labels": (lambda: BertClassifier(CONFIG, 3), MultiLabelObjective()),
     "span": (lambda: BertSpanLabeler(CONFIG), SpanObjective()),
     "tokens": (lambda: BertTokenClassifier(CONFIG, 4), TagObjective()),
     "choices": (lambda: BertMultipleChoice(CONFIG, CHOICES), ClassificationObjective()),
@@ -79,6 +81,7 @@ def batch_for(head, seed):
             name: draws.integers(0, 5, ROWS).astype("int32")
             for name in ("start_positions", "end_positions")
         },
+        "several labels": {"label_ids": draws.integers(0, 2, [ROWS, 3]).astype("int32")},
         "tokens": {"tags": draws.integers(0, 4, shape).astype("int32")},
     }
     return {
