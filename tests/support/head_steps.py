@@ -115,6 +115,7 @@ class Tracing(ClassificationObjective):
     """Notes the positions of each batch that the step is traced (and compiled) for."""
 
     def __init__(self):
+        super().__init__()
         self.lengths = []
 
     def loss(self, outputs, batch, normalizers):

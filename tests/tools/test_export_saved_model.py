@@ -33,7 +33,7 @@ def refused(model, capsys, sentence, *flags):
 def test_an_export_says_what_it_serves(model, capsys):
     code, out, _ = run(model, capsys)
     assert code == 0
-    assert "  fill_mask_text: text -> mask_counts, num_truncated, pieces, probabilities" in out
+    assert "  fill_mask_text: text -> mask_counts, num_truncated, probabilities, tokens" in out
     assert (model.parent / "saved" / "saved_model.pb").exists()
 
 
