@@ -97,7 +97,7 @@ class MultiLabelHead:
         >>> head = MultiLabelHead(["toxic", "rude"])
         >>> head.encode('["rude"]')
         [0, 1]
-        >>> head.decode(np.array([[0.1, 2.0], [-3.0, -1.0]]))
+        >>> head.decode(np.array([[-0.1, 2.0], [-3.0, -1.0]]))
         ['["rude"]', '[]']
     """
 
