@@ -16,6 +16,7 @@ from keras_bert_impl.checkpoints.sources import (
     WEIGHTS_FILE,
 )
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import read_json_object
 
 _FILES = (
     CONFIG_FILE,
@@ -69,9 +70,9 @@ def find_on_hub(name: str) -> Path:
                 f"cache or to be had from the hub ({_reason(error)}); check the path, or fetch it "
                 f"where there is internet: hf download {name}."
             ) from error
-    if not _has_weights(folder):
+    if missing := _missing_weights(folder):
         raise UserError(
-            f"{name}: the Hugging Face hub has no {WEIGHTS_FILE} of it (a pickle is never opened "
+            f"{name}: the Hugging Face hub has no {missing} of it (a pickle is never opened "
             "here); name a model that has one, or save it again with transformers' "
             "save_pretrained(..., safe_serialization=True) where you trust it."
         )
@@ -89,12 +90,17 @@ def _cached(name: str) -> Path | None:
         return None
     folder = Path(found)
     vocabulary = any((folder / file).is_file() for file in (VOCABULARY_FILE, FAST_TOKENIZER_FILE))
-    whole = vocabulary and (folder / CONFIG_FILE).is_file() and _has_weights(folder)
+    whole = vocabulary and (folder / CONFIG_FILE).is_file() and not _missing_weights(folder)
     return folder if whole else None
 
 
-def _has_weights(folder: Path) -> bool:
-    return any((folder / file).is_file() for file in (WEIGHTS_FILE, INDEX_FILE))
+def _missing_weights(folder: Path) -> str | None:
+    """The first file of weights that is not there; None if all are."""
+    if (folder / WEIGHTS_FILE).is_file() or not (folder / INDEX_FILE).is_file():
+        return None if (folder / WEIGHTS_FILE).is_file() else WEIGHTS_FILE
+    shards = read_json_object(folder / INDEX_FILE).get("weight_map")
+    files = sorted(set(map(str, shards.values()))) if isinstance(shards, dict) else [WEIGHTS_FILE]
+    return next((file for file in files if not (folder / file).is_file()), None)
 
 
 def _reason(error: Exception) -> str:

@@ -41,6 +41,7 @@ def write_model_directory(
     folder: str | os.PathLike[str],
     model: Any,
     text: TextSettings,
+    config: BertConfig | None = None,
 ) -> None:
     """Writes a model, its vocabulary and its casing as a Hugging Face directory.
 
@@ -50,6 +51,7 @@ def write_model_directory(
         folder: where to.
         model: one of this project's models.
         text: the vocabulary, the casing and the accents that the model was trained with.
+        config: what to write as its configuration; the model's own by default.
 
     Raises:
         UserError: the vocabulary is larger than the model's token table, the folder holds
@@ -64,7 +66,7 @@ def write_model_directory(
     write_tensors_directory(
         folder,
         {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables},
-        model.config,
+        config or model.config,
         text,
     )
 
@@ -129,8 +131,9 @@ def _model_config(
     values["architectures"] = [architecture]
     for key in ("id2label", "label2id"):
         named = values.get(key)
-        if not isinstance(named, dict) or len(named) != labels:
-            values.pop(key, None)
+        stale = not isinstance(named, dict) or len(named) != labels
+        if stale and values.pop(key, None) and labels:
+            values.pop("problem_type", None)  # that of the labels that are no longer there
     values.pop("num_labels", None)
     if labels and "id2label" not in values:
         values["id2label"] = {str(number): f"LABEL_{number}" for number in range(labels)}

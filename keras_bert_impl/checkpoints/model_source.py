@@ -5,7 +5,7 @@ Every tool and `from_pretrained` ask here, so all of them take a model in the sa
 - a model directory (Hugging Face's form), ours or anybody's;
 - google's TF1 checkpoint by its prefix, or the folder that it lies in, with `bert_config.json` and
   `vocab.txt` beside it as google's archives have them;
-- any one file of either;
+- any one file of either, or the folder of a run with its `model/`;
 - a name on the Hugging Face hub such as "klue/bert-base" (`hub.py`; the package `huggingface_hub`
   is installed with this one);
 - no weights at all: a configuration, or one of the published sizes, with a vocabulary.
@@ -173,7 +173,12 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
     Raises:
         UserError: there is no such thing here, and none of that name on the Hugging Face hub.
     """
-    found = find_checkpoint(path_or_name)
+    if not str(path_or_name).strip():
+        raise UserError(
+            "the model's name is empty; give a model directory, a TF1 checkpoint or a name on the "
+            "Hugging Face hub."
+        )
+    found = find_checkpoint(_in_home(path_or_name))
     if is_google_checkpoint(found) or found.is_dir():
         return found
     if found.is_file():
@@ -197,8 +202,15 @@ def model_identity(path_or_name: str | os.PathLike[str]) -> str:
         cache lies.
     """
     found = locate(path_or_name)
-    of_the_hub = found != find_checkpoint(path_or_name)
+    of_the_hub = found != find_checkpoint(_in_home(path_or_name))
     return f"{path_or_name}@{found.name}" if of_the_hub else str(found.resolve())
+
+
+def _in_home(path: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # there is no such user, but there may be such a file
+        return Path(path)
 
 
 def _not_a_checkpoint(file: Path) -> UserError:

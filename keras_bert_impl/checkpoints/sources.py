@@ -26,6 +26,7 @@ _PART_OF_DIRECTORY = (
     TOKENIZER_FILE,
     FAST_TOKENIZER_FILE,
 )
+_PICKLE = "pytorch_model.bin"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
 
@@ -35,7 +36,8 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
 
     A directory stays one. So does a prefix. Any file of a checkpoint stands for the whole, and a
     folder of TF1 checkpoints for the one that its `checkpoint` file calls the latest, or for the
-    only one there.
+    only one there. The folder of a run stands for the `model/` in it, and `pytorch_model.bin` for
+    the `model.safetensors` beside it.
 
     Raises:
         UserError: a folder holds several TF1 checkpoints, and nothing says which one is meant.
@@ -50,13 +52,24 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
         path = path.parent
     if _PART_OF_TF1.search(path.name):
         return path.with_name(_PART_OF_TF1.sub("", path.name))
-    whole = any((path / name).exists() for name in (WEIGHTS_FILE, INDEX_FILE))
-    return path if whole or not path.is_dir() else _tf1_of_folder(path)
+    if path.name == _PICKLE and _has_weights(path.parent):
+        return path.parent
+    return path if _has_weights(path) or not path.is_dir() else _model_in_folder(path)
+
+
+def _has_weights(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (WEIGHTS_FILE, INDEX_FILE))
 
 
 def is_google_checkpoint(path: str | os.PathLike[str]) -> bool:
     """Whether `path` is the prefix of a TF1 checkpoint."""
     return Path(f"{path}.index").is_file()
+
+
+def _model_in_folder(folder: Path) -> Path:
+    found = _tf1_of_folder(folder)
+    of_run = folder / "model"
+    return of_run if found == folder and _has_weights(of_run) else found
 
 
 def _tf1_of_folder(folder: Path) -> Path:

@@ -3,8 +3,8 @@
 import functools
 import logging
 import os
-from collections.abc import Mapping
-from typing import Any, Protocol, Self
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol, Self
 
 import keras
 
@@ -18,8 +18,10 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.frozen import freeze_layers, frozen_layers
 from keras_bert_impl.models.inputs import ENCODER_INPUTS, complete_inputs
+from keras_bert_impl.serving.task_settings import task_settings, with_task_settings
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
+SpecialTokens = Literal["split", "keep"]
 _log = logging.getLogger(__name__)
 
 
@@ -27,6 +29,11 @@ class ReadsText(Protocol):
     """What knows how text becomes ids: a `Tokenizer` or a `BertPreprocessor`."""
 
     settings: TextSettings
+    special_tokens: SpecialTokens
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """The length that texts are packed to; None where each call says it."""
 
 
 class ConfiguredModel(keras.Model):
@@ -66,7 +73,8 @@ class ConfiguredModel(keras.Model):
         # Keras asks the model for it, e.g. whether the loss must be scaled (mixed_float16).
         self.dtype_policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
         self._names = tuple(inputs)
-        self._find_source: Any = None
+        self._text: TextSettings | None = None
+        self._why_no_text = "was not opened by from_pretrained"
         self.kernels: kernels.PlainKernels = kernels.PLAIN
         self.trainable = trainable
         freeze_layers(self, frozen or {})
@@ -122,8 +130,15 @@ class ConfiguredModel(keras.Model):
         source = find(needs_text=False)
         model = cls(**cls._arguments(source, options))
         model._warn_of_new_weights(model._restore(source))
-        model._find_source = find
+        model._remember_text(find)
         return model
+
+    def _remember_text(self, find: Callable[[], ModelSource]) -> None:
+        """Finds the text settings now: after the training their files may be gone."""
+        try:
+            self._text = find().text
+        except UserError as error:  # a model for ids alone needs none
+            self._why_no_text = f"was opened without one ({str(error).rstrip('.')})"
 
     @classmethod
     def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,19 +172,19 @@ class ConfiguredModel(keras.Model):
             UserError: no tokenizer is known, its vocabulary is larger than the model's, or the
                 folder cannot be written.
         """
-        write_model_directory(folder, self, self._text_settings(tokenizer))
+        if tokenizer is None or isinstance(tokenizer, TextSettings):
+            write_model_directory(folder, self, tokenizer or self._known_text())
+        else:
+            config = _with_packing(self.config, tokenizer)
+            write_model_directory(folder, self, tokenizer.settings, config)
 
-    def _text_settings(self, tokenizer: ReadsText | TextSettings | None) -> TextSettings:
-        if isinstance(tokenizer, TextSettings):
-            return tokenizer
-        if tokenizer is not None:
-            return tokenizer.settings
-        if self._find_source is None:
+    def _known_text(self) -> TextSettings:
+        if self._text is None:
             raise UserError(
-                "a model directory holds the vocabulary too, and this model was not opened by "
-                "from_pretrained; give the tokenizer: save_pretrained(folder, tokenizer)."
+                f"a model directory holds the vocabulary too, and this model {self._why_no_text}; "
+                "give the tokenizer: save_pretrained(folder, tokenizer)."
             )
-        return self._find_source().text
+        return self._text
 
     def get_config(self) -> dict[str, Any]:
         """What `from_config` needs to make this model again."""
@@ -186,6 +201,17 @@ class ConfiguredModel(keras.Model):
         """Makes the model from what `get_config` gave."""
         del custom_objects  # every part of the model is registered with Keras
         return cls(**{**config, "config": BertConfig.from_dict(config["config"])})
+
+
+def _with_packing(config: BertConfig, tokenizer: ReadsText) -> BertConfig:
+    """Writes how texts were packed, so that the exported model packs them likewise."""
+    known = task_settings(config)
+    settings = {name: value for name, value in known.items() if name != "special_tokens"}
+    if tokenizer.max_seq_length is not None:
+        settings["max_seq_length"] = min(tokenizer.max_seq_length, config.max_position_embeddings)
+    if tokenizer.special_tokens == "keep":
+        settings["special_tokens"] = "keep"
+    return config if settings == known else with_task_settings(config, settings)
 
 
 def set_kernels(layer: keras.Layer, chosen: kernels.PlainKernels) -> None:

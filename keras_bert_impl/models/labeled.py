@@ -1,5 +1,6 @@
 """What models share that give labels: how many there are, and their names."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,9 @@ from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.base import ConfiguredModel
+from keras_bert_impl.serving.task_settings import without_task
+
+_log = logging.getLogger(__name__)
 
 
 class LabeledModel(ConfiguredModel):
@@ -32,14 +36,20 @@ class LabeledModel(ConfiguredModel):
     def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:
         rest = dict(options)
         labels = rest.pop("labels", None)
+        if labels is not None:
+            _check_labels(labels)
         count = rest.pop("num_labels", None) or len(labels or source.labels)
         if not count:
             raise UserError(
                 f"{source.checkpoint}: has no labels; give num_labels, or labels with their names."
             )
-        config = source.config if labels is None else with_labels(source.config, labels)
         if labels is not None and len(labels) != count:
             raise UserError(f"there are {len(labels)} labels, but num_labels={count}; give one.")
+        config = source.config
+        if _is_another_task(source, labels, count):
+            config = without_task(config)
+        if labels is not None:
+            config = with_labels(config, labels)
         return {"config": config, "num_labels": count, **rest}
 
     def _restore(self, source: ModelSource) -> RestoreReport:
@@ -50,6 +60,29 @@ class LabeledModel(ConfiguredModel):
     def get_config(self) -> dict[str, Any]:
         """What `from_config` needs to make this model again."""
         return {**super().get_config(), "num_labels": self.num_labels}
+
+
+def _check_labels(labels: Sequence[str]) -> None:
+    if isinstance(labels, (str, bytes)):
+        raise UserError(f"labels={labels!r} is one text; give a list of names.")
+    repeated = [name for number, name in enumerate(labels) if name in labels[:number]]
+    if repeated:
+        raise UserError(f"labels has {repeated[0]!r} twice; give each label a name of its own.")
+
+
+def _is_another_task(source: ModelSource, labels: Sequence[str] | None, count: int) -> bool:
+    """Whether the labels are others than those that the source was trained for."""
+    if count != len(source.labels):
+        return True
+    if labels is None or tuple(labels) == source.labels:
+        return False
+    if sorted(labels) == sorted(source.labels):
+        _log.warning(
+            f"labels has the names of {source.checkpoint} in another order; its trained head gives "
+            f"them as {', '.join(source.labels)}: leave labels out unless you train it anew."
+        )
+        return False
+    return source.labels != tuple(f"LABEL_{number}" for number in range(count))  # only named now
 
 
 def with_labels(config: BertConfig, labels: Sequence[str]) -> BertConfig:

@@ -57,7 +57,9 @@ def serve_model(
         keeps_mask = GraphTokenizer(opened.text, special_tokens="keep")
         return ServedPretrainer(opened, keeps_mask, top_k, length)
     # One graph, because its tables are large and two signatures tokenize.
-    tokenizer = graph_function(GraphTokenizer(opened.text), text_specs("texts"))
+    keeps = task_settings(config).get("special_tokens") == "keep"
+    graph_tokenizer = GraphTokenizer(opened.text, "keep" if keeps else "split")
+    tokenizer = graph_function(graph_tokenizer, text_specs("texts"))
     if isinstance(opened.model, BertClassifier):
         long_texts = LongTexts.from_settings(task_settings(config))
         return ServedClassifier(opened, tokenizer, length, long_texts)

@@ -7,7 +7,8 @@ it stands under the name of this package:
 "task_specific_params": {"keras_bert_impl": {"task": "CoLA", "max_seq_length": 128}}
 ```
 
-`max_seq_length` is the length that texts were packed to in training; whatever else a task needs to
+`max_seq_length` is the length that texts were packed to in training, `special_tokens` is "keep" if
+a literal "[MASK]" in a text was one token then; whatever else a task needs to
 serve its model (the stride of windows, a threshold) are entries beside it.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 
 from keras_bert_impl.config import BertConfig
 
+_OF_A_TASK = ("id2label", "label2id", "num_labels", "problem_type")
 _PLACE, _OWN = "task_specific_params", "keras_bert_impl"
 
 
@@ -45,6 +47,19 @@ def with_task_settings(config: BertConfig, settings: Mapping[str, Any]) -> BertC
     others = _entries(config.extra.get(_PLACE))
     extra = {**config.extra, _PLACE: {**others, _OWN: dict(settings)}}
     return config.replace(extra=extra)
+
+
+def without_task(config: BertConfig) -> BertConfig:
+    """Leaves out what a configuration says of the task: a new head is for another one.
+
+    Example:
+        >>> extra = {"problem_type": "regression", "id2label": {"0": "score"}, "layers": 2}
+        >>> without_task(BertConfig(vocab_size=9, extra=extra)).extra
+        {'layers': 2}
+    """
+    extra = {name: value for name, value in config.extra.items() if name not in _OF_A_TASK}
+    others = {k: v for k, v in _entries(extra.pop(_PLACE, None)).items() if k != _OWN}
+    return config.replace(extra={**extra, _PLACE: others} if others else extra)
 
 
 def _entries(value: Any) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ import os
 from typing import Any, Self
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
@@ -12,6 +13,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, find_text_settings
 
 NAMES = ("input_ids", "input_mask", "segment_ids")
+_TENSORS = (tf.Tensor, np.ndarray, keras.KerasTensor)
 _SPECIAL_TOKENS = 3  # [CLS] A [SEP] B [SEP]
 
 
@@ -95,17 +97,25 @@ class BertPreprocessor(StringLayer):
         """Tokenizes and packs.
 
         Args:
-            texts: UTF-8, strings [batch], or one string (a scalar).
-            text_pairs: the second texts of pairs, of the same shape.
+            texts: UTF-8, strings [batch] or [batch, 1], or one string (a scalar); or pairs: a
+                tuple of two such tensors, or a list of tuples of two strings.
+            text_pairs: the second texts of pairs, where they are given apart; of the same shape.
 
         Returns:
             `input_ids`, `input_mask` and `segment_ids`, int32 [batch, length] each, or [length]
             for one string.
+
+        Raises:
+            UserError: the strings have another shape, or the second texts another than the first.
         """
+        texts, text_pairs = _first_and_second(texts, text_pairs)
         texts = tf.convert_to_tensor(texts, tf.string)
+        if text_pairs is not None:
+            text_pairs = tf.convert_to_tensor(text_pairs, tf.string)
+        _check_shapes(texts, text_pairs)
         packed = pack_in_graph(
             self._ids(texts),
-            None if text_pairs is None else self._ids(tf.convert_to_tensor(text_pairs, tf.string)),
+            None if text_pairs is None else self._ids(text_pairs),
             self.max_seq_length,
             self.settings.vocabulary,
         )
@@ -120,9 +130,10 @@ class BertPreprocessor(StringLayer):
 
     def compute_output_spec(self, texts: Any, text_pairs: Any = None) -> dict[str, Any]:
         """What a symbolic call gives."""
-        del text_pairs  # changes no shape
+        texts, text_pairs = _first_and_second(texts, text_pairs)
+        _check_shapes(texts, text_pairs)
         length = None if self.pad_to_longest else self.max_seq_length
-        return {name: keras.KerasTensor((*texts.shape, length), "int32") for name in NAMES}
+        return {name: keras.KerasTensor((*texts.shape[:1], length), "int32") for name in NAMES}
 
     def get_config(self) -> dict[str, Any]:
         """What makes the same layer again."""
@@ -131,6 +142,42 @@ class BertPreprocessor(StringLayer):
             "max_seq_length": self.max_seq_length,
             "pad_to_longest": self.pad_to_longest,
         }
+
+
+def _first_and_second(texts: Any, text_pairs: Any) -> tuple[Any, Any]:
+    """The first texts, and the second ones or None, of every form that has one meaning."""
+    if text_pairs is not None or not isinstance(texts, (tuple, list)):
+        return texts, text_pairs
+    if len(texts) == 2 and all(isinstance(part, _TENSORS) for part in texts):
+        return texts[0], texts[1]
+    if isinstance(texts, tuple) and len(texts) == 2:
+        if any(isinstance(part, list) for part in texts):
+            raise UserError(
+                "a tuple of lists may mean two columns or two pairs; give the first and the second "
+                "texts apart: preprocessor(firsts, seconds)."
+            )
+        if not any(isinstance(part, tuple) for part in texts):
+            return texts[0], texts[1]
+    if texts and all(isinstance(row, (tuple, list)) and len(row) == 2 for row in texts):
+        return [row[0] for row in texts], [row[1] for row in texts]
+    return texts, None
+
+
+def _check_shapes(texts: Any, text_pairs: Any) -> None:
+    for given in (texts, text_pairs):
+        shape = None if given is None else tf.TensorShape(given.shape)
+        if shape is not None and (shape.rank or 0) > 1 and shape.as_list()[1:] != [1]:
+            raise UserError(
+                f"texts of shape {shape.as_list()} are neither [batch] nor [batch, 1]; give pairs "
+                "as two tensors: preprocessor(firsts, seconds)."
+            )
+    if text_pairs is not None:
+        first, second = (tf.TensorShape(given.shape) for given in (texts, text_pairs))
+        if not first[:1].is_compatible_with(second[:1]):
+            raise UserError(
+                f"the texts have the shape {first.as_list()}, but the second texts "
+                f"{second.as_list()}; give as many."
+            )
 
 
 def trim_to_longest(packed: dict[str, Any]) -> dict[str, Any]:

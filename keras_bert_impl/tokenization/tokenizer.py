@@ -68,6 +68,9 @@ class Tokenizer:
         [0, 4, 8, 9]
     """
 
+    max_seq_length: int | None = None
+    """The length that it packs to: each call says it."""
+
     def __init__(
         self,
         settings: TextSettings,
@@ -93,20 +96,29 @@ class Tokenizer:
         path_or_name: str | os.PathLike[str],
         *,
         special_tokens: SpecialTokens = "split",
-        **options: Any,
+        bert_config_file: str | os.PathLike[str] | None = None,
+        vocab_file: str | os.PathLike[str] | None = None,
+        do_lower_case: bool | None = None,
     ) -> "Tokenizer":
         """Makes the tokenizer of a published model.
 
         Args:
             path_or_name: the model, as for `BertEncoder.from_pretrained`.
             special_tokens: see above.
-            **options: `bert_config_file`, `vocab_file` and `do_lower_case`, where no file of the
-                model says them.
+            bert_config_file: the configuration, where none lies with the weights.
+            vocab_file: the vocabulary, where none lies with the weights.
+            do_lower_case: the casing, where no file says it.
 
         Raises:
             UserError: there is no such model, or nothing says how its text is cut.
         """
-        return cls(find_text_settings(path_or_name, **options), special_tokens)
+        settings = find_text_settings(
+            path_or_name,
+            bert_config_file=bert_config_file,
+            vocab_file=vocab_file,
+            do_lower_case=do_lower_case,
+        )
+        return cls(settings, special_tokens)
 
     def __call__(
         self,

@@ -16,6 +16,8 @@ import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
+from keras_bert_impl.serving.config import ExportConfig
+from keras_bert_impl.serving.export import open_and_serve
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
 from tests.support.tiny_bert import scatter_weights
 
@@ -151,6 +153,24 @@ def test_a_classifier_from_text_to_a_saved_model(published):
     served = tf.saved_model.load("saved_model").signatures["text"](tf.constant(TEXTS))
     np.testing.assert_allclose(served["logits"].numpy(), logits, atol=1e-4)
     assert set(served["label"].numpy()) == {b"short", b"long"}
+
+
+@pytest.mark.parametrize("special_tokens", ["split", "keep"])
+def test_the_exported_model_packs_texts_as_the_preprocessor_did(published, special_tokens):
+    preprocessor = kb.BertPreprocessor.from_pretrained(
+        published, max_seq_length=6, special_tokens=special_tokens
+    )
+    model = kb.BertClassifier.from_pretrained(published, num_labels=2)
+    model.save_pretrained("classifier", preprocessor)
+    texts = tf.constant(["the [MASK] dog", "the dog runs . the cat sleeps ."])
+    _, served = open_and_serve(ExportConfig(model="classifier", output_dir="saved_model"))
+    logits = model.predict(preprocessor(texts), verbose=0)["logits"]
+    np.testing.assert_allclose(served.call("text", {"text": texts})["logits"], logits, atol=1e-5)
+
+
+def test_a_mistyped_option_is_an_error_of_what_was_called(published):
+    with pytest.raises(TypeError, match=r"Tokenizer\.from_pretrained\(\) got an unexpected"):
+        kb.Tokenizer.from_pretrained(published, do_lowercase=True)
 
 
 def test_a_model_of_strings_or_pairs_of_strings(published):

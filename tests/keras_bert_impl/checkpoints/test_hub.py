@@ -113,3 +113,23 @@ def test_shards_of_weights_are_whole_with_their_index(cache, model):
     index = {"weight_map": {"x": "model-00001-of-00001.safetensors"}}
     (snapshot / "model.safetensors.index.json").write_text(json.dumps(index))
     assert find_on_hub("big/bert") == snapshot
+
+
+def test_shards_that_are_missing_are_fetched_or_named(cache, model, monkeypatch):
+    snapshot = put_into(cache, "big/bert", model)
+    names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+    (snapshot / "model.safetensors").rename(snapshot / names[0])
+    index = {"weight_map": dict(zip("xy", names, strict=True))}
+    (snapshot / "model.safetensors.index.json").write_text(json.dumps(index))
+    asked = []
+
+    def download(name, allow_patterns, local_files_only=False):
+        asked.append(local_files_only)
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    with pytest.raises(UserError, match=f"has no {names[1]} of it"):
+        find_on_hub("big/bert")
+    assert asked == [True, False]
+    shutil.copy(snapshot / names[0], snapshot / names[1])
+    assert find_on_hub("big/bert") == snapshot

@@ -75,6 +75,15 @@ def test_names_of_labels_are_written_if_there_are_as_many(tmp_path):
     assert config["id2label"] == {"0": "LABEL_0", "1": "LABEL_1"}
 
 
+def test_the_problem_of_labels_that_are_gone_is_not_written(tmp_path):
+    extra = {"id2label": {"0": "a", "1": "b", "2": "c"}, "problem_type": "regression"}
+    extra["architectures"] = ["BertForSequenceClassification"]
+    named = TINY.replace(extra=extra)
+    config = written(tmp_path / "m", BertClassifier(named, num_labels=3))
+    assert config["problem_type"] == "regression"
+    assert "problem_type" not in written(tmp_path / "n", BertClassifier(named, num_labels=2))
+
+
 def test_arrays_keep_their_type(tmp_path):
     model = BertEncoder(TINY)
     weights = {v.path: np.asarray(v).astype(ml_dtypes.bfloat16) for v in model.weights}

@@ -166,8 +166,32 @@ def test_a_mistyped_relative_path_into_a_folder_is_not_looked_for_on_the_hub(goo
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt"])
 def test_a_named_pickle_is_refused_with_a_remedy(folder, name):
     (folder / name).write_bytes(b"\x80\x04.")
+    (folder / "model.safetensors").rename(folder / "other.safetensors")
     with pytest.raises(UserError, match=r"is a pickle.*name the folder if model\.safetensors"):
         find_model(folder / name)
+
+
+def test_a_pickle_stands_for_the_safetensors_beside_it(folder):
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+    assert find_model(folder / "pytorch_model.bin").checkpoint == folder
+
+
+def test_the_folder_of_a_run_stands_for_the_model_in_it(folder):
+    (folder.parent / "flags.cfg").touch()
+    assert find_model(folder.parent).checkpoint == folder
+
+
+def test_a_tilde_is_the_home_folder(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert find_model("~/model").checkpoint == folder
+    with pytest.raises(UserError, match="~nobody-of-that-name/model: no such file or folder"):
+        find_model("~nobody-of-that-name/model")
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_refused(name):
+    with pytest.raises(UserError, match="the model's name is empty; give a model directory"):
+        find_model(name)
 
 
 def test_another_file_is_refused_with_a_remedy(folder):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
@@ -73,6 +74,20 @@ def test_without_a_tokenizer_the_sentence_says_what_to_give(tmp_path):
     with pytest.raises(UserError, match=r"give the tokenizer: save_pretrained\(folder, tokenizer"):
         encoder.save_pretrained(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+def test_the_text_files_are_read_before_the_training(tmp_path):
+    folder = write_encoder(tmp_path / "model")
+    encoder = BertEncoder.from_pretrained(folder)
+    (folder / "vocab.txt").unlink()
+    encoder.save_pretrained(tmp_path / "copy")
+    assert find_model(tmp_path / "copy").text == TextSettings(WORD_VOCABULARY)
+
+    without = BertEncoder.from_pretrained(folder)
+    sentence = r"vocab\.txt: no such file.*; give the tokenizer: save_pretrained\(folder, tokenizer"
+    with pytest.raises(UserError, match=sentence):
+        without.save_pretrained(tmp_path / "again")
+    without.save_pretrained(tmp_path / "again", TextSettings(WORD_VOCABULARY))
 
 
 def test_a_path_that_is_not_there_is_one_sentence(tmp_path):

@@ -53,6 +53,58 @@ def test_it_maps_pairs():
     assert_same(packed, TOKENIZER("the dog", "runs", 9, pad_to_longest=False))
 
 
+PAIRS = [("the dog", "runs"), ("dogs", "the cat")]
+FIRSTS, SECONDS = (tf.constant(texts) for texts in zip(*PAIRS, strict=True))
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        PAIRS,
+        (FIRSTS, SECONDS),
+        [FIRSTS, SECONDS],
+        (FIRSTS[:, None], SECONDS[:, None]),
+        (FIRSTS.numpy(), SECONDS.numpy()),
+    ],
+    ids=["tuples", "two tensors", "list of tensors", "columns", "arrays"],
+)
+def test_pairs_in_one_argument_are_pairs(pairs):
+    assert_same(FIXED(pairs), TOKENIZER(PAIRS, max_seq_length=9, pad_to_longest=False))
+
+
+def test_two_texts_are_a_pair_as_a_tuple_and_two_texts_as_a_list():
+    pair = TOKENIZER(("the dog", "runs"), max_seq_length=9, pad_to_longest=False)
+    assert_same(FIXED(("the dog", "runs")), {name: rows[0] for name, rows in pair.items()})
+    texts = TOKENIZER(["the dog", "runs"], max_seq_length=9, pad_to_longest=False)
+    assert_same(FIXED(["the dog", "runs"]), texts)
+    assert_same(FIXED(tf.constant([["the dog"], ["runs"]])), texts)
+
+
+def test_a_symbolic_pair_is_a_pair():
+    first, second = keras.Input((1,), dtype="string"), keras.Input((1,), dtype="string")
+    packed = FIXED((first, second))
+    assert packed["input_ids"].shape == (None, 9)
+    model = keras.Model([first, second], packed)
+    found = model([FIRSTS[:, None], SECONDS[:, None]])
+    expected = FIXED(FIRSTS, SECONDS)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name].numpy(), values.numpy())
+
+
+@pytest.mark.parametrize(
+    ("texts", "text_pairs", "sentence"),
+    [
+        (tf.constant([["a", "b"], ["c", "d"]]), None, r"shape \[2, 2\] are neither \[batch\]"),
+        (keras.Input((2,), dtype="string"), None, r"shape \[None, 2\] are neither \[batch\]"),
+        ((["a", "b"], ["c", "d"]), None, "two columns or two pairs; give the first and the second"),
+        (["a", "b"], ["c"], r"the shape \[2\], but the second texts \[1\]; give as many"),
+    ],
+)
+def test_texts_of_another_shape_are_refused(texts, text_pairs, sentence):
+    with pytest.raises(UserError, match=sentence):
+        FIXED(texts, text_pairs)
+
+
 @pytest.mark.parametrize("layer", [FIXED, LONGEST], ids=["fixed", "longest"])
 def test_a_model_of_strings_is_saved_and_loaded(layer, tmp_path):
     text, pair = keras.Input((), dtype="string"), keras.Input((), dtype="string")
