@@ -1,29 +1,22 @@
 """The nine tasks of GLUE and its diagnostics, read from the files of GLUE's own archive."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.metrics.classification import accuracy, f1_score, matthews_correlation
 from pipelines.metrics.constant_answer import Metric, constant_scores
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
-from pipelines.records.rows import Rows
 from pipelines.tasks.heads import ClassificationHead, RegressionHead
+from pipelines.tasks.label_task import LabelAnswer, LabelHead, LabelTask
 from pipelines.tasks.tables import read_table, write_submission, write_values
-from pipelines.tasks.task import Answered, Head
-from pipelines.tasks.text_rows import TextExample, join_windows, text_rows
-
-if TYPE_CHECKING:
-    from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.serving.opened_model import OpenedModel
-    from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from pipelines.tasks.task import Answered
+from pipelines.tasks.text_rows import TextExample
 
 
 @dataclass(frozen=True)
@@ -52,26 +45,11 @@ class Layout:
         return [self.text_a] if self.text_b is None else [self.text_a, self.text_b]
 
 
-class LabelAnswer(NamedTuple):
-    """A model's answer to an example.
-
-    Attributes:
-        label: the label, or the number in decimals, as a submission has it.
-        prediction: the class, or the number as the model has it; of several labels at once a 0 or
-            1 for each.
-        values: float64, the probabilities of the classes; of a regression [the number].
-    """
-
-    label: str
-    prediction: Any
-    values: np.ndarray
-
-
 Labelled = Answered[TextExample, LabelAnswer]
 
 
 @dataclass(frozen=True)
-class GlueTask:
+class GlueTask(LabelTask):
     r"""One task of GLUE; see `pipelines.tasks.task.Task` for what its methods promise.
 
     Attributes:
@@ -103,7 +81,7 @@ class GlueTask:
 
     name: str
     layout: Layout
-    head_of: ClassificationHead | RegressionHead
+    head_of: LabelHead
     metrics: Mapping[str, Metric]
     evaluation_splits: tuple[str, ...] = ("dev",)
     test_splits: tuple[str, ...] = ("test",)
@@ -143,44 +121,6 @@ class GlueTask:
         labelled = split not in self.test_splits
         return self._read_labelled(path, layout) if labelled else self._read_test(path, layout)
 
-    def rows(
-        self,
-        examples: Sequence[TextExample],
-        tokenizer: "Tokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
-    ) -> Rows:
-        """One row an example or a window, with `label_ids` where there is one; see `Task.rows`."""
-        del training
-        rows = text_rows(examples, tokenizer, max_seq_length, self.long_texts)
-        labels = [example.label for example in examples if example.label is not None]
-        values = {"label_ids": self.head_of.encode_all(labels)[rows.examples]} if labels else {}
-        return replace(rows, values={**rows.values, **values})
-
-    def configure(self, config: "BertConfig") -> "BertConfig":
-        """Writes the labels' names into the configuration."""
-        return self.head_of.configure(config)
-
-    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """Builds the encoder with the task's head."""
-        return self.head_of.build(config, dtype)
-
-    def answers(
-        self,
-        examples: Sequence[TextExample],
-        rows: Rows,
-        outputs: Mapping[str, NDArray],
-    ) -> list[LabelAnswer]:
-        """The label or number of each example, of its windows together; see `Task.answers`."""
-        del examples
-        head = self.head_of
-        logits = join_windows(rows, outputs["logits"], self.long_texts.window_answers)
-        answers = zip(
-            head.decode(logits), head.predictions(logits), head.values(logits), strict=True
-        )
-        return [LabelAnswer(*answer) for answer in answers]
-
     def score(self, answered: Labelled) -> dict[str, float]:
         """Gives GLUE's metrics; see `Task.score`."""
         pairs = [(answer.prediction, str(example.label)) for example, answer in answered]
@@ -206,12 +146,6 @@ class GlueTask:
                 ((example.identifier, answer.label) for example, answer in answered),
             ),
         ]
-
-    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""
-        from keras_bert_impl.serving.export import serve_model
-
-        return serve_model(opened, max_seq_length=max_seq_length)
 
     def _read_test(self, path: Path, layout: Layout) -> Iterator[TextExample]:
         # No row of a test set may be left out: the submission would lack its answer.

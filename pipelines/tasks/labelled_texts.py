@@ -9,23 +9,21 @@ training file.
 import json
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.metrics.constant_answer import constant_answer
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
 from pipelines.metrics.label_scores import ClassScores, LabelSetScores
-from pipelines.records.rows import Rows
-from pipelines.tasks.glue import LabelAnswer
 from pipelines.tasks.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.tasks.label_survey import Labelled, Source, is_empty, labels_in, text_key
+from pipelines.tasks.label_task import LabelAnswer, LabelHead, LabelTask
 from pipelines.tasks.labelled_columns import Kind
 from pipelines.tasks.prediction_tables import (
     CLASS_COLUMNS,
@@ -34,14 +32,8 @@ from pipelines.tasks.prediction_tables import (
     hardest,
     write_table,
 )
-from pipelines.tasks.task import Answered, Head
-from pipelines.tasks.text_rows import TextExample, join_windows, text_rows
-
-if TYPE_CHECKING:
-    from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.serving.opened_model import OpenedModel
-    from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from pipelines.tasks.task import Answered
+from pipelines.tasks.text_rows import TextExample
 
 NAME = "labelled texts"
 AnsweredTexts = Answered[TextExample, LabelAnswer]
@@ -67,7 +59,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class LabelledTexts:
+class LabelledTexts(LabelTask):
     """The task; `open_labelled_texts` makes one of files.
 
     Attributes:
@@ -119,7 +111,7 @@ class LabelledTexts:
         return own
 
     @cached_property
-    def _head(self) -> ClassificationHead | MultiLabelHead | RegressionHead:
+    def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: nobody writes it
         """How labels become numbers, and the model over them."""
         if self.kind == "number":
             return RegressionHead()
@@ -143,44 +135,6 @@ class LabelledTexts:
         if (split == "train" or cut) and is_empty(example):
             return False
         return cut is None or cut.has(source, example) == (split == "dev")
-
-    def rows(
-        self,
-        examples: Sequence[TextExample],
-        tokenizer: "Tokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
-    ) -> Rows:
-        """One row an example or a window, with `label_ids` where there is one; see `Task.rows`."""
-        del training
-        rows = text_rows(examples, tokenizer, max_seq_length, self.long_texts)
-        labels = [example.label for example in examples if example.label is not None]
-        values = {"label_ids": self._head.encode_all(labels)[rows.examples]} if labels else {}
-        return replace(rows, values={**rows.values, **values})
-
-    def configure(self, config: "BertConfig") -> "BertConfig":
-        """Writes the labels into the configuration."""
-        return self._head.configure(config)
-
-    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """Builds the encoder with the head for these labels."""
-        return self._head.build(config, dtype)
-
-    def answers(
-        self,
-        examples: Sequence[TextExample],
-        rows: Rows,
-        outputs: Mapping[str, NDArray],
-    ) -> list[LabelAnswer]:
-        """The label, labels or number of each example, of its windows together."""
-        del examples
-        head = self._head
-        logits = join_windows(rows, outputs["logits"], self.long_texts.window_answers)
-        answers = zip(
-            head.decode(logits), head.predictions(logits), head.values(logits), strict=True
-        )
-        return [LabelAnswer(*answer) for answer in answers]
 
     def score(self, answered: AnsweredTexts) -> dict[str, float]:
         """Gives the metrics that fit the labels; see `Task.score`."""
@@ -219,12 +173,6 @@ class LabelledTexts:
             files.append(write_table(self._table(folder, split, "mistakes"), header, rows))
         return files
 
-    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""
-        from keras_bert_impl.serving.export import serve_model
-
-        return serve_model(opened, max_seq_length=max_seq_length)
-
     def _count(self, answered: AnsweredTexts) -> ClassScores | LabelSetScores:
         scores: Any = (LabelSetScores, ClassScores)[self.kind == "one"](len(self.labels))
         for example, answer in answered:
@@ -233,7 +181,7 @@ class LabelledTexts:
 
     def _encoded(self, example: TextExample) -> Any:
         """A class, a 0 or 1 for each label, or a number."""
-        label = self._head.encode(str(example.label))
+        label = self.head_of.encode(str(example.label))
         return np.asarray(label) if isinstance(label, list) else label
 
     def _table(self, folder: Path, split: str, what: str) -> Path:

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from pipelines.records.rows import Rows
-from pipelines.tasks.glue import LabelAnswer
 from pipelines.tasks.label_survey import Source
+from pipelines.tasks.label_task import LabelAnswer
 from pipelines.tasks.labelled_columns import Columns, Labelling
 from pipelines.tasks.labelled_files import LabelledFile, open_labelled
 from pipelines.tasks.labelled_texts import LabelledTexts

@@ -1,0 +1,97 @@
+"""What tasks share whose examples are texts with a label: rows with labels, answers of logits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from pipelines.records.rows import Rows
+from pipelines.tasks.heads import ClassificationHead, MultiLabelHead, RegressionHead
+from pipelines.tasks.task import Head
+from pipelines.tasks.text_rows import TextExample, join_windows, text_rows
+
+if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
+
+
+class LabelAnswer(NamedTuple):
+    """A model's answer to an example.
+
+    Attributes:
+        label: the label, or the number in decimals, as a submission has it.
+        prediction: the class, or the number as the model has it; of several labels at once a 0 or
+            1 for each.
+        values: float64, the probabilities of the classes; of a regression [the number].
+    """
+
+    label: str
+    prediction: Any
+    values: np.ndarray
+
+
+class LabelTask:
+    """The part of a task that depends on its labels only; files and figures are the task's own.
+
+    Attributes:
+        head_of: how labels become numbers, and the model over them.
+        long_texts: what becomes of texts that are longer than a row.
+
+    Example:
+        >>> task = LabelTask()
+        >>> task.head_of, task.long_texts = ClassificationHead({"0": "no", "1": "yes"}), LongTexts()
+        >>> row = Rows(np.array([0]), np.array([3]), {}, {})
+        >>> task.answers([], row, {"logits": np.array([[0.0, 2.0]], np.float32)})[0].label
+        '1'
+    """
+
+    head_of: LabelHead
+    long_texts: LongTexts
+
+    def rows(
+        self,
+        examples: Sequence[TextExample],
+        tokenizer: "Tokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """One row an example or a window, with `label_ids` where there is one; see `Task.rows`."""
+        del training
+        rows = text_rows(examples, tokenizer, max_seq_length, self.long_texts)
+        labels = [example.label for example in examples if example.label is not None]
+        values = {"label_ids": self.head_of.encode_all(labels)[rows.examples]} if labels else {}
+        return replace(rows, values={**rows.values, **values})
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """Writes the labels' names into the configuration."""
+        return self.head_of.configure(config)
+
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """Builds the encoder with the task's head."""
+        return self.head_of.build(config, dtype)
+
+    def answers(
+        self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
+    ) -> list[LabelAnswer]:
+        """The label, labels or number of each example, of its windows together."""
+        del examples
+        head = self.head_of
+        logits = join_windows(rows, outputs["logits"], self.long_texts.window_answers)
+        answers = zip(
+            head.decode(logits), head.predictions(logits), head.values(logits), strict=True
+        )
+        return [LabelAnswer(*answer) for answer in answers]
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""
+        from keras_bert_impl.serving.export import serve_model
+
+        return serve_model(opened, max_seq_length=max_seq_length)
