@@ -12,10 +12,15 @@ a literal "[MASK]" in a text was one token then; whatever else a task needs to
 serve its model (the stride of windows, a threshold) are entries beside it.
 """
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.checkpoints.model_directory import write_json
+from keras_bert_impl.checkpoints.sources import CONFIG_FILE
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.files import read_json_object
 
 _OF_A_TASK = ("id2label", "label2id", "num_labels", "problem_type")
 _PLACE, _OWN = "task_specific_params", "keras_bert_impl"
@@ -60,6 +65,24 @@ def without_task(config: BertConfig) -> BertConfig:
     extra = {name: value for name, value in config.extra.items() if name not in _OF_A_TASK}
     others = {k: v for k, v in _entries(extra.pop(_PLACE, None)).items() if k != _OWN}
     return config.replace(extra={**extra, _PLACE: others} if others else extra)
+
+
+def keep_task_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+    """Writes settings of the task into a model directory, beside those that it has.
+
+    Args:
+        folder: the model directory.
+        settings: JSON values by name.
+
+    Raises:
+        UserError: its `config.json` cannot be read.
+    """
+    path = Path(folder) / CONFIG_FILE
+    values = read_json_object(path)
+    others = _entries(values.get(_PLACE))
+    own = _entries(others.get(_OWN))
+    if any(own.get(name) != value for name, value in settings.items()):
+        write_json(path, {**values, _PLACE: {**others, _OWN: {**own, **settings}}})
 
 
 def _entries(value: Any) -> Mapping[str, Any]:

@@ -218,9 +218,14 @@ class RegressionObjective(ExampleObjective):
 class SpanObjective(ExampleObjective):
     """Mean of the cross entropies of an answer's first and last position, over the examples.
 
-    Labels are `start_positions` and `end_positions` int32 [batch]. Every position of a row competes
-    with them, padding too, as in the original (`run_squad.model_fn` of google-research/bert); a row
-    without the answer has the positions 0, those of [CLS].
+    Labels are `start_positions` and `end_positions` int32 [batch]; a row without the answer has the
+    positions 0, those of [CLS].
+
+    Args:
+        padding_competes: whether the other positions of the softmax include padding, as in the
+            original (`run_squad.model_fn` of google-research/bert), where all rows have one length.
+            Where batches are trimmed, a row's loss would then depend on the rows beside it; False
+            leaves out the positions where `input_mask` is 0.
 
     Example:
         >>> import numpy as np
@@ -233,6 +238,9 @@ class SpanObjective(ExampleObjective):
         1.0
     """
 
+    def __init__(self, *, padding_competes: bool = True) -> None:
+        self._padding_competes = padding_competes
+
     def loss(
         self,
         outputs: Any,
@@ -243,6 +251,9 @@ class SpanObjective(ExampleObjective):
         losses, right = [], []
         for name in ("start", "end"):
             logits = ops.cast(outputs[f"{name}_logits"], "float32")  # [rows, length]
+            if not self._padding_competes:
+                is_token = ops.cast(batch["input_mask"], "bool")
+                logits = ops.where(is_token, logits, _IMPOSSIBLE)
             labels = ops.reshape(ops.cast(batch[f"{name}_positions"], "int32"), [-1])  # [rows]
             losses.append(ops.sparse_categorical_crossentropy(labels, logits, from_logits=True))
             right.append(ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels))
@@ -252,6 +263,7 @@ class SpanObjective(ExampleObjective):
         return loss, {"exact_match": ops.sum(both * weights)}
 
 
+_IMPOSSIBLE = -1e9  # e to this power is 0, and no gradient of it is NaN as infinity's may be
 _NO_DIVISION_BY_ZERO = 1e-5  # what the original adds to the sum of masked_lm_weights
 
 

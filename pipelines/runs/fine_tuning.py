@@ -16,7 +16,7 @@ from keras_bert_impl.files import make_folder
 from keras_bert_impl.locks import scratch_folder
 from keras_bert_impl.models.fresh_weights import FreshWeights
 from keras_bert_impl.options import default_settings, settings_of
-from keras_bert_impl.serving.task_settings import with_task_settings
+from keras_bert_impl.serving.task_settings import keep_task_settings, with_task_settings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
@@ -37,7 +37,7 @@ from pipelines.tasks.expected_scores import (
     expected_scores,
     published_model,
 )
-from pipelines.tasks.task import Head, Illustrated, Task
+from pipelines.tasks.task import Calibrated, Head, Illustrated, Task
 from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss, missing_labels
 
 _LOGGER = logging.getLogger(__name__)
@@ -132,8 +132,17 @@ class _Job:
     def _configured(self) -> BertConfig:
         """The model's configuration with what the task and the options say."""
         config = self._task.configure(self._config.configure(self._start.config))
-        settings = {**self._task.settings, "max_seq_length": self._config.max_seq_length}
-        return with_task_settings(config, {"task": self._task.name, **settings})
+        settings = {**self._task.settings, **self._answer_options()}
+        settings |= {"task": self._task.name, "max_seq_length": self._config.max_seq_length}
+        return with_task_settings(config, settings)
+
+    def _answer_options(self) -> Mapping[str, Any]:
+        return self._task.answer_options if isinstance(self._task, Calibrated) else {}
+
+    def _keep_answer_options(self) -> None:
+        """The run's own model is served with the options by which it answered last."""
+        if self._devices.is_chief and self._directory.model.is_dir():
+            keep_task_settings(self._directory.model, self._answer_options())
 
     def _check_start(self) -> None:
         """Refuses, before anything is tokenized, what can be known to end in a refusal."""
@@ -197,8 +206,9 @@ class _Job:
         for split in self._task.evaluation_splits:
             # The main split's figures are called as in the original: eval_loss, eval_accuracy.
             middle = f"{split.removeprefix('dev_')}_" if figures else ""
-            scores = self._score(split, illustrate=True)
+            scores = self._score(split, final=True)
             figures |= {f"eval_{middle}{name}": value for name, value in scores.items()}
+        self._keep_answer_options()
         if training is not None:
             figures["global_step"] = training.step
         self._run.write_eval_results(figures)
@@ -212,16 +222,23 @@ class _Job:
                 if self._devices.is_chief:
                     answered = AnsweredSplit(self._task, split, self._rows[split], outputs)
                     files += self._task.write(self._directory.path, split, answered)
+        self._keep_answer_options()
         return files
 
-    def _score(self, split: str, *, illustrate: bool = False) -> dict[str, float]:
-        """The mean loss over a whole split, and the task's metrics."""
+    def _score(self, split: str, *, final: bool = False) -> dict[str, float]:
+        """The mean loss over a whole split, and the task's metrics.
+
+        The final scores of the main split also decide how answers are chosen from then on.
+        """
         rows, head = self._rows[split], self._head
         with self._outputs(split, self._config.eval_batch_size) as outputs:
             loss = mean_loss(head.objective, rows, outputs, head.labels)
             answered = AnsweredSplit(self._task, split, rows, outputs)
             scores = self._task.score(answered)
-            if illustrate and self._devices.is_chief and isinstance(self._task, Illustrated):
+            main = split == self._task.evaluation_splits[0]
+            if final and main and isinstance(self._task, Calibrated):
+                self._task = self._task.calibrated(scores)
+            if final and self._devices.is_chief and isinstance(self._task, Illustrated):
                 self._task.illustrate(self._directory.path, split, answered)
         return {**({} if loss is None else {"loss": loss}), **scores}
 

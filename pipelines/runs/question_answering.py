@@ -1,11 +1,12 @@
 """Fine-tuning for questions: train, score, answer."""
 
+from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.fine_tuning import FineTuningResults, fine_tune
 from pipelines.runs.fine_tuning_start import starting_point
 from pipelines.runs.question_answering_config import RunSquadConfig
 from pipelines.tasks.questions.predictions import AnswerSettings
-from pipelines.tasks.questions.question_task import QuestionTask
+from pipelines.tasks.questions.question_task import THRESHOLD, QuestionTask
 
 
 def run_squad(config: RunSquadConfig) -> FineTuningResults:
@@ -23,8 +24,11 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
     Raises:
         UserError: there is no such model.
     """
+    start = starting_point(config, RunDirectory.open(config.output_dir))
+    # Of a model that is trained further the old number says nothing.
+    found_before = {} if config.do_train else task_settings(start.config)
     return QuestionTask(
-        text=starting_point(config, RunDirectory.open(config.output_dir)).text,
+        text=start.text,
         train_file=config.train_file,
         predict_file=config.predict_file,
         doc_stride=config.doc_stride,
@@ -32,6 +36,7 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
         answer_settings=AnswerSettings(
             config.n_best_size, config.max_answer_length, config.version_2_with_negative
         ),
-        null_score_diff_threshold=config.null_score_diff_threshold,
+        null_score_diff_threshold=config.threshold(found_before.get(THRESHOLD, 0.0)),
+        padding_competes=not config.trim_padding,
         metric=config.metric,
     )

@@ -1,11 +1,14 @@
 """What a run for questions is told."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, option
 from pipelines.runs.fine_tuning_config import FineTuningConfig
+
+AUTO = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +41,19 @@ class RunSquadConfig(FineTuningConfig):
         20, "Starts and ends to combine, and answers in the n-best file.", at_least=1, resume=FREE
     )
     max_answer_length: int = option(30, "The most tokens of an answer.", at_least=1, resume=FREE)
-    null_score_diff_threshold: float = option(
-        0.0,
+    null_score_diff_threshold: str | None = option(
+        None,
         "Where there may be no answer, there is none if its score is greater than the best "
-        "answer's by more than this.",
+        "answer's by more than this. auto: do_eval finds the number with the highest F1 and keeps "
+        "it in the model directory. By default the number that the scored model's directory has, "
+        "else 0.",
         resume=FREE,
+    )
+    trim_padding: bool = option(
+        True,
+        "Pad each batch to its longest row only, rounded up to an eighth of the maximum; padding "
+        "is then left out of the softmax over a row's positions. Without it all rows have the "
+        "maximum and padding competes with the answer, as in the original.",
     )
     metric: str = option(
         "squad",
@@ -69,8 +80,41 @@ class RunSquadConfig(FineTuningConfig):
                 f"`max_seq_length={self.max_seq_length}` must be more than "
                 f"`max_query_length={self.max_query_length}` and 3, to show some of the passage."
             )
+        self._check_threshold()
         if self.metric == "korquad" and self.version_2_with_negative:
             raise UserError(
                 "`metric=korquad` has no figures for questions without an answer; leave it out, or "
                 "`version_2_with_negative`."
             )
+
+    def _check_threshold(self) -> None:
+        if self.null_score_diff_threshold != AUTO:
+            self.threshold(0.0)
+        elif not (self.version_2_with_negative and self.do_eval):
+            missing = "do_eval" if self.version_2_with_negative else "version_2_with_negative"
+            raise UserError(
+                f"`null_score_diff_threshold={AUTO}` finds the number by scoring questions of "
+                f"which some have no answer; add `{missing}=True`, or give a number."
+            )
+
+    def threshold(self, of_the_model: float) -> float | None:
+        """The number above which there is no answer; None where it is to be found.
+
+        Args:
+            of_the_model: the number where none is given.
+
+        Raises:
+            UserError: what is given is no number.
+        """
+        given = self.null_score_diff_threshold
+        if given is None or given == AUTO:
+            return of_the_model if given is None else None
+        try:
+            number = float(given)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise UserError(
+                f"`null_score_diff_threshold={given}` is no number; give one, or {AUTO}."
+            )
+        return number

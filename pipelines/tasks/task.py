@@ -196,6 +196,27 @@ class Task(Protocol[Example, Answer]):
 
 
 @runtime_checkable
+class Calibrated(Protocol):
+    """What a task keeps besides that can be told how to choose its answers, by scores or a flag.
+
+    Unlike `settings`, these options change no rows, so that a run may have others each time.
+    """
+
+    @property
+    def answer_options(self) -> Mapping[str, Any]:
+        """The options by which answers are chosen, as JSON values.
+
+        The run's own model directory has those of the last scoring or answering beside `settings`,
+        so that `served` answers as the files do.
+        """
+        ...
+
+    def calibrated(self, scores: Mapping[str, float]) -> "Task[Any, Any]":
+        """Gives the task with the options that the scores of its main split recommend."""
+        ...
+
+
+@runtime_checkable
 class Illustrated(Protocol):
     """What a task keeps besides that shows more of a scored split than figures do."""
 

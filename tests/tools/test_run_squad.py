@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.serving.task_settings import task_settings
 from tests.support.model_folders import write_encoder
 from tests.support.squad_files import write_squad
 from tools import run_squad
@@ -52,7 +54,8 @@ def figures(folder):
 @pytest.mark.parametrize("version", [1, 2])
 def test_it_learns_scores_and_answers(inputs, tmp_path, version):
     run = tmp_path / "run"
-    assert run_squad.main(words(inputs, run, version)) == 0
+    auto = ["--null_score_diff_threshold=auto"] * (version == 2)
+    assert run_squad.main(words(inputs, run, version, *auto)) == 0
     found = figures(run)
     assert found["eval_f1"] > 90
     questions = json.loads((inputs / f"dev{'2' * (version == 2)}.json").read_text())
@@ -62,9 +65,11 @@ def test_it_learns_scores_and_answers(inputs, tmp_path, version):
     for name in names:
         assert list(json.loads(before[name])) == identifiers
     if version == 2:
-        assert found["eval_best_f1"] >= found["eval_f1"]
+        assert found["eval_best_f1"] == found["eval_f1"]
+        kept = task_settings(find_model(run / "model").config)["null_score_diff_threshold"]
+        assert kept == found["eval_best_f1_thresh"]
         assert "" in json.loads(before["predictions.json"]).values()
-    # The trained model alone gives the same files and figures.
+    # The trained model alone, with the threshold that it keeps, gives the same files and figures.
     again = words(inputs, run, version, "--nodo_train")
     assert run_squad.main(again) == 0
     assert {name: (run / name).read_bytes() for name in names} == before
@@ -80,6 +85,12 @@ def test_it_learns_scores_and_answers(inputs, tmp_path, version):
         (["--nodo_train", "--nodo_predict", "--nodo_eval"], "nothing to do"),
         (["--nodo_train"], "holds no trained head for squad"),
         (["--metric=korquad", "--version_2_with_negative"], "--metric=korquad has no figures"),
+        (["--null_score_diff_threshold=high"], "--null_score_diff_threshold=high is no number"),
+        (["--null_score_diff_threshold=auto"], "add --version_2_with_negative, or"),
+        (
+            ["--null_score_diff_threshold=auto", "--version_2_with_negative", "--nodo_eval"],
+            "add --do_eval, or",
+        ),
         (["--doc_stride=0"], "--doc_stride=0 must be 1 or more"),
     ],
 )

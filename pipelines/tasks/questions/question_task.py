@@ -1,8 +1,9 @@
 """Questions as a task: files in SQuAD's form → rows → spans → scores and the original's files."""
 
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
+_LOGGER = logging.getLogger(__name__)
+
 METRICS = {"squad": squad_v1_scores, "korquad": korquad_scores}
 """The figures where every question has an answer."""
 
+THRESHOLD = "null_score_diff_threshold"
 _LABELS = ("id2label", "label2id", "problem_type")
 
 
@@ -43,7 +47,10 @@ class QuestionTask:
         doc_stride: tokens from the start of a window to the start of the next one.
         max_query_length: the most tokens of a question.
         answer_settings: how answers are chosen.
-        null_score_diff_threshold: questions with greater null odds have no answer.
+        null_score_diff_threshold: questions with greater null odds have no answer; None is the
+            number with the highest F1, which `calibrated` takes from the scores.
+        padding_competes: whether padding competes with the answer in training; see
+            `SpanObjective`.
         metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
     """
 
@@ -53,7 +60,8 @@ class QuestionTask:
     doc_stride: int = 128
     max_query_length: int = 64
     answer_settings: AnswerSettings = field(default_factory=AnswerSettings)
-    null_score_diff_threshold: float = 0.0
+    null_score_diff_threshold: float | None = 0.0
+    padding_competes: bool = False
     metric: str = "squad"
     name: str = "squad"
     train_split: str = "train"
@@ -68,6 +76,22 @@ class QuestionTask:
             "max_query_length": self.max_query_length,
             "version_2_with_negative": self.answer_settings.version_2_with_negative,
         }
+
+    @property
+    def answer_options(self) -> Mapping[str, Any]:
+        """The options by which answers are chosen; see `pipelines.tasks.task.Calibrated`."""
+        return {
+            "n_best_size": self.answer_settings.n_best_size,
+            "max_answer_length": self.answer_settings.max_answer_length,
+            THRESHOLD: self.null_score_diff_threshold or 0.0,
+        }
+
+    def calibrated(self, scores: Mapping[str, float]) -> "QuestionTask":
+        """The task with the threshold of the highest F1, where it was to be found."""
+        if self.null_score_diff_threshold is not None:
+            return self
+        _LOGGER.info("%s = %s (highest F1)", THRESHOLD, scores["best_f1_thresh"])
+        return replace(self, null_score_diff_threshold=scores["best_f1_thresh"])
 
     def files(self, split: str) -> Sequence[Path]:
         """The split's file.
@@ -111,7 +135,7 @@ class QuestionTask:
 
         return Head(
             BertSpanLabeler(config, dtype=dtype),
-            SpanObjective(),
+            SpanObjective(padding_competes=self.padding_competes),
             labels=("start_positions", "end_positions"),
             token_outputs=("start_logits", "end_logits"),
         )
@@ -127,14 +151,14 @@ class QuestionTask:
     def score(self, answered: Answered[Question, Prediction]) -> Mapping[str, float]:
         """The official figures, in percent.
 
-        Where there may be no answer, they are those at the threshold, and beside them those of the
-        best thresholds (`best_f1_thresh` is the one to answer other questions with).
+        Where there may be no answer, they are those at the threshold (where it is to be found, at
+        the one with the highest F1), and beside them those of the best thresholds.
 
         Raises:
             UserError: the file has no answers.
         """
         negative = self.answer_settings.version_2_with_negative
-        highest = math.inf if negative else self.null_score_diff_threshold
+        highest = math.inf if negative else 0.0
         answers, predictions, odds = dict[str, list[str]](), dict[str, str](), dict[str, float]()
         for question, prediction in answered:
             known = () if question.is_impossible else question.answers
@@ -146,7 +170,10 @@ class QuestionTask:
                 f"{self.predict_file}: has no answers to score; name a file with answers."
             )
         if negative:
-            return squad_v2_scores(predictions, answers, odds, self.null_score_diff_threshold)
+            threshold = self.null_score_diff_threshold
+            if threshold is None:
+                threshold = squad_v2_scores(predictions, answers, odds)["best_f1_thresh"]
+            return squad_v2_scores(predictions, answers, odds, threshold)
         return METRICS[self.metric](predictions, answers)
 
     def write(
@@ -158,7 +185,7 @@ class QuestionTask:
             folder,
             answered,
             version_2_with_negative=self.answer_settings.version_2_with_negative,
-            null_score_diff_threshold=self.null_score_diff_threshold,
+            null_score_diff_threshold=self.null_score_diff_threshold or 0.0,
         )
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":

@@ -1,7 +1,15 @@
+import json
+
 import pytest
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.serving.task_settings import task_settings, with_task_settings
+from keras_bert_impl.serving.task_settings import (
+    keep_task_settings,
+    task_settings,
+    with_task_settings,
+)
+
+PACKAGE = "keras_bert_impl"
 
 SETTINGS = {"task": "SQuAD", "max_seq_length": 384, "doc_stride": 128}
 
@@ -11,6 +19,20 @@ def test_settings_come_back_from_a_written_configuration():
     written = config.to_hugging_face()
     assert written["task_specific_params"] == {"keras_bert_impl": SETTINGS}
     assert task_settings(BertConfig.from_dict(config.to_dict())) == SETTINGS
+
+
+def test_a_model_directory_keeps_settings_beside_those_that_it_has(tmp_path):
+    path = tmp_path / "config.json"
+    others = {"summarization": {"prefix": "s"}}
+    own = {"task": "squad", "threshold": 0.0}
+    path.write_text(json.dumps({"x": 1, "task_specific_params": {**others, PACKAGE: own}}))
+    keep_task_settings(tmp_path, {"threshold": -1.5})
+    params = {**others, PACKAGE: {"task": "squad", "threshold": -1.5}}
+    assert json.loads(path.read_text()) == {"x": 1, "task_specific_params": params}
+    before = path.stat().st_mtime_ns
+    keep_task_settings(tmp_path, {"threshold": -1.5})
+    keep_task_settings(tmp_path, {})
+    assert path.stat().st_mtime_ns == before
 
 
 def test_what_others_keep_there_stays_and_old_settings_are_replaced():

@@ -156,6 +156,20 @@ def test_parts_of_spans_add_up_and_padding_examples_count_nothing():
     assert real["loss"] == pytest.approx(whole["loss"], rel=1e-5)
 
 
+def test_rows_of_spans_do_not_feel_padding_unless_it_competes():
+    outputs, batch = spans(length=7)
+    batch["input_mask"] = np.ones([6, 7], np.int32)
+    padded = {name: np.pad(array, [(0, 0), (0, 5)]) for name, array in outputs.items()}
+    longer = {**batch, "input_mask": np.pad(batch["input_mask"], [(0, 0), (0, 5)])}
+    alone, beside = (
+        [measured(SpanObjective(padding_competes=competes), *pair)["loss"] for competes in (0, 1)]
+        for pair in ((outputs, batch), (padded, longer))
+    )
+    assert alone[0] == pytest.approx(alone[1], rel=1e-6)
+    assert beside[0] == pytest.approx(alone[0], rel=1e-6)
+    assert beside[1] > alone[1] + 0.1  # five logits of 0 more
+
+
 def test_class_weights_weigh_the_mean_as_in_pytorch():
     logits = DRAWS.normal(size=[6, 3]).astype("float32")
     labels = DRAWS.integers(0, 3, [6]).astype("int32")

@@ -70,6 +70,20 @@ def test_figures_of_version_2_are_those_at_the_threshold_beside_the_best():
     assert (scores["best_exact"], scores["best_exact_thresh"]) == (100.0, -1.0)
 
 
+def test_the_threshold_of_the_highest_f1_is_found_and_kept():
+    answered = [
+        (question("x", "dog"), answer("dog", -1.0)),
+        (question("y", "runs", impossible=True), answer("dog", 0.5)),
+        (question("z", "runs", impossible=True), answer("dog", -0.25)),
+    ]
+    task = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=None)
+    scores = task.score(answered)
+    assert scores["f1"] == scores["best_f1"] == 100.0
+    assert task.calibrated(scores).answer_options["null_score_diff_threshold"] == -1.0
+    given = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=3.0)
+    assert given.calibrated(scores) is given
+
+
 def test_korquads_figures_count_characters():
     answered = [(question("x", "dogs"), answer("dog"))]
     assert QuestionTask(TEXT).score(answered)["f1"] == 0.0
