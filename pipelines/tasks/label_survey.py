@@ -79,19 +79,32 @@ class Survey:
     Attributes:
         source: the file.
         labels: how many rows have each label (of several at once: each single label).
-        rows: how many rows there are.
+        rows: how many rows have a text; the others are not trained on.
+        numbers: the smallest and the largest number of a regression.
         keys: a hash of each row's texts, by the group within which a dev set is cut off.
     """
 
     source: Source
     labels: Counter[str] = field(default_factory=Counter)
     rows: int = 0
+    numbers: tuple[float, float] = (math.inf, -math.inf)
     keys: dict[str, "array[int]"] = field(default_factory=dict)
 
     def all_keys(self) -> NDArray[np.uint64]:
         """All hashes, sorted: uint64 [rows]."""
         keys = [np.frombuffer(some, np.uint64) for some in self.keys.values()]
         return np.sort(np.concatenate(keys)) if keys else np.array([], np.uint64)
+
+    def count(self, example: Labelled, held: Sequence[str], seed: int) -> None:
+        """Counts a row with a text and the single labels that it has."""
+        self.rows += 1
+        if self.source.labelling and self.source.labelling.kind == "number":
+            number = float(str(example.label))
+            self.numbers = min(self.numbers[0], number), max(self.numbers[1], number)
+        else:
+            self.labels.update(held)
+        key = text_key(seed, example.text_a, example.text_b)
+        self.keys.setdefault(held[0] if held else "", array("Q")).append(key)
 
 
 def text_key(seed: int, text_a: str, text_b: str | None) -> int:
@@ -119,32 +132,28 @@ def survey_training(source: Source, seed: int) -> Survey:
                 f"{source.file.name}: line {example.line} has no label in "
                 f"{_columns_in_words(source)}; add it or remove the line."
             )
-        survey.rows += 1
-        held = labels_in(source.labelling, example.label)
-        if source.labelling and source.labelling.kind != "number":
-            survey.labels.update(held)
-            _check_number_of_labels(survey)
         if not empty.note(example):
-            key = text_key(seed, example.text_a, example.text_b)
-            survey.keys.setdefault(held[0] if held else "", array("Q")).append(key)
-    empty.say("they are left out of training")
+            survey.count(example, labels_in(source.labelling, example.label), seed)
+            _check_number_of_labels(survey)
+    empty.say("left out of training")
     _check_labels(survey)
     return survey
 
 
-def survey_scored(source: Source, labels: Sequence[str]) -> bool:
+def survey_scored(source: Source, labels: Sequence[str], *, required: bool) -> bool:
     """Reads a dev or test file.
 
     Args:
         source: the file.
         labels: the labels of training; () for a regression.
+        required: whether it must have labels, as a dev file must.
 
     Returns:
-        Whether it has labels. A file in which no row has a label of training has none: test sets
-        are published with a stand-in such as -1 or ?.
+        Whether it has labels. A test file in which no row has a label of training has none: such
+        sets are published with a stand-in such as -1 or ?.
 
     Raises:
-        UserError: some rows have a label of training and one has another or none.
+        UserError: a row has another label or none, in a file that has labels or must have them.
     """
     known, good, bad = frozenset(labels), 0, None
     empty = _EmptyTexts(source)
@@ -153,8 +162,8 @@ def survey_scored(source: Source, labels: Sequence[str]) -> bool:
         wrong = _what_is_wrong(source, example, known)
         good += wrong is None
         bad = bad or wrong
-    empty.say("they are scored and answered as texts without words")
-    if bad and good:
+    empty.say("scored and answered as texts without words")
+    if bad and (good or required):
         raise UserError(bad)
     return good > 0
 
@@ -173,9 +182,9 @@ def warn_of_shared_rows(training: Survey, other: Source, seed: int) -> int:
                 lines.append(example.line)
     if count:
         _LOGGER.warning(
-            "%s: %d rows stand in %s as well (lines %s): their scores say little of new texts.",
+            "%s: %s in %s as well (%s): such scores say little of new texts.",
             other.file.name,
-            count,
+            "1 row stands" if count == 1 else f"{count} rows stand",
             training.source.file.name,
             _lines_in_words(lines, count),
         )
@@ -248,10 +257,11 @@ class _EmptyTexts:
         if self._count:
             lines = _lines_in_words(self._lines, self._count)
             _LOGGER.warning(
-                "%s: %d rows have no text (lines %s); %s.",
+                "%s: %s no text (%s); %s %s.",
                 self._source.file.name,
-                self._count,
+                "1 row has" if self._count == 1 else f"{self._count} rows have",
                 lines,
+                "it is" if self._count == 1 else "they are",
                 what_happens,
             )
 
@@ -279,7 +289,8 @@ def _columns_in_words(source: Source) -> str:
 
 
 def _lines_in_words(lines: Sequence[int], count: int) -> str:
-    return ", ".join(map(str, lines)) + (", ..." if count > len(lines) else "")
+    more = ", ..." if count > len(lines) else ""
+    return f"line{'s' * (count > 1)} {', '.join(map(str, lines))}{more}"
 
 
 def _check_number_of_labels(survey: Survey) -> None:
@@ -299,8 +310,15 @@ def _check_labels(survey: Survey) -> None:
     source, count = survey.source, len(survey.labels)
     name = source.file.name
     if not survey.rows:
-        raise UserError(f"{name}: has no rows; name a file with examples.")
-    if source.labelling is None or source.labelling.kind == "number":
+        raise UserError(
+            f"{name}: no row is left to train on, for all of them have no text in the column "
+            f"{', '.join(map(repr, source.columns.texts))} or a label that is left out; name "
+            "another `text_column`."
+        )
+    if source.labelling is None:
+        return
+    if source.labelling.kind == "number":
+        _check_numbers(survey)
         return
     if count > _FEW_LABELS and 2 * count > survey.rows:
         raise _too_many(survey)
@@ -318,6 +336,28 @@ def _check_labels(survey: Survey) -> None:
         raise UserError(
             f"{name}: there must be two {what} or more in {_columns_in_words(source)}, but the "
             f"only one is {found}; name another `label_column`, or add examples."
+        )
+    _check_spelling(survey)
+
+
+def _check_numbers(survey: Survey) -> None:
+    smallest, largest = survey.numbers
+    if smallest == largest:
+        raise UserError(
+            f"{survey.source.file.name}: all rows have the number {smallest:g} in "
+            f"{_columns_in_words(survey.source)}, so that there is nothing to learn; name another "
+            "`label_column`."
+        )
+
+
+def _check_spelling(survey: Survey) -> None:
+    """Refuses labels that a reader takes for one."""
+    name = survey.source.file.name
+    bare = Counter(label.strip() for label in survey.labels)
+    if spaced := [label for label in survey.labels if bare[label.strip()] > 1]:
+        raise UserError(
+            f"{name}: the labels {' and '.join(map(repr, spaced[:2]))} differ in white space only; "
+            "write each label in one way."
         )
     numbers = Counter(float(label) for label in survey.labels if _is_number(label))
     twice = [number for number, times in numbers.items() if times > 1]

@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -31,6 +32,9 @@ _PAIRS = (
     *(("question", "sentence"), ("question", "passage"), ("query", "passage")),
     *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
 )
+_LIST_OF_PYTHON = re.compile(r"\[\s*'")
+_LARGEST = 3.4e38  # of float32, in which models compute
+_NAMES_OF_TEXTS = {*_TEXTS, *(name for pair in _PAIRS for name in pair)}
 _YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 
 
@@ -162,7 +166,7 @@ def choose_columns(
     """
     labels = tuple(label_columns)
     if not labels:
-        guess = [column for column in file.columns if column.lower() in _LABELS]
+        guess = [column for column in dict.fromkeys(file.columns) if column.lower() in _LABELS]
         guess = [column for column in guess if column not in (text_column, text_pair_column)]
         if len(guess) == 1:
             labels = (guess[0],)
@@ -186,7 +190,7 @@ def check_columns(file: LabelledFile, needed: Sequence[str]) -> None:
     Raises:
         UserError: names the file, its line 1 and the column.
     """
-    place = f"{file.name}: line 1" + (", the header," if file.header else "")
+    place = _first_line(file)
     for column in needed:
         count = file.columns.count(column)
         if count == 0:
@@ -201,6 +205,23 @@ def check_columns(file: LabelledFile, needed: Sequence[str]) -> None:
         raise UserError(
             f"{file.name}: one column is named for two things ({', '.join(needed)}); name "
             "each once."
+        )
+
+
+def check_first_row(file: LabelledFile, texts: Sequence[str]) -> None:
+    """Refuses a first row that names columns, where columns are given by numbers.
+
+    Raises:
+        UserError: its texts are such names as columns of texts have.
+    """
+    if file.header or file.form in ("json_lines", "tfds"):
+        return
+    cells = [next(file.records()).values[column] for column in texts]
+    if all(cell.lower() in _NAMES_OF_TEXTS for cell in cells):
+        raise UserError(
+            f"{file.name}: line 1 seems to name the columns ({', '.join(map(repr, cells))}), but "
+            "columns that are given by numbers mean that no line does; name the columns, or say "
+            "with `header` which it is."
         )
 
 
@@ -224,6 +245,11 @@ def find_labelling(
             continue
         if isinstance(value, list) or _is_list_in_text(value):
             return Labelling("several", labels)
+        if isinstance(value, str) and _LIST_OF_PYTHON.match(value):
+            raise UserError(
+                f"{file.name}: line {record.line}: the label {value!r} looks like a list, but is "
+                'not JSON; write lists as ["one", "two"].'
+            )
         return Labelling("one", labels, _type_of(value))
     return None
 
@@ -240,6 +266,10 @@ def _guess_texts(file: LabelledFile, taken: set[str | None]) -> tuple[str, str |
     if len(found) == 1 and not pairs:
         return columns[found[0]], None
     raise _not_plain(file, "the text", "text_column", [columns[one] for one in found])
+
+
+def _first_line(file: LabelledFile) -> str:
+    return f"{file.name}: line 1" + (", the header," if file.header else "")
 
 
 def _not_plain(
@@ -312,4 +342,6 @@ def _number_of(value: Any) -> str:
         number = math.nan
     if not math.isfinite(number):
         raise ValueError(f"the label {value!r} is no finite number, as a regression needs.")
+    if abs(number) > _LARGEST:
+        raise ValueError(f"the label {value!r} is too large for single precision; scale it.")
     return str(value)

@@ -160,6 +160,11 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> La
     first = next((line for _, line in _lines(name) if not line.isspace()), None)
     if first is None:
         raise UserError(f"{name}: has no rows; name a file with examples.")
+    if "\r" in first.rstrip() and '"' not in first:
+        raise UserError(
+            f"{name}: line 1 has carriage returns inside; if lines end in them alone, convert the "
+            "file (tr '\\r' '\\n')."
+        )
     form = _form(name, first)
     if form == "json_lines":
         record = next(_json_records(name))
@@ -273,6 +278,11 @@ def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
+            if "new-line character" in str(error):
+                raise UserError(
+                    f"{name}: line {begins} has a carriage return inside a field without "
+                    "quotation marks; enclose the field in such marks, or remove the character."
+                ) from error
             raise UserError(
                 f"{name}: the row that begins on line {begins} is not quoted as CSV is ({error}); "
                 "enclose fields that hold quotation marks in such marks and double those inside, "

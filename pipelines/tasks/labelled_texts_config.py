@@ -106,9 +106,16 @@ class LabelledTextsConfig:
         return bool(self.train_file or self.dev_file or self.test_file)
 
     @property
+    def names_columns(self) -> bool:
+        """Whether any column is named."""
+        return any(self._named_columns())
+
+    @property
     def has_header(self) -> bool:
         """Whether the first line of CSV and TSV names the columns."""
         if self.header is not None:
             return self.header
-        named = [self.text_column, self.text_pair_column, *self.label_column]
-        return not any(name and name.isdecimal() for name in named)
+        return not any(name.isdecimal() for name in self._named_columns() if name)
+
+    def _named_columns(self) -> list[str | None]:
+        return [self.text_column, self.text_pair_column, *self.label_column]

@@ -24,6 +24,7 @@ from pipelines.tasks.labelled_columns import (
     Kind,
     Labelling,
     check_columns,
+    check_first_row,
     choose_columns,
     find_labelling,
 )
@@ -92,8 +93,7 @@ class _Opening:
             training = survey_training(sources["train"], config.dev_seed)
             if config.dev_share:
                 self._check_same_share()
-                thresholds = dev_thresholds(training, config.dev_share)
-                held_out = HeldOut(thresholds, config.dev_seed)
+                held_out = self._held_out(training)
                 sources["dev"] = sources["train"]
         kind, labels = self._kind_and_labels(training, columns)
         for split in ("dev", "test"):
@@ -114,15 +114,33 @@ class _Opening:
             num_mistakes=config.num_mistakes,
         )
 
+    def _held_out(self, training: Survey) -> HeldOut:
+        config = self._config
+        thresholds = dev_thresholds(training, config.dev_share)
+        if not any(thresholds.values()):
+            raise UserError(
+                f"{training.source.file.name}: `dev_share={config.dev_share}` of its "
+                f"{training.rows} rows is not one row of any label; give a larger share, or a "
+                "`dev_file`."
+            )
+        return HeldOut(thresholds, config.dev_seed)
+
     def _open(self, name: str) -> LabelledFile:
         config = self._config
         folder = config.tfds_data_dir
         return open_labelled(
             name,
-            header=config.has_header,
+            header=self._has_header(),
             quotation=config.quotation,
             data_dir=None if folder is None else str(folder),
         )
+
+    def _has_header(self) -> bool:
+        """Whether line 1 names columns: as the options say, or as in the files of training."""
+        config = self._config
+        if config.header is None and not config.names_columns:
+            return bool(self._known.get("header", True))
+        return config.has_header
 
     def _columns(self) -> Columns:
         """The columns in the first file, which the other files have as well."""
@@ -137,6 +155,8 @@ class _Opening:
         )
         for other in self._files.values():
             check_columns(other, columns.texts)
+            if config.header is None:
+                check_first_row(other, columns.texts)
         return columns
 
     def _labelling(self, split: str, columns: Columns) -> Labelling:
@@ -173,11 +193,11 @@ class _Opening:
                 f"{_IN_WORDS[kind]}; write them alike."
             )
         source = self._source(split, columns, found)
-        if found is not None and survey_scored(source, labels):
+        if found is not None and survey_scored(source, labels, required=split == "dev"):
             return source
         if split == "dev":
             raise UserError(
-                f"{file.name}: no row has a label of training in the column "
+                f"{file.name}: no row has a label in the column "
                 f"{', '.join(map(repr, columns.labels))}; name another `label_column`."
             )
         _LOGGER.warning("%s: its labels are none of training's; it is not scored.", file.name)
@@ -230,7 +250,7 @@ class _Opening:
             "text_column": columns.text,
             "text_pair_column": columns.text_pair,
             "label_column": list(columns.labels),
-            "header": config.has_header,
+            "header": self._has_header(),
             "quotation": config.quotation,
             "ignored_labels": list(config.ignored_labels),
             "dev_share": config.dev_share,

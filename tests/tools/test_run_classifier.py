@@ -244,4 +244,4 @@ def test_bad_labelled_files_are_named_before_training(inputs, capsys, train, dev
     code, error = run_own(inputs, capsys, *flags)
     assert code == 1
     assert sentence in error
-    assert not (inputs / "run" / "checkpoints").exists()
+    assert not (inputs / "run").exists()

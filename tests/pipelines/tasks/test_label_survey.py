@@ -56,12 +56,21 @@ def test_the_order_of_labels_is_that_of_numbers_or_of_characters(labels, order):
         ([("x", "a"), ("y", "")], "line 3 has no label in the column 'label'"),
         ([("x", "1"), ("y", "1.0")], "the labels '1' and '1.0' are the same number"),
         ([("x", '["a"]'), ("y", '["a"]')], "must be two labels or more"),
+        ([("x", "a"), ("", "b")], "must be two classes or more .* the only one is 'a'"),
+        ([("", "a"), (" ", "b")], "no row is left to train on, for all of them have no text"),
+        ([("x", "a"), ("y", "a "), ("z", "b")], "the labels 'a' and 'a ' differ in white space"),
         ([(f"x{n}", str(n)) for n in range(200)], "for numbers to predict give `regression=True`"),
     ],
 )
 def test_labels_that_cannot_be_learned_are_refused(tmp_path, rows, message):
     with pytest.raises(UserError, match=message):
         survey_training(source(tmp_path / "t.csv", rows), 0)
+
+
+def test_a_regression_of_one_number_is_refused(tmp_path):
+    rows = [("x", "2.50"), ("y", "2.5"), ("", "1")]
+    with pytest.raises(UserError, match=r"all rows have the number 2\.5 in the column 'label'"):
+        survey_training(source(tmp_path / "t.csv", rows, regression=True), 0)
 
 
 def test_a_label_column_without_a_1_is_refused(tmp_path):
@@ -71,21 +80,25 @@ def test_a_label_column_without_a_1_is_refused(tmp_path):
 
 
 def test_rows_without_text_are_said(tmp_path, caplog):
-    rows = [("x", "a"), (" ", "b"), ("", "b")]
+    rows = [("x", "a"), (" ", "b"), ("", "b"), ("y", "b")]
     survey_training(source(tmp_path / "t.csv", rows), 0)
     assert "2 rows have no text (lines 3, 4); they are left out of training" in caplog.text
+    survey_training(source(tmp_path / "t.csv", [("x", "a"), ("", "b"), ("y", "b")]), 0)
+    assert "1 row has no text (line 3); it is left out of training" in caplog.text
 
 
 def test_a_label_that_training_lacks_is_named_with_its_line(tmp_path):
-    assert survey_scored(source(tmp_path / "t.csv", PLENTY), ["a", "b"])
+    assert survey_scored(source(tmp_path / "t.csv", PLENTY), ["a", "b"], required=True)
     unseen = source(tmp_path / "u.csv", [("x", "a"), ("y", "c")])
     with pytest.raises(UserError, match=r"u.csv: line 3: the label 'c' does not stand in the"):
-        survey_scored(unseen, ["a", "b"])
+        survey_scored(unseen, ["a", "b"], required=False)
 
 
 def test_a_file_with_a_stand_in_for_all_labels_has_none(tmp_path):
     stand_ins = source(tmp_path / "t.csv", [("x", "-1"), ("y", "-1")])
-    assert not survey_scored(stand_ins, ["a", "b"])
+    assert not survey_scored(stand_ins, ["a", "b"], required=False)
+    with pytest.raises(UserError, match=r"t.csv: line 2: the label '-1' does not stand in the"):
+        survey_scored(stand_ins, ["a", "b"], required=True)
 
 
 def test_rows_of_two_files_are_counted_with_their_lines(tmp_path, caplog):
@@ -94,6 +107,9 @@ def test_rows_of_two_files_are_counted_with_their_lines(tmp_path, caplog):
     assert warn_of_shared_rows(training, dev, 3) == 2
     assert "d.csv: 2 rows stand in" in caplog.text
     assert "(lines 3, 4)" in caplog.text
+    one = source(tmp_path / "e.csv", [("text 7", "a")])
+    assert warn_of_shared_rows(training, one, 3) == 1
+    assert "e.csv: 1 row stands in" in caplog.text
 
 
 def test_each_label_has_its_share_of_the_dev_set(tmp_path):

@@ -67,6 +67,8 @@ def test_a_column_that_is_missing_or_there_twice_is_named():
         check_columns(header("text", "text", "label"), ["text"])
     with pytest.raises(UserError, match="one column is named for two things"):
         check_columns(header("text", "label"), ["text", "text"])
+    with pytest.raises(UserError, match="line 1, the header, has the column 'label' 2 times"):
+        choose_columns(header("text", "label", "label"), None, None, (), labelled=True)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,12 @@ def test_several_labels_are_a_list_or_a_list_in_text(tmp_path, value):
     labelling = find_labelling(file, ("label",), regression=False)
     assert labelling.kind == "several"
     assert [labelling.read(file, r) for r in file.records()] == ['["b", "a"]', "[]"]
+
+
+def test_a_list_as_python_writes_it_is_no_label(tmp_path):
+    file = json_lines(tmp_path, {"label": None}, {"label": "['b', 'a']"})
+    with pytest.raises(UserError, match=r"line 2: the label .* looks like a list, but is not JSON"):
+        find_labelling(file, ("label",), regression=False)
 
 
 def test_one_column_a_label_has_0_or_1():
@@ -118,7 +126,7 @@ def test_mixed_types_are_named_with_the_line(tmp_path, first, second, message):
         [labelling.read(file, record) for record in file.records()]
 
 
-@pytest.mark.parametrize("value", ["five", "nan", "inf", [1], True])
+@pytest.mark.parametrize("value", ["five", "nan", "inf", "1e39", [1], True])
 def test_a_regression_takes_finite_numbers_only(value):
     with pytest.raises(UserError, match=r"train.tsv: line 2: the label"):
         Labelling("number", ("y",)).read(header("y"), Record(2, {"y": value}))

@@ -99,6 +99,8 @@ BAD = {
     ("t.csv", ""): r"is empty \(0 bytes\)",
     ("t.csv", "text,label\na,1\na,b,c\n"): r"line 3 has 3 columns instead of 2 \(text, label\)",
     ("t.csv", 'text,label\na,1\n"b,2\n'): "the row that begins on line 3 is not quoted",
+    ("t.csv", "text,label\ra,1\r"): "line 1 has carriage returns inside",
+    ("t.csv", "text,label\na,1\nb\rc,2\n"): "line 3 has a carriage return inside a field without",
     ("t.csv", 'text,label\n"b" c,2\n'): "the row that begins on line 2 is not quoted",
     ("t.csv", b"text,label\na,1\n\xff\xfe,1\n"): "line 3 is not UTF-8",
     ("t.csv", "text,label\na,1\n".encode("utf-16")): "is UTF-16; convert it",

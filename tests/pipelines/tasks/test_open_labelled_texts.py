@@ -122,6 +122,29 @@ def test_a_trained_model_knows_its_labels_and_columns(train, tmp_path):
         )
 
 
+def test_the_header_is_that_of_training_where_no_column_is_named(tmp_path):
+    train = write_numbers(tmp_path / "train.tsv", 9)
+    task = open_files(train, regression=True, text_column="2", label_column=("1",))
+    test = write_numbers(tmp_path / "test.tsv", 9, seed=4)
+    config = LabelledTextsConfig(test_file=str(test))
+    again = open_labelled_texts(config, trained=trained_on(task, ()))
+    assert len(list(again.examples("test"))) == 9
+
+
+def test_a_header_that_would_be_an_example_is_refused(tmp_path):
+    train = table(tmp_path / "t.csv", ("Text", "label"), ("x", "a"), ("y", "b"))
+    by_number = {"text_column": "1", "label_column": ("2",)}
+    with pytest.raises(UserError, match=r"t.csv: line 1 seems to name the columns \('Text'\)"):
+        open_files(train, **by_number)
+    assert open_files(train, header=False, **by_number).labels == ("a", "b", "label")
+
+
+def test_a_dev_share_of_no_row_is_refused(tmp_path):
+    train = table(tmp_path / "t.csv", ("text", "label"), ("x", "a"), ("y", "b"))
+    with pytest.raises(UserError, match=r"t.csv: `dev_share=0.2` of its 2 rows is not one row"):
+        open_files(train, dev_share=0.2)
+
+
 def test_a_dev_file_whose_labels_are_of_another_kind_is_refused(train, tmp_path):
     dev = write_several(tmp_path / "dev.jsonl", 9)
     with pytest.raises(UserError, match="its labels are lists, but those of training are single"):
