@@ -75,9 +75,10 @@ class FineTuningConfig:
         resume=FREE,
     )
     group_by_length: bool = option(
-        False,
-        "Put rows of like lengths into a batch, so that hardly any padding is computed; every "
-        "epoch still has each row once.",
+        True,
+        "Put rows of like lengths into a batch of training, so that hardly any padding is "
+        "computed; every epoch still has each row once. Without it batches are drawn from all "
+        "rows, as google's script draws them.",
     )
     num_train_epochs: float = option(
         3.0,

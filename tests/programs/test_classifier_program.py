@@ -30,6 +30,7 @@ def command(inputs, output, *flags):
         "--num_train_epochs=3",
         "--learning_rate=1e-3",
         "--save_checkpoints_steps=20",
+        "--group_by_length",
         "--do_train",
         *flags,
     ]

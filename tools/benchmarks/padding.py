@@ -3,7 +3,8 @@
 The same model takes steps over the same rows in several ways, in turns in one process:
   pad       every batch padded to --max_seq_length, as google's script does
   cut       every batch padded to its longest row, rounded up to one of eight lengths
-  sorted    rows of like lengths in a batch (--group_by_length), padded in the same way
+            (--nogroup_by_length)
+  sorted    rows of like lengths in a batch (the default of training), padded in the same way
   trainer   transformers with PyTorch and its group_by_length, where both are installed
 
 What is compiled once for each length is compiled before the clock starts. Fifty steps or a multiple

@@ -47,6 +47,10 @@ def test_a_resumed_run_has_the_same_rows_in_the_same_order_and_the_same_start():
     assert set(settings_of(config())) == same
 
 
+def test_no_padding_is_computed_that_can_be_left_out():
+    assert (config().trim_padding, config().group_by_length) == (True, True)
+
+
 def test_a_tasks_options_come_on_top_of_those_of_every_task():
     glue = RunClassifierConfig(output_dir=Path("run"), task_name="CoLA", data_dir=Path("CoLA"))
     assert settings_of(glue) == {**settings_of(config()), "pooling": None}

@@ -1,0 +1,145 @@
+"""Every kind of labels is served as it answers offline: labels and probabilities of a whole set."""
+
+import csv
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.serving.config import ExportConfig
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.training.config import TrainingConfig
+from pipelines.runs.classifier_task import task_of
+from pipelines.runs.fine_tuning import run_classifier
+from pipelines.runs.fine_tuning_config import RunClassifierConfig
+from pipelines.tasks.labelled_files import open_labelled
+from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
+from pipelines.tasks.serving import open_and_serve_task
+from tests.support.glue_files import write_cola, write_sts
+from tests.support.model_folders import WORDS, write_encoder
+
+pytestmark = pytest.mark.slow
+
+ROWS, LENGTH = 40, 10
+MEAN = LongTexts(long_text="windows", doc_stride=3)
+HIGHEST = LongTexts(long_text="windows", doc_stride=4, window_answers="max")
+ENDS = LongTexts(long_text="head_tail")
+
+TEXT, PAIR = ("text",), ("sentence1", "sentence2")
+ONE = [(label,) for label in ("no", "yes", "may be", "é, ß")]
+LISTS = [(json.dumps(held),) for held in ([], ["dog"], ["dog", "é"], ["é"])]
+COLUMNS = [("0", "1"), ("1", "0"), ("1", "1"), ("0", "0")]
+NUMBERS = [("-1.5",), ("0",), ("2.25",), ("3",)]
+TWO = {"label_column": ("rude", "toxic")}
+NUMBER = {"regression": True}
+
+OWN = {
+    "classes": (TEXT, ONE, {}, LongTexts()),
+    "classes of windows": (TEXT, ONE, {}, MEAN),
+    "classes of pairs": (PAIR, ONE, {}, LongTexts()),
+    "classes of pairs in windows": (PAIR, ONE, {}, HIGHEST),
+    "classes of two ends": (PAIR, ONE, {}, ENDS),
+    "several labels": (TEXT, LISTS, {}, LongTexts()),
+    "several labels of pairs in windows": (PAIR, LISTS, {}, MEAN),
+    "a column a label": (TEXT, COLUMNS, TWO, LongTexts()),
+    "numbers": (TEXT, NUMBERS, NUMBER, LongTexts()),
+    "numbers of pairs in windows": (PAIR, NUMBERS, NUMBER, HIGHEST),
+}
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("encoder") / "model")
+
+
+def write_own(path, texts, labels, seed):
+    """Texts of 0 to 30 words, some with line breaks and quotation marks; labels by turns."""
+    draw = np.random.default_rng(seed)
+
+    def text(number):
+        words = " ".join(draw.choice(WORDS, draw.integers(1, 31)))
+        return ["", f'"{words}",\n dog', words, words][number % 4] if number < 8 else words
+
+    names = TWO["label_column"] if len(labels[0]) > 1 else ("label",)
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow([*texts, *names])
+        for number in range(ROWS):
+            rows.writerow([*(text(number) for _ in texts), *labels[number % len(labels)]])
+    return str(path)
+
+
+def trained(folder, encoder, **task):
+    """Trains for a few steps and answers; gives the config and what serves the model."""
+    config = RunClassifierConfig(
+        output_dir=folder / "run",
+        init_checkpoint=str(encoder),
+        do_train=True,
+        do_predict=True,
+        max_seq_length=LENGTH,
+        num_train_epochs=1.0,
+        training=TrainingConfig(
+            learning_rate=2e-2, num_train_steps=1, num_warmup_steps=0, train_batch_size=8
+        ),
+        **task,
+    )
+    run_classifier(config)
+    export = ExportConfig(model=folder / "run" / "model", output_dir=folder / "saved")
+    _, served = open_and_serve_task(export)
+    return config, partial(answers_of, served)
+
+
+def answers_of(served, texts, pairs):
+    if pairs is None:
+        outputs = served.call("text", {"text": texts})
+    else:
+        outputs = served.call("text_pair", {"text_a": texts, "text_b": pairs})
+    return {name: values.numpy() for name, values in outputs.items()}
+
+
+def read_predictions(config):
+    path = config.output_dir / "dev_predictions.tsv"
+    return [record.values for record in open_labelled(str(path), quotation="yes").records()]
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_files_of_ones_own(encoder, tmp_path, kind):
+    texts, labels, options, long_texts = OWN[kind]
+    files = {
+        f"{split}_file": write_own(tmp_path / f"{split}.csv", texts, labels, seed)
+        for seed, split in enumerate(("train", "dev"))
+    }
+    config, answers = trained(
+        tmp_path, encoder, own=LabelledTextsConfig(**files, **options), long_texts=long_texts
+    )
+    rows = read_predictions(config)
+    assert len(rows) == ROWS
+    pairs = [row["text_pair"] for row in rows] if len(texts) > 1 else None
+    served = answers([row["text"] for row in rows], pairs)
+    if labels is NUMBERS:
+        offline = [float(row["prediction"]) for row in rows]
+        np.testing.assert_allclose(served["score"], offline, rtol=2e-5, atol=2e-5)
+        return
+    offline = [[float(row[name]) for name in row if name.startswith("P(")] for row in rows]
+    np.testing.assert_allclose(served["probabilities"], offline, atol=3e-6)
+    if labels is ONE:
+        found = [label.decode() for label in served["label"]]
+    else:
+        found = [
+            json.dumps([label.decode() for label in held if label], ensure_ascii=False)
+            for held in served["labels"]
+        ]
+    assert found == [row["prediction"] for row in rows]
+
+
+@pytest.mark.parametrize(("task", "write"), [("CoLA", write_cola), ("STS-B", write_sts)])
+def test_tasks_of_glue(encoder, tmp_path, task, write):
+    data = write(tmp_path / "data")
+    config, answers = trained(tmp_path, encoder, task_name=task, data_dir=data)
+    examples = list(task_of(config).examples("test"))
+    pairs = [example.text_b for example in examples] if task == "STS-B" else None
+    served = answers([example.text_a for example in examples], pairs)
+    offline = np.loadtxt(config.output_dir / "test_results.tsv")
+    found = served["score"] if task == "STS-B" else served["probabilities"]
+    np.testing.assert_allclose(found, offline, rtol=1e-5, atol=1e-5)
