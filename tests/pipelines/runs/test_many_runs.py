@@ -10,10 +10,12 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs import many_runs
+from pipelines.runs import many_runs, run_spread
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.runs.many_runs_config import ManyRunsConfig
+from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
 from tests.support.glue_files import write_cola
+from tests.support.labelled_files import write_classes
 
 
 def set_up():
@@ -110,6 +112,39 @@ def test_the_search_runs_every_setting_of_the_paper(tmp_path, runs):
     folder = tmp_path / "runs" / "batch-16_rate-5e-5_epochs-2" / "seed-12345"
     assert runs.started[0].output_dir == folder
     assert len(results.report.settings()) == 18
+
+
+def test_a_search_that_was_stopped_goes_on_where_it_stopped(tmp_path, runs, monkeypatch):
+    monkeypatch.setattr(run_spread, "_draw", lambda *_: None)  # eighteen pictures
+    outcomes = iter([{"eval_matthews_correlation": 0.1}] * 4 + [None])
+    runs.instead[12345] = lambda: next(outcomes)
+    config = configuration(tmp_path, ManyRunsConfig(search="paper"))
+    assert not run(config).finished
+    runs.instead.clear()
+    assert run(config).finished
+    assert len(runs.started) == 4 + 1 + 14
+    again = [(c.training.train_batch_size, c.output_dir) for c in runs.started[4:6]]
+    assert again[0] == again[1]
+
+
+def test_files_of_ones_own_are_compared_with_one_answer_to_every_example(tmp_path, runs):
+    files = {
+        f"{split}_file": str(write_classes(tmp_path / f"{split}.csv", 24, seed=seed))
+        for seed, split in enumerate(("train", "dev"))
+    }
+    for seed, accuracy in ((1, 1 / 3), (2, 0.5)):  # three classes, eight rows each
+        runs.instead[seed] = lambda accuracy=accuracy: {"eval_loss": 1, "eval_accuracy": accuracy}
+    config = configuration(
+        tmp_path,
+        ManyRunsConfig(num_seeds=2),
+        task_name=None,
+        data_dir=None,
+        own=LabelledTextsConfig(**files),
+        training=TrainingConfig(seed=1),
+    )
+    report = run(config).report
+    assert report.constant["eval_accuracy"] == pytest.approx(1 / 3)
+    assert [report.failed(one) for one in report.runs] == [True, False]
 
 
 def test_the_same_call_again_starts_no_finished_run(tmp_path, runs):
