@@ -214,7 +214,7 @@ def check_first_row(file: LabelledFile, texts: Sequence[str]) -> None:
     Raises:
         UserError: its texts are such names as columns of texts have.
     """
-    if file.header or file.form in ("json_lines", "tfds"):
+    if file.header or file.form not in ("csv", "tsv"):
         return
     cells = [next(file.records()).values[column] for column in texts]
     if all(cell.lower() in _NAMES_OF_TEXTS for cell in cells):
@@ -276,7 +276,9 @@ def _not_plain(
     file: LabelledFile, what: str, parameter: str, candidates: Sequence[str]
 ) -> UserError:
     several = f" ({' or '.join(map(repr, candidates))})" if len(candidates) > 1 else ""
-    numbers = ", or by its number from 1 if the file has no header" if file.form != "tfds" else ""
+    numbers = (
+        ", or by its number from 1 if the file has no header" if file.form in ("csv", "tsv") else ""
+    )
     return UserError(
         f"{file.name}: which column is {what} is not plain{several}; name it with `{parameter}`"
         f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))})."

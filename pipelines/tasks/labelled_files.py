@@ -7,16 +7,14 @@ is kept. The ending of its name says what it is and its first line must agree:
   hold delimiters, line breaks and doubled quotation marks (RFC 4180).
 - TSV: published both with and without quotation. Who writes fields in quotation marks quotes every
   field that holds one and doubles it, so a single one inside a field proves that there is none.
-- JSON lines: an object a line; its names are the columns.
+- JSON: an object a line, or an array of objects; their names are the columns.
 - `tfds:NAME:SPLIT`: a data set of TensorFlow Datasets on this machine.
 """
 
 import csv
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
@@ -25,11 +23,11 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import not_utf8
-from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.unpacking import read_line_blocks
+from pipelines.tasks.json_records import objects_of_array, objects_of_lines
 
 TFDS = "tfds:"
-Form = Literal["csv", "tsv", "json_lines", "tfds"]
+Form = Literal["csv", "tsv", "json_lines", "json_array", "tfds"]
 _FORMS_BY_ENDING: dict[str, Form] = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -38,8 +36,15 @@ _FORMS_BY_ENDING: dict[str, Form] = {
     ".ndjson": "json_lines",
     ".json": "json_lines",
 }
+_JSON = ("json_lines", "json_array")
 _PACKINGS = (".gz", ".xz", ".bz2")
-_IN_WORDS = {"csv": "CSV", "tsv": "TSV", "json_lines": "JSON lines", "tfds": "a TFDS data set"}
+_IN_WORDS = {
+    "csv": "CSV",
+    "tsv": "TSV",
+    "json_lines": "JSON lines",
+    "json_array": "a JSON array",
+    "tfds": "a TFDS data set",
+}
 _LONGEST_FIELD = 64 << 20  # what an opening quotation mark without its closing one may swallow
 _QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
 _NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
@@ -89,8 +94,8 @@ class LabelledFile:
         """
         if self.form == "tfds":
             return _data_set_records(self.name, self.data_dir)
-        if self.form == "json_lines":
-            return _json_records(self.name)
+        if self.form in _JSON:
+            return _json_records(self.name, self.form)
         rows = _rows(self.name, self.delimiter, self.quoted)
         return self._with_columns(islice(rows, int(self.header), None))
 
@@ -166,8 +171,10 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> La
             "file (tr '\\r' '\\n')."
         )
     form = _form(name, first)
-    if form == "json_lines":
-        record = next(_json_records(name))
+    if form in _JSON:
+        record = next(_json_records(name, form), None)
+        if record is None:
+            raise UserError(f"{name}: has no rows; name a file with examples.")
         return LabelledFile(name, form, tuple(record.values))
     delimiter = "\t" if form == "tsv" else _csv_delimiter(first)
     quoted = quotation == "yes" or (quotation == "auto" and (form == "csv" or _tsv_is_quoted(name)))
@@ -178,7 +185,7 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> La
 
 def _form(name: str, first: str) -> Form:
     """What a file is by its name, which its first line must not contradict."""
-    found = _form_by_content(name, first)
+    found = _form_by_content(first)
     path = PurePath(name.lower())
     ending = PurePath(path.stem).suffix if path.suffix in _PACKINGS else path.suffix
     named = _FORMS_BY_ENDING.get(ending)
@@ -189,13 +196,14 @@ def _form(name: str, first: str) -> Form:
                 "lines; let its name end in .csv, .tsv or .jsonl."
             )
         return found
-    json_lines = "json_lines"
-    if found is not None and found != named and json_lines in (found, named):
+    if named == "json_lines" and found == "json_array":
+        return found
+    if found is not None and found != named and (named == "json_lines" or found in _JSON):
         raise UserError(
             f"{name}: is called {_IN_WORDS[named]} but begins as {_IN_WORDS[found]}; give it the "
             "ending of what it is."
         )
-    if named == json_lines and found is None:
+    if named == "json_lines" and found is None:
         raise UserError(f"{name}: line 1 is no JSON object; write one object a line.")
     if named == "tsv" and found == "csv":
         raise UserError(
@@ -210,12 +218,12 @@ def _form(name: str, first: str) -> Form:
     return named
 
 
-def _form_by_content(name: str, first: str) -> Form | None:
+def _form_by_content(first: str) -> Form | None:
     start = first.lstrip()
     if re.match(r"\{\s*[\"}]", start):
         return "json_lines"
     if re.match(r"\[\s*(\{|$)", start):
-        raise UserError(f"{name}: is a JSON array; write one object a line (jq -c '.[]').")
+        return "json_array"
     if "\t" in first:
         return "tsv"
     return "csv" if re.search("[,;]", first) else None
@@ -295,29 +303,9 @@ def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         begins = now + 1
 
 
-def _json_records(name: str) -> Iterator[Record]:
-    for number, line in _lines(name):
-        if line.isspace():
-            continue
-        try:
-            values = json.loads(line, object_pairs_hook=partial(_once_each, name, number))
-        except (ValueError, RecursionError) as error:
-            raise UserError(
-                f"{name}: line {number} is not JSON ({error}); write one object a line."
-            ) from error
-        if not isinstance(values, dict):
-            raise UserError(f"{name}: line {number} is no JSON object; write one object a line.")
-        yield Record(number, values)
-
-
-def _once_each(name: str, line: int, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [key for key, _ in pairs]
-        twice = next(key for key in names if names.count(key) > 1)
-        raise UserError(f"{name}: line {line} has the column {twice!r} twice; remove one.")
-    # An escape such as \ud83d may be one half of a surrogate pair, which is not text.
-    return {key: as_text(v) if isinstance(v, str) else v for key, v in values.items()}
+def _json_records(name: str, form: Form) -> Iterator[Record]:
+    read = objects_of_array if form == "json_array" else objects_of_lines
+    yield from (Record(line, values) for line, values in read(name, _lines(name)))
 
 
 def _builder(name: str, data_dir: str | None) -> tuple[Any, str]:

@@ -15,9 +15,11 @@ Example:
       --init_checkpoint=all-MiniLM-L6-v2 --max_seq_length=128
 """
 
+import contextlib
 import importlib.util
 import itertools
 import json
+import multiprocessing
 import os
 import statistics
 import sys
@@ -57,6 +59,8 @@ class PaddingConfig:
 FLAGS = ConfigFlags(__doc__, PaddingConfig)
 
 _SEED = 1
+_MOST_BATCHES = 500  # so many are kept in memory for PyTorch
+_TRAINER: list[Any] = []  # in PyTorch's process: the model, its optimizer and its batches
 Steps = Callable[[int], None]
 
 
@@ -102,41 +106,68 @@ def our_ways(rows: Any, head: Any, devices: Any, training: Any, length: int) -> 
     }
 
 
-def trainer_way(rows: Any, folder: str, training: Any) -> tuple[Steps, float]:
-    """The same of transformers: its sampler for like lengths, batches padded to their longest."""
+@contextlib.contextmanager
+def trainer_way(rows: Any, folder: str, training: Any) -> Iterator[tuple[Steps, float]]:
+    """The same of transformers: its sampler for like lengths, batches padded to their longest.
+
+    It runs in a process of its own: PyTorch's LLVM and XLA's do not share one.
+    """
     import numpy as np
+
+    from pipelines.processes import worker_pool
+
+    size, lengths = training.train_batch_size, rows.lengths
+    context = multiprocessing.get_context("spawn")
+    with worker_pool(1, context, "run the measurement again") as pool:
+        order = pool.submit(trainer_order, lengths.tolist(), size, training.seed).result()
+        chosen = [np.array(order[at : at + size]) for at in range(0, len(order) - size + 1, size)]
+        positions = sum(size * int(lengths[batch].max()) for batch in chosen)
+        tokens = sum(int(lengths[batch].sum()) for batch in chosen)
+        batches = [
+            rows.read(batch).padded(int(lengths[batch].max())) for batch in chosen[:_MOST_BATCHES]
+        ]
+        labels = int(rows.read(np.arange(len(rows))).values["label_ids"].max()) + 1
+        pool.submit(start_trainer, folder, labels, batches).result()
+        yield lambda count: pool.submit(take_in_trainer, count).result(), 1 - tokens / positions
+
+
+def trainer_order(lengths: list[int], size: int, seed: int) -> list[int]:
+    """The rows of an epoch in the order of transformers' sampler."""
     import torch
-    from transformers import AutoModelForSequenceClassification
     from transformers.trainer_pt_utils import LengthGroupedSampler
 
-    size, lengths = training.train_batch_size, rows.lengths.tolist()
-    generator = torch.Generator().manual_seed(training.seed)
-    order = list(LengthGroupedSampler(size, lengths=lengths, generator=generator))
-    chosen = [order[at : at + size] for at in range(0, len(order) - size + 1, size)]
-    longest = [max(lengths[row] for row in batch) for batch in chosen]
-    positions = sum(size * length for length in longest)
-    tokens = sum(lengths[row] for batch in chosen for row in batch)
-    labels = int(rows.read(np.arange(len(rows))).values["label_ids"].max()) + 1
+    generator = torch.Generator().manual_seed(seed)
+    return list(LengthGroupedSampler(size, lengths=lengths, generator=generator))
+
+
+def start_trainer(folder: str, labels: int, batches: list[Any]) -> None:
+    """Makes the model of this process, and takes two steps so that nothing is new afterwards."""
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
     model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=labels).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
-    numbers = itertools.cycle(range(len(chosen)))
+    _TRAINER[:] = [model, optimizer, itertools.cycle(batches)]
+    take_in_trainer(2)
 
-    def take(count: int) -> None:
-        for number in itertools.islice(numbers, count):
-            batch = rows.read(np.array(chosen[number])).padded(longest[number])
-            inputs = {name: torch.from_numpy(array).long() for name, array in batch.items()}
-            optimizer.zero_grad()
-            model(
-                input_ids=inputs["input_ids"],
-                attention_mask=inputs["input_mask"],
-                token_type_ids=inputs["segment_ids"],
-                labels=inputs["label_ids"],
-            ).loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
 
-    take(2)
-    return take, 1 - tokens / positions
+def take_in_trainer(count: int) -> None:
+    """Takes further steps with the model of this process."""
+    import torch
+
+    model, optimizer, batches = _TRAINER
+    for batch in itertools.islice(batches, count):
+        inputs = {name: torch.from_numpy(array).long() for name, array in batch.items()}
+        optimizer.zero_grad()
+        model(
+            input_ids=inputs["input_ids"],
+            attention_mask=inputs["input_mask"],
+            token_type_ids=inputs["segment_ids"],
+            labels=inputs["label_ids"],
+        ).loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
 
 
 def measure(
@@ -186,7 +217,7 @@ def _run() -> None:
     )
     task = find_task(config.task_name).at(Path(config.data_dir))
     keras.utils.set_random_seed(_SEED)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as peers:
         data = TaskData(task, Tokenizer(source.text), config.max_seq_length, Path(folder))
         rows = data.rows(task.train_split)
         with devices.strategy.scope():
@@ -195,7 +226,8 @@ def _run() -> None:
         if "trainer" in config.ways and (why := _why_no_trainer(config)):
             print(f"trainer is left out: {why}")
         elif "trainer" in config.ways:
-            ways["trainer"] = trainer_way(rows, str(source.checkpoint), training)
+            trainer = trainer_way(rows, str(source.checkpoint), training)
+            ways["trainer"] = peers.enter_context(trainer)
         ways = {name: way for name, way in ways.items() if name in config.ways}
         steps = {name: take for name, (take, _) in ways.items()}
         rates = measure(steps, config.num_steps, config.rounds, config.train_batch_size)

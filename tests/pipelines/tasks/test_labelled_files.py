@@ -74,6 +74,13 @@ def test_json_lines_keep_the_types_of_their_values(tmp_path):
     assert [record.values for record in file.records()] == lines
 
 
+def test_a_json_array_is_read_like_json_lines(tmp_path):
+    rows = [{"text": "a\nb", "label": 1}, {"text": "c", "label": 2}]
+    file = open_labelled(write(tmp_path, "t.json", json.dumps(rows, indent=2)))
+    assert [record.values for record in file.records()] == rows
+    assert [record.line for record in file.records()] == [2, 6]
+
+
 def test_windows_line_ends_and_a_byte_order_mark_are_no_text(tmp_path):
     for name, delimiter in (("t.csv", ","), ("t.tsv", "\t")):
         text = "\ufeff" + as_csv([["text", "label"], ["a", "b"]], delimiter, "\r\n")
@@ -91,7 +98,8 @@ BAD = {
     ("t.csv", '{"text": "a"}\n'): "is called CSV but begins as JSON lines",
     ("t.jsonl", "text,label\na,1\n"): "is called JSON lines but begins as CSV",
     ("t.jsonl", "[1]\n"): "line 1 is no JSON object",
-    ("t.json", '[{"text": "a"}]\n'): "is a JSON array; write one object a line",
+    ("t.json", "[\n]\n"): "has no rows",
+    ("t.csv", '[{"text": "a"}]\n'): "is called CSV but begins as a JSON array",
     ("t.tsv", "text,label\na,1\n"): "has commas and no tab; if it is CSV",
     ("t.csv", "text\tlabel\na\t1\n"): "has tabs and no comma; if it is TSV",
     ("t", "text\na\n"): "neither its name nor its first line says",
