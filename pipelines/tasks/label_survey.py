@@ -10,7 +10,7 @@ import logging
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -320,7 +320,8 @@ def _check_labels(survey: Survey) -> None:
     if source.labelling.kind == "number":
         _check_numbers(survey)
         return
-    if count > _FEW_LABELS and 2 * count > survey.rows:
+    fraction = _fraction_in(survey.labels)
+    if count > _FEW_LABELS and (fraction or 2 * count > survey.rows):
         raise _too_many(survey)
     several = source.labelling.kind in ("several", "columns")
     found = ", ".join(map(repr, survey.labels)) or "none"
@@ -338,6 +339,21 @@ def _check_labels(survey: Survey) -> None:
             f"only one is {found}; name another `label_column`, or add examples."
         )
     _check_spelling(survey)
+    if fraction:
+        _LOGGER.warning(
+            "%s: its labels are numbers such as %s, and are taken for %d classes; to predict "
+            "numbers give `regression=True`.",
+            name,
+            fraction,
+            count,
+        )
+
+
+def _fraction_in(labels: Collection[str]) -> str | None:
+    """A label that is no whole number, where all are numbers."""
+    if not all(map(_is_number, labels)):
+        return None
+    return next((label for label in labels if not float(label).is_integer()), None)
 
 
 def _check_numbers(survey: Survey) -> None:

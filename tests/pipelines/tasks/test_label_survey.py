@@ -56,6 +56,10 @@ def test_the_order_of_labels_is_that_of_numbers_or_of_characters(labels, order):
         ([("x", "a"), ("y", "")], "line 3 has no label in the column 'label'"),
         ([("x", "1"), ("y", "1.0")], "the labels '1' and '1.0' are the same number"),
         ([("x", '["a"]'), ("y", '["a"]')], "must be two labels or more"),
+        (
+            [(f"x{n}", str(n % 60 / 8)) for n in range(600)],
+            "has 60 different labels in 600 rows; for numbers to predict give `regression=True`",
+        ),
         ([("x", "a"), ("", "b")], "must be two classes or more .* the only one is 'a'"),
         ([("", "a"), (" ", "b")], "no row is left to train on, for all of them have no text"),
         ([("x", "a"), ("y", "a "), ("z", "b")], "the labels 'a' and 'a ' differ in white space"),
@@ -65,6 +69,12 @@ def test_the_order_of_labels_is_that_of_numbers_or_of_characters(labels, order):
 def test_labels_that_cannot_be_learned_are_refused(tmp_path, rows, message):
     with pytest.raises(UserError, match=message):
         survey_training(source(tmp_path / "t.csv", rows), 0)
+
+
+def test_labels_that_look_like_a_regressions_numbers_are_said(tmp_path, caplog):
+    rows = [("x", "2.5"), ("y", "3"), ("z", "3.5")]
+    survey_training(source(tmp_path / "t.csv", rows), 0)
+    assert "its labels are numbers such as 2.5, and are taken for 3 classes" in caplog.text
 
 
 def test_a_regression_of_one_number_is_refused(tmp_path):
