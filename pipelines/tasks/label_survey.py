@@ -4,72 +4,23 @@ A survey of ten million rows takes 8 bytes of memory a training row (a hash of i
 rows that stand in two files are found and a dev set is cut off), and one entry a label.
 """
 
-import hashlib
-import json
 import logging
 import math
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.labelled_columns import Columns, Labelling
-from pipelines.tasks.labelled_files import LabelledFile
+from pipelines.tasks.labelled_examples import Labelled, Source, is_empty, labels_in, text_key
 
 _LOGGER = logging.getLogger(__name__)
 _FEW_LABELS = 50  # so many are plausible for any number of rows
 _MOST_LABELS = 100_000
 _SHOWN = 5
-
-
-class Labelled(NamedTuple):
-    """One example of a file.
-
-    Attributes:
-        line: the line on which it begins.
-        text_a: the first text.
-        text_b: the second text, or None.
-        label: its label as the heads understand it, or None.
-    """
-
-    line: int
-    text_a: str
-    text_b: str | None
-    label: str | None
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file of examples with its columns known.
-
-    Attributes:
-        file: the file.
-        columns: where its records have what.
-        labelling: what its labels are; None: they are not read.
-        ignored_labels: rows with these labels are left out.
-    """
-
-    file: LabelledFile
-    columns: Columns
-    labelling: Labelling | None
-    ignored_labels: frozenset[str] = frozenset()
-
-    def examples(self) -> Iterator[Labelled]:
-        """Reads the examples from the beginning.
-
-        Raises:
-            UserError: a record is not what it should be; names the line.
-        """
-        file, labelling = self.file, self.labelling
-        for record in file.records():
-            label = None if labelling is None else labelling.read(file, record)
-            if label not in self.ignored_labels:
-                yield Labelled(record.line, *self.columns.read_texts(file, record), label)
 
 
 @dataclass
@@ -105,18 +56,6 @@ class Survey:
             self.labels.update(held)
         key = text_key(seed, example.text_a, example.text_b)
         self.keys.setdefault(held[0] if held else "", array("Q")).append(key)
-
-
-def text_key(seed: int, text_a: str, text_b: str | None) -> int:
-    """A hash of an example's texts: 8 bytes, equal on every machine.
-
-    Example:
-        >>> text_key(0, "a", "b") == text_key(0, "a", "b") != text_key(1, "a", "b")
-        True
-    """
-    texts = f"{text_a}\0{'' if text_b is None else text_b}".encode("utf-8", "surrogatepass")
-    key = seed.to_bytes(8, "little", signed=True)
-    return int.from_bytes(hashlib.blake2b(texts, digest_size=8, key=key).digest(), "little")
 
 
 def survey_training(source: Source, seed: int) -> Survey:
@@ -191,18 +130,6 @@ def warn_of_shared_rows(training: Survey, other: Source, seed: int) -> int:
     return count
 
 
-def labels_in(labelling: Labelling | None, label: str) -> list[str]:
-    """The single labels of a label.
-
-    Example:
-        >>> labels_in(Labelling("several", ("label",)), '["b", "a"]')
-        ['b', 'a']
-    """
-    if labelling is None or labelling.kind == "number":
-        return []
-    return json.loads(label) if labelling.kind in ("several", "columns") else [label]
-
-
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     """Labels in the order of the classes: numbers by their value, anything else by its characters.
 
@@ -264,11 +191,6 @@ class _EmptyTexts:
                 "it is" if self._count == 1 else "they are",
                 what_happens,
             )
-
-
-def is_empty(example: Labelled) -> bool:
-    """Whether an example has no text at all."""
-    return not example.text_a.strip() and not (example.text_b or "").strip()
 
 
 def _what_is_wrong(source: Source, example: Labelled, known: frozenset[str]) -> str | None:

@@ -22,9 +22,9 @@ from pipelines.metrics.constant_answer import constant_answer
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
 from pipelines.metrics.label_scores import ClassScores, LabelSetScores
 from pipelines.tasks.heads import ClassificationHead, MultiLabelHead, RegressionHead
-from pipelines.tasks.label_survey import Labelled, Source, is_empty, labels_in, text_key
 from pipelines.tasks.label_task import LabelAnswer, LabelHead, LabelTask
 from pipelines.tasks.labelled_columns import Kind
+from pipelines.tasks.labelled_examples import Labelled, Source, is_empty, labels_in, text_key
 from pipelines.tasks.prediction_tables import (
     CLASS_COLUMNS,
     class_rows,

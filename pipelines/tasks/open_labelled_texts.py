@@ -11,7 +11,6 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.tasks.label_survey import (
-    Source,
     Survey,
     dev_thresholds,
     in_order,
@@ -28,6 +27,7 @@ from pipelines.tasks.labelled_columns import (
     choose_columns,
     find_labelling,
 )
+from pipelines.tasks.labelled_examples import Source
 from pipelines.tasks.labelled_files import LabelledFile, open_labelled
 from pipelines.tasks.labelled_texts import HeldOut, LabelledTexts
 from pipelines.tasks.labelled_texts_config import LabelledTextsConfig

@@ -4,15 +4,14 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.tasks.label_survey import (
-    Source,
     dev_thresholds,
     in_order,
     survey_scored,
     survey_training,
-    text_key,
     warn_of_shared_rows,
 )
 from pipelines.tasks.labelled_columns import Columns, find_labelling
+from pipelines.tasks.labelled_examples import Source, text_key
 from pipelines.tasks.labelled_files import open_labelled
 
 PLENTY = [(f"text {number}", "ab"[number % 2]) for number in range(1000)]

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from pipelines.records.rows import Rows
-from pipelines.tasks.label_survey import Source
 from pipelines.tasks.label_task import LabelAnswer
 from pipelines.tasks.labelled_columns import Columns, Labelling
+from pipelines.tasks.labelled_examples import Source
 from pipelines.tasks.labelled_files import LabelledFile, open_labelled
 from pipelines.tasks.labelled_texts import LabelledTexts
 from pipelines.tasks.text_rows import TextExample
