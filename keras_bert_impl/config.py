@@ -173,7 +173,7 @@ class BertConfig:
             raise UserError(
                 f"`max_seq_length={max_seq_length}` is more than the "
                 f"{self.max_position_embeddings} positions of the model "
-                "(max_position_embeddings); lower it or take another configuration."
+                "(max_position_embeddings); lower it or take another model."
             )
         if max_seq_length < at_least:
             raise UserError(

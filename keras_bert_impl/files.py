@@ -112,9 +112,7 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
             os.fsync(file.fileno())
         aside.replace(final)
     except OSError as error:
-        raise UserError(
-            f"{final}: cannot be written ({error.strerror}); free some space or name another place."
-        ) from error
+        raise not_written(final, error.strerror) from error
     finally:
         aside.unlink(missing_ok=True)
 
@@ -157,11 +155,56 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             aside.rename(final)
         _flush_entries(final.parent)
     except OSError as error:
-        raise UserError(
-            f"{final}: cannot be written ({error.strerror}); free some space or name another place."
-        ) from error
+        raise not_written(final, error.strerror) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
+    """Gives a folder to write several files in; they appear in `folder` when the block ends.
+
+    Args:
+        folder: where they go.
+        names: the files in the order in which they appear: the one that makes the others whole
+            comes last.
+
+    Raises:
+        UserError: they cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> target = Path(tempfile.mkdtemp())
+        >>> with whole_files(target, "data", "index") as aside:
+        ...     for name in ("data", "index"):
+        ...         _ = (aside / name).write_text(name)
+        >>> sorted(child.name for child in target.iterdir())
+        ['data', 'index']
+    """
+    final = make_folder(folder)
+    aside = _aside(final / names[-1])
+    make_folder(aside)
+    try:
+        yield aside
+        _flush(aside)
+        for name in names:
+            (aside / name).replace(final / name)
+        _flush_entries(final)
+    except OSError as error:
+        raise not_written(final / names[-1], error.strerror) from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def not_written(path: str | os.PathLike[str], reason: str | None) -> UserError:
+    """The one sentence for a result that cannot be written.
+
+    Example:
+        >>> print(not_written("model", "No space left on device"))
+        model: cannot be written (No space left on device); free some space or name another place.
+    """
+    remedy = "free some space or name another place"
+    return UserError(f"{path}: cannot be written ({reason}); {remedy}.")
 
 
 def _flush(folder: Path) -> None:

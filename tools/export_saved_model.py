@@ -23,9 +23,9 @@ FLAGS = ConfigFlags(__doc__, ExportConfig)
 def _run() -> None:
     config = FLAGS.config()
     from keras_bert_impl.serving.export import run_export
-    from pipelines.tasks.serving import open_and_serve_task
+    from pipelines.tasks.serving import open_and_serve
 
-    result = run_export(config, open_and_serve_task)
+    result = run_export(config, *open_and_serve(config))
     print(f"{config.output_dir}: {result.size / 1e6:.1f} MB")
     for name, (inputs, outputs) in result.signatures.items():
         print(f"  {name}: {', '.join(inputs)} -> {', '.join(outputs)}")

@@ -1,6 +1,5 @@
 """google's TF1 checkpoints: `PREFIX.index` and `PREFIX.data-00000-of-00001`."""
 
-import glob
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,7 @@ import numpy as np
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.sources import FoundTensor
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder
+from keras_bert_impl.files import not_written, whole_files
 
 _REASONS = (
     (re.compile(r"/(adam_m|adam_v|lamb_m|lamb_v|Adam|Adam_1|LAMB|LAMB_1)$"), "optimizer slot"),
@@ -113,30 +112,21 @@ def write_google_checkpoint(
     """
     import tensorflow as tf
 
-    final = Path(prefix)
-    make_folder(final.parent)
-    aside = final.with_name(f".{final.name}.{os.getpid()}.incomplete")
-    names = sorted(variables)
-    try:
-        with tf.device("CPU"):
-            tf.raw_ops.SaveV2(
-                prefix=str(aside),
-                tensor_names=names,
-                shape_and_slices=[""] * len(names),
-                tensors=[tf.constant(variables[name]) for name in names],
-            )
-        for suffix in (".data-00000-of-00001", ".index"):
-            Path(f"{aside}{suffix}").replace(f"{final}{suffix}")
-    except (tf.errors.OpError, OSError) as error:
-        raise UserError(
-            f"{final}: cannot be written ({_reason(error)}); free some space or name another place."
-        ) from error
-    finally:
-        for left in final.parent.glob(f"{glob.escape(aside.name)}*"):
-            left.unlink(missing_ok=True)
+    final, names = Path(prefix), sorted(variables)
+    ending = (".data-00000-of-00001", ".index")
+    with whole_files(final.parent, *(f"{final.name}{suffix}" for suffix in ending)) as aside:
+        try:
+            with tf.device("CPU"):
+                tf.raw_ops.SaveV2(
+                    prefix=str(aside / final.name),
+                    tensor_names=names,
+                    shape_and_slices=[""] * len(names),
+                    tensors=[tf.constant(variables[name]) for name in names],
+                )
+        except tf.errors.OpError as error:
+            raise not_written(final, _reason(error)) from error
 
 
 def _reason(error: Exception) -> str:
     """What the system said; TensorFlow puts the operation and the file before it."""
-    text = getattr(error, "strerror", None) or str(error).splitlines()[0]
-    return text.rpartition("; ")[2].partition(" [Op:")[0]
+    return str(error).splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]

@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
     INDEX_FILE,
+    SAVE_AGAIN,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
@@ -73,8 +74,7 @@ def find_on_hub(name: str) -> Path:
     if missing := _missing_weights(folder):
         raise UserError(
             f"{name}: the Hugging Face hub has no {missing} of it (a pickle is never opened "
-            "here); name a model that has one, or save it again with transformers' "
-            "save_pretrained(..., safe_serialization=True) where you trust it."
+            f"here); name a model that has one, or {SAVE_AGAIN}."
         )
     return folder
 

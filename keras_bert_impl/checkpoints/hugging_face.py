@@ -9,11 +9,16 @@ import numpy as np
 
 from keras_bert_impl.checkpoints import safetensors_file
 from keras_bert_impl.checkpoints.names import Names
-from keras_bert_impl.checkpoints.sources import INDEX_FILE, WEIGHTS_FILE, FoundTensor
+from keras_bert_impl.checkpoints.sources import (
+    INDEX_FILE,
+    PICKLE_FILES,
+    WEIGHTS_FILE,
+    FoundTensor,
+    pickle_refused,
+)
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import read_json_object
 
-_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model.pt")
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
 # A file holds one of two tied tensors or both.
 _TWINS = {
@@ -96,13 +101,9 @@ def _weight_files(folder: Path) -> list[Path]:
         return [folder / WEIGHTS_FILE]
     if (folder / INDEX_FILE).exists():
         return _shards(folder)
-    for name in _PICKLES:
+    for name in PICKLE_FILES:
         if (folder / name).exists():
-            raise UserError(
-                f"{folder / name}: is a pickle, which can run any code and is never opened here; "
-                "save the model again with transformers' save_pretrained(..., "
-                "safe_serialization=True) where you trust it, or download its model.safetensors."
-            )
+            raise pickle_refused(folder / name, f"download the model's {WEIGHTS_FILE}")
     raise UserError(
         f"{folder}: holds neither {WEIGHTS_FILE} nor {INDEX_FILE}; name a model directory or the "
         "prefix of a TF1 checkpoint."

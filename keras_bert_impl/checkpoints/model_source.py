@@ -27,9 +27,12 @@ from keras_bert_impl.checkpoints.sources import (
     GOOGLE_CONFIG_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
+    WEIGHTS_FILE,
     TensorSource,
     find_checkpoint,
     is_google_checkpoint,
+    is_pickle,
+    pickle_refused,
     weight_shape,
 )
 from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
@@ -39,7 +42,6 @@ from keras_bert_impl.files import read_json_object
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _NOTHING_SAID = Casing()
 
 
@@ -214,12 +216,8 @@ def _in_home(path: str | os.PathLike[str]) -> Path:
 
 
 def _not_a_checkpoint(file: Path) -> UserError:
-    if file.suffix in _PICKLES:
-        return UserError(
-            f"{file}: is a pickle, which can run any code and is never opened here; name the "
-            "folder if model.safetensors lies there too, else save the model again with "
-            "transformers' save_pretrained(..., safe_serialization=True) where you trust it."
-        )
+    if is_pickle(file):
+        return pickle_refused(file, f"name the folder if {WEIGHTS_FILE} lies there too")
     return UserError(
         f"{file}: is no file of a model that can be read here; name the folder with "
         "model.safetensors, or a TF1 checkpoint's prefix."

@@ -16,6 +16,13 @@ CONFIG_FILE, GOOGLE_CONFIG_FILE = "config.json", "bert_config.json"
 VOCABULARY_FILE = "vocab.txt"
 TOKENIZER_FILE = "tokenizer_config.json"
 FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
+PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model.pt")
+SAVE_AGAIN = (
+    "save it again with transformers' save_pretrained(..., safe_serialization=True) where you "
+    "trust it"
+)
+"""How a pickle becomes a file that is opened here."""
+_PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 _PART_OF_DIRECTORY = (
     WEIGHTS_FILE,
@@ -59,6 +66,29 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
 
 def _has_weights(folder: Path) -> bool:
     return any((folder / name).exists() for name in (WEIGHTS_FILE, INDEX_FILE))
+
+
+def is_pickle(path: Path) -> bool:
+    """Whether a file of this name is a pickle.
+
+    Example:
+        >>> is_pickle(Path("model.pt")), is_pickle(Path("model.safetensors"))
+        (True, False)
+    """
+    return path.name in PICKLE_FILES or path.suffix in _PICKLE_ENDINGS
+
+
+def pickle_refused(path: Path, instead: str) -> UserError:
+    """The one sentence for a pickle, which is never opened: it can run any code.
+
+    Args:
+        path: the pickle.
+        instead: what to do where the weights are there in another form.
+    """
+    return UserError(
+        f"{path}: is a pickle, which can run any code and is never opened here; {instead}, or "
+        f"{SAVE_AGAIN}."
+    )
 
 
 def is_google_checkpoint(path: str | os.PathLike[str]) -> bool:

@@ -17,8 +17,9 @@ from keras_bert_impl.cpu_kernels.switch import set_up_xla
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.frozen import freeze_layers, frozen_layers
-from keras_bert_impl.models.inputs import ENCODER_INPUTS, complete_inputs
+from keras_bert_impl.models.inputs import complete_inputs
 from keras_bert_impl.serving.task_settings import task_settings, with_task_settings
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
 SpecialTokens = Literal["split", "keep"]

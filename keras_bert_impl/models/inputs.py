@@ -10,7 +10,6 @@ from keras import ops
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 
-ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
 OTHER_NAMES = {"attention_mask": "input_mask", "token_type_ids": "segment_ids"}  # Hugging Face's
 _NEARLY = 0.85  # likeness from which a name is another one mistyped
 
@@ -34,6 +33,7 @@ def complete_inputs(inputs: Any, names: Sequence[str], config: BertConfig) -> di
 
     Example:
         >>> import numpy as np
+        >>> from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
         >>> config = BertConfig(vocab_size=10)
         >>> complete = complete_inputs({"input_ids": np.array([[2, 5, 3, 0]])},
         ...                            ENCODER_INPUTS, config)

@@ -9,6 +9,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
 from keras_bert_impl.models.base import ConfiguredModel
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -39,7 +40,7 @@ class BertMultipleChoice(ConfiguredModel):
         choice = Logits(config, 1, name="choice", dtype=dtype)
         inputs = {
             name: keras.Input(shape=(num_choices, None), dtype="int32", name=name)
-            for name in ("input_ids", "input_mask", "segment_ids")
+            for name in ENCODER_INPUTS
         }
         rows = {
             name: Regroup(dtype="int32", name=f"rows_{name}")(ids) for name, ids in inputs.items()

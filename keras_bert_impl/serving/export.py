@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import tensorflow as tf
 
 from keras_bert_impl.checkpoints.destination import check_nothing_else
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, whole_folder
+from keras_bert_impl.files import make_folder, not_written, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.config import ExportConfig
@@ -48,11 +47,7 @@ def serve_model(
     config = opened.model.config
     trained_with = task_settings(config).get("max_seq_length")
     length = max_seq_length or trained_with or config.max_position_embeddings
-    if length > config.max_position_embeddings:
-        raise UserError(
-            f"`max_seq_length={length}` is more than the {config.max_position_embeddings} "
-            "positions of the model; lower it."
-        )
+    config.check_length(length)
     if isinstance(opened.model, BertPretrainer):
         keeps_mask = GraphTokenizer(opened.text, special_tokens="keep")
         return ServedPretrainer(opened, keeps_mask, top_k, length)
@@ -102,9 +97,7 @@ def export_saved_model(
             tf.saved_model.save(served, str(aside), signatures=served.signatures())
         except tf.errors.OpError as error:
             reason = (error.message or str(error)).splitlines()[0]
-            raise UserError(
-                f"{final}: cannot be written ({reason}); free some space or name another place."
-            ) from error
+            raise not_written(final, reason) from error
         _write_assets(opened, aside / "assets")
         try:
             return verify_saved_model(served, opened, aside) if verify else None
@@ -134,27 +127,17 @@ class ExportResult:
     verification: Verification | None
 
 
-def open_and_serve(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
-    """Opens a model directory, and gives the signatures that fit its heads."""
-    opened = open_model(config.model, **config.description())
-    return opened, serve_model(opened, config.top_k, config.max_seq_length)
-
-
-def run_export(
-    config: ExportConfig,
-    serve: Callable[[ExportConfig], tuple[OpenedModel, ServedModel]] = open_and_serve,
-) -> ExportResult:
+def run_export(config: ExportConfig, opened: OpenedModel, served: ServedModel) -> ExportResult:
     """Writes the SavedModel and compares it with the model.
 
     Args:
-        config: what to export, and where to.
-        serve: opens the model directory and gives its signatures; of a model that a task serves in
-            its own way, that task's.
+        config: where to, and whether to compare.
+        opened: the model.
+        served: its signatures, from `serve_model` or from the task that trained it.
 
     Raises:
-        UserError: the model directory cannot be opened, or the SavedModel cannot be written.
+        UserError: the SavedModel cannot be written.
     """
-    opened, served = serve(config)
     verification = export_saved_model(served, opened, config.output_dir, config.verify)
     files = [path for path in config.output_dir.rglob("*") if path.is_file()]
     return ExportResult(
@@ -180,11 +163,11 @@ def export_model(
     Raises:
         UserError: the model directory cannot be opened, or the SavedModel cannot be written.
     """
-    return run_export(
-        ExportConfig(
-            model=Path(model),
-            output_dir=Path(output_dir),
-            max_seq_length=max_seq_length,
-            verify=verify,
-        )
+    config = ExportConfig(
+        model=Path(model),
+        output_dir=Path(output_dir),
+        max_seq_length=max_seq_length,
+        verify=verify,
     )
+    opened = open_model(model)
+    return run_export(config, opened, serve_model(opened, config.top_k, max_seq_length))

@@ -4,11 +4,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert_impl.serving.long_texts import LongTextPacker, TextRows, join_in_graph
 from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.signatures import ENCODER_INPUTS, ServedModel, ids_specs, text_specs
-from keras_bert_impl.serving.text_inputs import GraphTokenize, MaskedTextPacker, TextPacker
+from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs
+from keras_bert_impl.serving.text_inputs import (
+    GraphTokenize,
+    MaskedTextPacker,
+    TextPacker,
+    TextRows,
+    join_in_graph,
+)
 from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
 
 class ServedClassifier(ServedModel):
@@ -40,7 +46,7 @@ class ServedClassifier(ServedModel):
         model = opened.model
         super().__init__(model)
         long_texts = long_texts or LongTexts()
-        packer = LongTextPacker(tokenizer, opened.text.vocabulary, max_length, long_texts)
+        packer = TextPacker(tokenizer, opened.text.vocabulary, max_length, long_texts)
         names = tf.constant(opened.labels)
 
         def answer(logits: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -111,7 +117,7 @@ class ServedEncoder(ServedModel):
         encode = self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))
 
         def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
-            packed = packer(text)
+            packed = packer(text).inputs
             return {**encode(*packed), "input_mask": packed[1]}
 
         self.add_signature("text", text, text_specs("text"))

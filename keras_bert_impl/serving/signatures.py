@@ -9,7 +9,6 @@ import tensorflow as tf
 from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.layers import kernels
 
-ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
 Function = Callable[..., dict[str, tf.Tensor]]
 
 

@@ -24,6 +24,10 @@ class PackedInput(NamedTuple):
     segment_ids: np.ndarray
 
 
+ENCODER_INPUTS: tuple[str, ...] = PackedInput._fields
+"""The names of what every BERT model reads, int32 [batch, length] each."""
+
+
 def pack_pair(
     ids_a: Sequence[int] | np.ndarray,
     ids_b: Sequence[int] | np.ndarray | None,

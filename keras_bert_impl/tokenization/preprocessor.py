@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, StringLayer, pack_in_graph
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, find_text_settings
 
-NAMES = ("input_ids", "input_mask", "segment_ids")
 _TENSORS = (tf.Tensor, np.ndarray, keras.KerasTensor)
 _SPECIAL_TOKENS = 3  # [CLS] A [SEP] B [SEP]
 
@@ -133,7 +133,8 @@ class BertPreprocessor(StringLayer):
         texts, text_pairs = _first_and_second(texts, text_pairs)
         _check_shapes(texts, text_pairs)
         length = None if self.pad_to_longest else self.max_seq_length
-        return {name: keras.KerasTensor((*texts.shape[:1], length), "int32") for name in NAMES}
+        shape = (*texts.shape[:1], length)
+        return {name: keras.KerasTensor(shape, "int32") for name in ENCODER_INPUTS}
 
     def get_config(self) -> dict[str, Any]:
         """What makes the same layer again."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.packing import pack_pair
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_pair
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 Text = str | bytes
@@ -107,8 +107,7 @@ def pack_batch(
         pack_pair(first, second, length, vocabulary)
         for first, second in zip(ids_a, seconds, strict=True)
     ]
-    names = ("input_ids", "input_mask", "segment_ids")
     return {
         name: np.array([row[number] for row in packed], np.int32).reshape(-1, length)
-        for number, name in enumerate(names)
+        for number, name in enumerate(ENCODER_INPUTS)
     }

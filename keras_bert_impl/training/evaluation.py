@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
-from keras_bert_impl.training.objectives import ENCODER_INPUTS, Objective
+from keras_bert_impl.training.objectives import Objective
 from keras_bert_impl.training.split import distribute, split_batch
 
 

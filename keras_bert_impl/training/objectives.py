@@ -6,10 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from keras import ops
 
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch
-
-ENCODER_INPUTS: tuple[str, ...] = ("input_ids", "input_mask", "segment_ids")
-"""The features every BERT model reads: int32 [batch, length]."""
 
 
 class Objective(Protocol):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from keras_bert_impl.models.base import set_kernels
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 from keras_bert_impl.optimizers.lamb import Lamb
 from keras_bert_impl.training.config import TrainingConfig
@@ -46,8 +45,7 @@ class TrainingState:
     def __init__(self, model: Any, config: TrainingConfig, devices: Devices | None = None) -> None:
         self.model, self.step = model, 0
         self.devices = devices = devices or present_devices(config)
-        if devices.kernels is not None:
-            set_kernels(model, devices.kernels)
+        devices.lend_kernels(model)
         with devices.strategy.scope():
             self.optimizer = make_optimizer(config)
             self.optimizer.build(model.trainable_variables)

@@ -13,6 +13,7 @@ from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.cpu_kernels.switch import choose_kernels, set_up_xla
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers.kernels import PlainKernels
+from keras_bert_impl.models.base import set_kernels
 from keras_bert_impl.training.config import TrainingConfig
 
 
@@ -37,6 +38,11 @@ class Devices:
     worker: int = 0
     on_cpu: bool = True
     kernels: PlainKernels | None = None
+
+    def lend_kernels(self, model: Any) -> None:
+        """Makes a model, and those inside it, compute with these devices' kernels."""
+        if self.kernels is not None:
+            set_kernels(model, self.kernels)
 
     @property
     def replicas(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.config import dtype_policy
 from pipelines.features.config import FeaturesConfig
 
@@ -59,13 +60,8 @@ class FeatureExtractor:
         self.vocabulary = found.text.vocabulary
         self._tokenizer = Tokenizer(found.text)
         self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
-        positions = found.config.max_position_embeddings
-        self._max_length = config.max_seq_length or positions
-        if self._max_length > positions:
-            raise UserError(
-                f"`max_seq_length={self._max_length}` is more than the model's {positions} "
-                "positions; lower it."
-            )
+        self._max_length = config.max_seq_length or found.config.max_position_embeddings
+        found.config.check_length(self._max_length)
         self._batch_size = config.batch_size
         self.hidden_size = found.config.hidden_size
         self._bytes_per_token = 4 * len(self._layers) * self.hidden_size
@@ -134,9 +130,7 @@ class FeatureExtractor:
         longest = max(len(ids) for ids, _ in inputs)
         length = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, self._max_length)
         shape = (len(inputs), max(length, longest))
-        batch = {
-            name: np.zeros(shape, np.int32) for name in ("input_ids", "input_mask", "segment_ids")
-        }
+        batch = {name: np.zeros(shape, np.int32) for name in ENCODER_INPUTS}
         batch["input_ids"][:] = self.vocabulary.pad_id
         for row, (ids, segments) in enumerate(inputs):
             batch["input_ids"][row, : len(ids)] = ids

@@ -62,8 +62,7 @@ class TrainingRun:
         with self.devices.strategy.scope():
             model = make(dtype_policy(self.config.precision))
             model.encoder.recompute = self.config.recompute
-            if self.devices.kernels is not None:
-                model.kernels = self.devices.kernels
+            self.devices.lend_kernels(model)
             if checkpoint is None:
                 return model, None
             report = restore(model, checkpoint)

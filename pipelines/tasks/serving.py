@@ -13,8 +13,8 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.config import ExportConfig
-from keras_bert_impl.serving.export import open_and_serve
-from keras_bert_impl.serving.opened_model import OpenedModel
+from keras_bert_impl.serving.export import serve_model
+from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.signatures import ServedModel
 from keras_bert_impl.serving.task_settings import task_settings
 from pipelines.tasks.task import Task
@@ -23,7 +23,7 @@ SERVED_TASKS: dict[str, Callable[[Mapping[str, Any]], Task[Any, Any]]] = {}
 """The tasks that serve their models themselves: name → the task with a directory's settings."""
 
 
-def open_and_serve_task(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
+def open_and_serve(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
     """Opens a model directory and gives its signatures: the task's own, or the library's.
 
     Raises:
@@ -32,7 +32,8 @@ def open_and_serve_task(config: ExportConfig) -> tuple[OpenedModel, ServedModel]
     settings = task_settings(find_model(config.model, **config.description()).config)
     make_task = SERVED_TASKS.get(settings.get("task", ""))
     if make_task is None:
-        return open_and_serve(config)
+        opened = open_model(config.model, **config.description())
+        return opened, serve_model(opened, config.top_k, config.max_seq_length)
     task = make_task(settings)
     opened = open_task_model(config.model, task, **config.description())
     return opened, task.served(opened, config.max_seq_length)

@@ -3,6 +3,7 @@ import os
 import platform
 import stat
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from keras_bert_impl.files import (
     open_whole,
     read_json_object,
     text_lines,
+    whole_files,
     whole_folder,
 )
 
@@ -44,6 +46,37 @@ def test_a_folder_appears_only_when_it_is_complete(tmp_path):
     with pytest.raises(UnicodeEncodeError), whole_folder(target) as folder:
         (folder / "weights").write_text("half \ud800")
     assert names_in(tmp_path) == []
+
+
+def test_several_files_appear_together_or_not_at_all(tmp_path):
+    with whole_files(tmp_path / "model", "data", "index") as aside:
+        for name in ("index", "data"):
+            (aside / name).write_text("old")
+        assert not (tmp_path / "model" / "data").exists()
+    aside_of = whole_files(tmp_path / "model", "data", "index")
+    with pytest.raises(UnicodeEncodeError), aside_of as aside:
+        (aside / "data").write_text("new \ud800")
+    assert names_in(tmp_path / "model") == ["data", "index"]
+    assert (tmp_path / "model" / "data").read_text() == "old"
+
+
+def test_files_that_cannot_appear_are_one_sentence(tmp_path):
+    with (
+        pytest.raises(UserError, match=r"index: cannot be written \(No such file"),
+        whole_files(tmp_path, "data", "index"),
+    ):
+        pass
+    assert names_in(tmp_path) == []
+
+
+def test_the_file_that_makes_the_others_whole_appears_last(tmp_path, monkeypatch):
+    appeared = []
+    replace = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda a, b: appeared.append(b.name) or replace(a, b))
+    with whole_files(tmp_path, "data", "index") as aside:
+        for name in ("index", "data"):
+            (aside / name).touch()
+    assert appeared == ["data", "index"]
 
 
 def test_a_complete_folder_replaces_the_old_one(tmp_path):

@@ -16,8 +16,8 @@ import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
-from keras_bert_impl.serving.config import ExportConfig
-from keras_bert_impl.serving.export import open_and_serve
+from keras_bert_impl.serving.export import serve_model
+from keras_bert_impl.serving.opened_model import open_model
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
 from tests.support.tiny_bert import scatter_weights
 
@@ -163,7 +163,7 @@ def test_the_exported_model_packs_texts_as_the_preprocessor_did(published, speci
     model = kb.BertClassifier.from_pretrained(published, num_labels=2)
     model.save_pretrained("classifier", preprocessor)
     texts = tf.constant(["the [MASK] dog", "the dog runs . the cat sleeps ."])
-    _, served = open_and_serve(ExportConfig(model="classifier", output_dir="saved_model"))
+    served = serve_model(open_model("classifier"))
     logits = model.predict(preprocessor(texts), verbose=0)["logits"]
     np.testing.assert_allclose(served.call("text", {"text": texts})["logits"], logits, atol=1e-5)
 

@@ -13,7 +13,7 @@ from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.fine_tuning import run_classifier
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.tasks.glue import SST_2
-from pipelines.tasks.serving import open_and_serve_task
+from pipelines.tasks.serving import open_and_serve
 from tests.support.model_folders import WORDS, write_encoder
 
 pytestmark = pytest.mark.slow
@@ -83,7 +83,7 @@ def test_windows_beat_truncation_and_are_served_as_they_answer(documents, traine
     assert windows >= truncated + 0.2
 
     export = ExportConfig(model=folder / "model", output_dir=tmp_path / "saved")
-    assert run_export(export, open_and_serve_task).verification.largest_difference < 1e-5
+    assert run_export(export, *open_and_serve(export)).verification.largest_difference < 1e-5
     loaded = tf.saved_model.load(str(tmp_path / "saved")).signatures["text"]
     found, offline = served_and_offline(folder, documents, lambda texts: loaded(text=texts))
     np.testing.assert_allclose(found, offline, atol=1e-5)

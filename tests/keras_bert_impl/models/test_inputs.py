@@ -4,9 +4,10 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.inputs import ENCODER_INPUTS, complete_inputs
+from keras_bert_impl.models.inputs import complete_inputs
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from tests.support.tiny_bert import TINY, features, scatter_weights
 
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving import export
-from keras_bert_impl.serving.export import ExportConfig, export_saved_model, run_export, serve_model
+from keras_bert_impl.serving.export import export_model, export_saved_model, serve_model
 from keras_bert_impl.serving.opened_model import open_model
 from tests.support.model_folders import POSITIONS, WORD_VOCABULARY, write_classifier
 
@@ -106,7 +106,7 @@ def test_several_numbers_are_not_served_as_classes(tmp_path):
 
 def test_an_export_tells_what_it_serves_and_how_large_it_is(tmp_path):
     model = write_classifier(tmp_path / "model", ["no", "yes"])
-    result = run_export(ExportConfig(model=model, output_dir=tmp_path / "saved", verify=False))
+    result = export_model(model, tmp_path / "saved", verify=False)
     assert list(result.signatures) == ["serving_default", "text", "text_pair"]
     assert result.signatures["text_pair"] == (
         ("text_a", "text_b"),

@@ -10,7 +10,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.export import run_export
 from keras_bert_impl.serving.task_settings import task_settings
-from pipelines.tasks.serving import open_and_serve_task, open_task_model
+from pipelines.tasks.serving import open_and_serve, open_task_model
 from tests.support.model_folders import write_classifier, write_encoder
 from tests.support.toy_task import ToyTask
 
@@ -33,8 +33,8 @@ def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monke
     tasks = {"toy": lambda settings: ToyTask(toy.data_dir, settings["doc_stride"])}
     monkeypatch.setattr("pipelines.tasks.serving.SERVED_TASKS", tasks)
     export = ExportConfig(model=config.output_dir / "model", output_dir=tmp_path / "saved")
-    assert task_settings(open_and_serve_task(export)[0].model.config)["task"] == "toy"
-    result = run_export(export, open_and_serve_task)
+    assert task_settings(open_and_serve(export)[0].model.config)["task"] == "toy"
+    result = run_export(export, *open_and_serve(export))
     assert result.signatures == {"text": (("text",), ("score",))}
     assert result.verification.largest_difference < 1e-5
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
@@ -53,7 +53,7 @@ def test_what_the_directory_does_not_say_is_taken_from_the_config(
         "classifier": write_classifier(tmp_path / "classifier", ["no", "yes"]),
     }
     for name, folder in folders.items():
-        whole, _ = open_and_serve_task(ExportConfig(model=folder, output_dir=tmp_path / "saved"))
+        whole, _ = open_and_serve(ExportConfig(model=folder, output_dir=tmp_path / "saved"))
         vocabulary = shutil.move(folder / "vocab.txt", tmp_path / f"{name}.txt")
         (folder / "tokenizer_config.json").unlink()
         export = ExportConfig(
@@ -62,13 +62,13 @@ def test_what_the_directory_does_not_say_is_taken_from_the_config(
             vocab_file=str(vocabulary),
             do_lower_case=whole.text.do_lower_case,
         )
-        assert open_and_serve_task(export)[0].text == whole.text
+        assert open_and_serve(export)[0].text == whole.text
 
 
 def test_what_no_task_serves_is_served_by_its_heads(tmp_path):
     folder = write_classifier(tmp_path / "model", ["no", "yes"])
     export = ExportConfig(model=folder, output_dir=tmp_path / "saved")
-    _, served = open_and_serve_task(export)
+    _, served = open_and_serve(export)
     assert served.names == ("serving_default", "text", "text_pair")
 
 
