@@ -3,7 +3,7 @@
 import functools
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, Protocol, Self
 
 import keras
@@ -16,7 +16,6 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.cpu_kernels.switch import set_up_xla
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
-from keras_bert_impl.models.frozen import freeze_layers, frozen_layers
 from keras_bert_impl.models.inputs import complete_inputs
 from keras_bert_impl.serving.task_settings import task_settings, with_task_settings
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
@@ -222,6 +221,52 @@ def set_kernels(layer: keras.Layer, chosen: kernels.PlainKernels) -> None:
         return
     for child in sublayers(layer):
         set_kernels(child, chosen)
+
+
+def frozen_layers(model: keras.Layer) -> dict[str, bool]:
+    """Gives `trainable` of every layer where it differs from the layer that holds it.
+
+    Keras saves `trainable` with each layer that it saves. A `ConfiguredModel` saves its
+    configuration in place of its layers, so it saves this beside it.
+
+    Returns:
+        Values of `trainable` by the layers' paths, outer layers first.
+
+    Example:
+        >>> model = keras.Sequential([keras.layers.Dense(1, name="first")])
+        >>> model.layers[0].trainable = False
+        >>> frozen_layers(model)
+        {'first': False}
+    """
+    return {
+        path: layer.trainable
+        for path, layer, parent in _walk(model)
+        if layer.trainable != parent.trainable
+    }
+
+
+def freeze_layers(model: keras.Layer, differences: Mapping[str, bool]) -> None:
+    """Sets `trainable` as `frozen_layers` found it.
+
+    Example:
+        >>> model = keras.Sequential([keras.layers.Dense(1, name="first")])
+        >>> freeze_layers(model, {"first": False})
+        >>> model.layers[0].trainable
+        False
+    """
+    layers = {path: layer for path, layer, _ in _walk(model)}
+    # Setting a layer sets all layers in it: the outer ones come first.
+    for path in sorted(differences, key=lambda path: path.count("/")):
+        if path in layers:
+            layers[path].trainable = differences[path]
+
+
+def _walk(layer: keras.Layer, prefix: str = "") -> Iterator[tuple[str, keras.Layer, keras.Layer]]:
+    """Every layer below one, with its path and the layer that holds it."""
+    for child in sublayers(layer):
+        path = f"{prefix}{child.name}"
+        yield path, child, layer
+        yield from _walk(child, f"{path}/")
 
 
 def encoder_inputs() -> dict[str, keras.KerasTensor]:

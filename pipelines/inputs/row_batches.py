@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
-from keras_bert_impl.training.padding import padded_length
 from pipelines.inputs.order import RecordOrder, shuffled
 from pipelines.pretraining_data.draws import mix, seed_word
 from pipelines.records.row_set import RowSet
@@ -17,6 +16,8 @@ Numbers = NDArray[np.int64]
 
 WINDOW_BATCHES = 50
 """Rows are sorted by their lengths inside windows of so many batches."""
+
+_SHAPES = 8  # so many lengths at most: each new one is traced (and with XLA compiled) once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +43,26 @@ class BatchLengths:
         if self.fixed:
             return self.max_seq_length
         return padded_length(int(lengths.max(initial=1)), self.max_seq_length)
+
+
+def padded_length(longest: int, max_seq_length: int) -> int:
+    """Rounds the tokens of a batch's longest row up to one of at most eight lengths.
+
+    Padding takes no part in the attention, so every token's output stays what it was (but for
+    rounding, and the draws of dropout); the time falls with the length, most of all for short
+    sentences with a generous maximum. Lengths are multiples of an eighth of the maximum (of 8
+    positions at least), so that there are few shapes.
+
+    Args:
+        longest: the tokens of the batch's longest row.
+        max_seq_length: the most positions of a row.
+
+    Example:
+        >>> [padded_length(longest, 128) for longest in (0, 1, 16, 17, 127, 128)]
+        [16, 16, 16, 32, 128, 128]
+    """
+    grain = max(8, -(-max_seq_length // _SHAPES))
+    return min(max_seq_length, -(-max(longest, 1) // grain) * grain)
 
 
 class LengthOrder:

@@ -1,18 +1,20 @@
 """Pre-training: from shards to a model directory."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import default_settings, options_named
 from keras_bert_impl.planning.size import training_flops
+from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.evaluation import Evaluation
 from keras_bert_impl.training.hooks import standard_hooks
@@ -27,6 +29,8 @@ from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices
 from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
 from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.records.check import find_shards
+from pipelines.records.paths import with_local_copies
 from pipelines.runs.phases import open_phases, options_of_phase
 from pipelines.runs.preflight import (
     check_disk,
@@ -36,7 +40,6 @@ from pipelines.runs.preflight import (
     frequency_loss,
 )
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from pipelines.runs.pretraining_start import find_pretraining_start
 from pipelines.runs.resume_identity import (
     changed_flags,
     check_finished_run,
@@ -275,3 +278,27 @@ class _Job:
 
     def _measure(self) -> dict[str, float]:
         return self._evaluation(self._held_out)
+
+
+def find_pretraining_start(config: RunPretrainingConfig) -> ModelSource:
+    """Finds the model of a run; the shards say the casing where the model does not.
+
+    Raises:
+        UserError: nothing says what the model is like, or two things that do not fit together do.
+    """
+    return find_model(
+        config.init_checkpoint,
+        bert_config_file=config.bert_config_file,
+        vocab_file=config.vocab_file,
+        do_lower_case=config.do_lower_case,
+        model_size=config.model_size,
+        told=casing_of_shards(config.input_file),
+        default_lower_case=True,
+    )
+
+
+def casing_of_shards(input_files: Sequence[str]) -> Casing:
+    """What the first shards that describe themselves say of their text."""
+    shards = find_shards(with_local_copies(input_files))
+    described = next((shard.description for shard in shards if shard.description), None)
+    return Casing(described.do_lower_case, described.strip_accents) if described else Casing()

@@ -1,12 +1,19 @@
-"""BertAdamW beside the formula in float64 NumPy."""
+"""BertAdamW beside the formula in float64 NumPy; weight decay beside the original's."""
+
+import re
 
 import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl.optimizers.bert_adamw import BertAdamW
+from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.optimizers.bert_adamw import BertAdamW, is_decayed
 from keras_bert_impl.optimizers.lamb import Lamb
 from tests.support.adamw_formula import DECAY, RATE, keras_steps, numpy_steps
+from tests.support.tiny_bert import TINY
+
+LEFT_OUT = re.compile("LayerNorm|layer_norm|bias")  # of the original's names
 
 
 @pytest.fixture
@@ -50,3 +57,12 @@ def test_it_works_in_plain_keras_fit():
     model.compile(BertAdamW(learning_rate=0.05, weight_decay=0.0), "mse")
     losses = model.fit(inputs, targets, epochs=30, verbose=0).history["loss"]
     assert losses[-1] < losses[0] / 10
+
+
+def test_every_variable_is_decayed_or_not_as_under_its_original_name():
+    model = BertPretrainer(TINY)
+    names = {each.ours: each.google for each in names_of(model)}
+    paths = [variable.path for variable in model.trainable_variables]
+    assert sorted(names) == sorted(paths)
+    assert {p: is_decayed(p) for p in paths} == {p: not LEFT_OUT.search(names[p]) for p in paths}
+    assert not is_decayed(next(p for p, name in names.items() if name.endswith("output_bias")))

@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.inputs import row_batches
-from pipelines.inputs.row_batches import BatchLengths, LengthOrder, RowBatches, RowEvaluation
+from pipelines.inputs.row_batches import (
+    BatchLengths,
+    LengthOrder,
+    RowBatches,
+    RowEvaluation,
+    padded_length,
+)
 from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
 
@@ -143,3 +149,16 @@ def test_the_padding_of_an_evaluation_is_that_of_its_batches(rows, kind):
     positions = sum(batch["input_ids"].size for batch in source.batches())
     # The last batch is filled up with a row that does not count.
     assert source.padding_share() == pytest.approx(1 - sum(LENGTHS) / positions)
+
+
+@given(st.integers(1, 600))
+def test_a_length_has_eight_shapes_at_most_none_much_longer_than_the_row(length):
+    kept = [padded_length(longest, length) for longest in range(1, length + 1)]
+    for longest, positions in enumerate(kept, start=1):
+        assert longest <= positions < longest + max(8, length / 8 + 1)
+    assert len(set(kept)) <= 8
+    assert kept[-1] == length
+
+
+def test_a_batch_without_a_token_has_positions():
+    assert padded_length(0, 128) == 16
