@@ -4,7 +4,7 @@
 class UserError(Exception):
     """Bad input that the user can mend.
 
-    The message is one sentence that names the file, line, flag or record and says what to do. The
+    The message is one sentence that names the file, line, parameter or record and says what to do. The
     command-line tools print it and exit with code 1, without a traceback; any other exception that
     reaches a user is a bug.
 

@@ -26,7 +26,7 @@ class ConfigFlags(FlagSet, Generic[Config]):
 
     Args:
         usage: the tool's module docstring; `--help` shows it above the flags.
-        config_class: what the tool's job is told.
+        config_class: the options of the tool's job.
 
     Example:
         >>> import dataclasses

@@ -101,7 +101,7 @@ def _first_use() -> bool:
             os.environ["XLA_FLAGS"] = _with_flag(given or "")
         with tf.init_scope():  # the caller may be tracing a graph
             return _KIND not in _program()
-    except Exception:  # whatever TensorFlow raises: who cannot look does not know
+    except Exception:  # whatever TensorFlow raises: then nothing is known of the program
         return False
     finally:
         # Another library that shares the variable may not know the flag, and would end the process.

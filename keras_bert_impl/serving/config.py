@@ -1,4 +1,4 @@
-"""What the serving jobs are told."""
+"""The options of the serving jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from keras_bert_impl.options import REQUIRED, check_options, option
 
 @dataclass(frozen=True, kw_only=True)
 class ExportConfig(DescribedCheckpoint):
-    """What an export is told.
+    """The options of an export.
 
     Raises:
         UserError: a value out of range.

@@ -112,8 +112,8 @@ def train(
 def _calls_ahead(steps_per_call: int) -> int:
     """How many calls' inputs wait: two, or as many as hold six batches.
 
-    A reader that falls behind for a moment (the next shard) then holds nobody up, for a few
-    megabytes a batch. Long calls are large and give the reader time enough, so two of them do.
+    A reader that is late for a moment (the next shard) then stops no step, for a few megabytes a
+    batch. Long calls are large and give the reader time enough, so two of them do.
 
     Example:
         >>> _calls_ahead(1), _calls_ahead(4), _calls_ahead(100)

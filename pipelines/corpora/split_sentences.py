@@ -84,7 +84,7 @@ class SplitBlock(NamedTuple):
 
     Attributes:
         ends_document_first: whether the document that was open before the block ends at once.
-        text: the sentences, one a line, an empty line behind each document that ends.
+        text: the sentences, one a line, an empty line after each document that ends.
         documents: how many documents end within `text`.
         sentences: the number of sentences.
         is_open: whether the last document of `text` goes on.

@@ -1,4 +1,4 @@
-"""What the jobs that compute vectors of text are told."""
+"""The options of the jobs that compute vectors of text."""
 
 import dataclasses
 from collections.abc import Sequence

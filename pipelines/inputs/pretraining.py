@@ -158,9 +158,9 @@ class PretrainingEvaluation:
     def batches(self) -> Iterator[Batch]:
         """Gives the batches of one pass, in the same order every time."""
         for batch in range(self.num_batches):
-            places = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
-            real: NDArray[np.bool_] = places < len(self._records)
-            records = np.where(real, places, 0)
+            positions = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
+            real: NDArray[np.bool_] = positions < len(self._records)
+            records = np.where(real, positions, 0)
             features = self._records.batch(np.zeros_like(records), records)
             if self._model_config:
                 _check(features, self._model_config, self._records, records)

@@ -161,8 +161,8 @@ class RowBatches:
         """The numbers of the rows of a step's batch: int64 [batch_size]."""
         if self._by_length:
             return self._by_length.rows_of(step)
-        places = np.arange(step * self.batch_size, (step + 1) * self.batch_size)
-        return self._order.at(places)[1]
+        positions = np.arange(step * self.batch_size, (step + 1) * self.batch_size)
+        return self._order.at(positions)[1]
 
     def padding_share(self, most_steps: int = 1000) -> float:
         """The share of positions without a token, over an epoch or its first so many steps."""

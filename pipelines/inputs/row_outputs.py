@@ -41,8 +41,8 @@ class RowOutputs:
                 continue
             lengths = self._lengths[numbers]
             inside = np.arange(array.shape[1]) < lengths[:, None]  # [n, length]
-            places = (self._offsets[numbers][:, None] + np.arange(array.shape[1]))[inside]
-            self._file(name, array.shape[2:], array.dtype)[places] = array[inside]
+            positions = (self._offsets[numbers][:, None] + np.arange(array.shape[1]))[inside]
+            self._file(name, array.shape[2:], array.dtype)[positions] = array[inside]
 
     def read(self, start: int, stop: int) -> dict[str, NDArray]:
         """The outputs of the rows `start` to `stop`.

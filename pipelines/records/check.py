@@ -49,7 +49,7 @@ def find_shards(patterns: Sequence[str]) -> list[Shard]:
     """The shards that files, globs, folders and common names stand for.
 
     Args:
-        patterns: each a TFRecord file, a glob, the common name of a set (`--output_file` of
+        patterns: each a TFRecord file, a glob, the common name of a set (`output_file` of
             `create_pretraining_data`), or a folder with sets.
 
     Raises:

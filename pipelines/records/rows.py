@@ -134,16 +134,16 @@ def _column(name: str, flat: NDArray, offsets: Numbers) -> list[bytes]:
     """The map entry of one feature in each record."""
     key = b"\x0a" + varint(len(name.encode())) + name.encode() + b"\x12"
     if np.issubdtype(flat.dtype, np.floating):
-        kind, data, places = b"\x12", flat.astype("<f4").tobytes(), offsets * 4
+        kind, data, bounds = b"\x12", flat.astype("<f4").tobytes(), offsets * 4
     else:
         kind = b"\x1a"
         try:
             data, ends = varints(flat)
         except ValueError as error:
             raise ValueError(f"the feature {name}: {error}") from error
-        places = np.concatenate([[0], ends])[offsets]
-    bounds = places.tolist()
-    return [_entry(key, kind, data[start:end]) for start, end in itertools.pairwise(bounds)]
+        bounds = np.concatenate([[0], ends])[offsets]
+    pairs = itertools.pairwise(bounds.tolist())
+    return [_entry(key, kind, data[start:end]) for start, end in pairs]
 
 
 def _entry(key: bytes, kind: bytes, numbers: bytes) -> bytes:

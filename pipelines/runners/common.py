@@ -31,7 +31,7 @@ def check_partners(config: PretrainingDataConfig, documents: int) -> None:
 
 
 def split_names(patterns: str) -> list[str]:
-    """The names and globs of `--input_file`, which are separated by commas.
+    """The names and globs of `input_file`, which are separated by commas.
 
     Raises:
         UserError: there is none.

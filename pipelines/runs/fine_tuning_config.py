@@ -1,4 +1,4 @@
-"""What a fine-tuning run is told."""
+"""The options of a fine-tuning run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from pipelines.tasks.xnli_config import XnliConfig
 
 @dataclass(frozen=True, kw_only=True)
 class FineTuningConfig:
-    """What a fine-tuning run is told, whatever its task; the defaults are the original's.
+    """The options of a fine-tuning run, whatever its task; the defaults are the original's.
 
     A task's own tool adds the task's options in a class that inherits this one.
 
@@ -123,7 +123,7 @@ class FineTuningConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RunClassifierConfig(FineTuningConfig):
-    """What a fine-tuning run for a task of GLUE or XNLI, or on files of one's own, is told.
+    """The options of a run for a task of GLUE or XNLI, or on files of one's own.
 
     Raises:
         UserError: a value out of range, or not exactly one of the two.

@@ -64,7 +64,7 @@ class ManyRunsResults:
 
 @dataclass(frozen=True)
 class _Run:
-    """One of the runs before it is started: its place and its config."""
+    """One of the runs before it is started: its folder and its config."""
 
     folder: str
     seed: int

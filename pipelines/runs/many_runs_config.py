@@ -1,4 +1,4 @@
-"""What many runs of one command are told: which seeds, which settings."""
+"""The options of many runs of one command: which seeds, which settings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -36,7 +36,7 @@ def check_records(phases: Sequence[Phase], report: Callable[[str], None]) -> Non
 
     Args:
         phases: their batches are `PretrainingBatches`.
-        report: is told how many were looked at.
+        report: called with one line: how many were looked at.
 
     Raises:
         UserError: a record does not fit the model, or cannot be read.

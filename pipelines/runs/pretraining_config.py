@@ -1,4 +1,4 @@
-"""What a pre-training run is told."""
+"""The options of a pre-training run."""
 
 from dataclasses import dataclass, fields
 
@@ -63,7 +63,7 @@ class SecondPhaseConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RunPretrainingConfig:
-    """What a pre-training run is told; the defaults are the original's.
+    """The options of a pre-training run; the defaults are the original's.
 
     Attributes:
         flags: the command as a flag file, kept in the run directory.

@@ -1,4 +1,4 @@
-"""What a run for questions is told."""
+"""The options of a run for questions."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True, kw_only=True)
 class RunSquadConfig(FineTuningConfig):
-    """What a run for questions is told; the defaults are the original's.
+    """The options of a run for questions; the defaults are the original's.
 
     Raises:
         UserError: a value out of range, or a file that is needed is not named.

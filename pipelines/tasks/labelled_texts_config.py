@@ -1,4 +1,4 @@
-"""What a run on somebody's own labelled files is told."""
+"""The options of a run on somebody's own labelled files."""
 
 from dataclasses import dataclass
 from pathlib import Path

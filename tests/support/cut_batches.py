@@ -19,22 +19,22 @@ from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
 
-LENGTH, PREDICTIONS, PIECES, STEPS = 16, 4, 50, 4
+LENGTH, PREDICTIONS, TOKENS, STEPS = 16, 4, 50, 4
 
 
 def batch(rows, seed, twice=False):
-    """Examples with unequal lengths and unequal numbers of masked places; or half of them twice."""
+    """Examples of unequal lengths and numbers of masked positions; or half of them twice."""
     if twice:
         return {name: np.tile(a, [2, 1]) for name, a in batch(rows // 2, seed).items()}
     draws = np.random.default_rng(seed)
     lengths = draws.integers(5, LENGTH + 1, [rows, 1])
     masked = draws.integers(1, PREDICTIONS + 1, [rows, 1])
     return {
-        "input_ids": draws.integers(1, PIECES, [rows, LENGTH]).astype("int32"),
+        "input_ids": draws.integers(1, TOKENS, [rows, LENGTH]).astype("int32"),
         "input_mask": (np.arange(LENGTH) < lengths).astype("int32"),
         "segment_ids": (np.arange(LENGTH) >= lengths // 2).astype("int32"),
         "masked_lm_positions": draws.integers(0, 5, [rows, PREDICTIONS]).astype("int32"),
-        "masked_lm_ids": draws.integers(1, PIECES, [rows, PREDICTIONS]).astype("int32"),
+        "masked_lm_ids": draws.integers(1, TOKENS, [rows, PREDICTIONS]).astype("int32"),
         "masked_lm_weights": (np.arange(PREDICTIONS) < masked).astype("float32"),
         "next_sentence_labels": draws.integers(0, 2, [rows, 1]).astype("int32"),
     }
@@ -51,7 +51,7 @@ def train(devices, rows, accumulation_steps, use_xla, dropout, precision, twice,
         precision=precision,
     )
     model_config = BertConfig(
-        vocab_size=PIECES,
+        vocab_size=TOKENS,
         hidden_size=16,
         num_hidden_layers=1,
         num_attention_heads=2,

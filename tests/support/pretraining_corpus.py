@@ -11,9 +11,9 @@ RECIPE = Recipe(max_seq_length=32, max_predictions_per_seq=4, dupe_factor=3, ran
 
 
 def write_vocabulary(folder: Path) -> Path:
-    """Writes a vocabulary of 17 pieces and one [unused0]."""
+    """Writes a vocabulary of 17 tokens and one [unused0]."""
     path = folder / "vocab.txt"
-    path.write_text("".join(f"{piece}\n" for piece in (*SPECIAL_TOKENS, "[unused0]", *WORDS)))
+    path.write_text("".join(f"{token}\n" for token in (*SPECIAL_TOKENS, "[unused0]", *WORDS)))
     return path
 
 

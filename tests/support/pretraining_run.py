@@ -142,6 +142,6 @@ def shorter_shard(path, length, predictions):
                 size = predictions if name.startswith("masked") else length
                 del values[size:]
                 if name == "masked_lm_positions":
-                    values[:] = [min(place, length - 1) for place in values]
+                    values[:] = [min(position, length - 1) for position in values]
             writer.write(example.SerializeToString())
     return path

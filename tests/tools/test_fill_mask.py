@@ -20,7 +20,7 @@ def run(model, capsys, *flags):
     return code, captured.out, captured.err.strip()
 
 
-def test_a_table_has_the_text_and_the_pieces_with_their_probabilities(model, capsys):
+def test_a_table_has_the_text_and_the_tokens_with_their_probabilities(model, capsys):
     code, out, _ = run(model, capsys, "--text=the [MASK] [MASK].", "--top_k=2")
     lines = out.splitlines()
     assert code == 0

@@ -16,7 +16,7 @@ INPUT = [
 
 
 @pytest.mark.parametrize("output", ["model", "google/model.ckpt"])
-def test_new_words_are_one_piece_in_every_format(tmp_path, capsys, output):
+def test_new_words_are_one_token_in_every_format(tmp_path, capsys, output):
     (tmp_path / "words.txt").write_text("zugzwang\n")
     flags = [
         f"--output={tmp_path / output}",
@@ -34,7 +34,7 @@ def test_new_words_are_one_piece_in_every_format(tmp_path, capsys, output):
     ]
     table = grown.weights["embeddings/token_embeddings"]
     assert table.shape == (1002, 64)
-    sources = [grown.text.vocabulary.id_of(piece) for piece in lines[0][2].split()]
+    sources = [grown.text.vocabulary.id_of(token) for token in lines[0][2].split()]
     np.testing.assert_allclose(table[1000], table[sources].mean(axis=0), atol=1e-8)
     assert grown.weights["masked_lm/output_bias"].shape == (1002,)
 

@@ -63,7 +63,7 @@ def spoil(path, content):
 
 
 LINE = "src\t1\t\tthe dog\n"
-WITHOUT_MASK = "\n".join(piece for piece in WORD_VOCABULARY.tokens if piece != "[MASK]")
+WITHOUT_MASK = "\n".join(token for token in WORD_VOCABULARY.tokens if token != "[MASK]")
 TWICE = "\n".join([*WORD_VOCABULARY.tokens[:-1], "dog"])
 
 

@@ -55,17 +55,17 @@ def contestants(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut, C
         GraphTokenizer(TextSettings(vocabulary, do_lower_case)),
         input_signature=[tf.TensorSpec([None], tf.string)],
     )
-    pieces = list(vocabulary.tokens)
-    fast = tf_text.FastBertTokenizer(pieces, lower_case_nfd_strip_accents=do_lower_case)
+    tokens = list(vocabulary.tokens)
+    fast = tf_text.FastBertTokenizer(tokens, lower_case_nfd_strip_accents=do_lower_case)
     table = tf.lookup.StaticVocabularyTable(
-        tf.lookup.KeyValueTensorInitializer(pieces, tf.range(len(pieces), dtype=tf.int64)), 1
+        tf.lookup.KeyValueTensorInitializer(tokens, tf.range(len(tokens), dtype=tf.int64)), 1
     )
     bert = tf_text.BertTokenizer(table, lower_case=do_lower_case)
     rust = tokenizers.BertWordPieceTokenizer(vocab_file, lowercase=do_lower_case)
 
     def in_python(lines: list[str]) -> list[list[int]]:
         cut = (reference.tokenize(line, vocabulary, do_lower_case) for line in lines)
-        return [[vocabulary.id_of(piece) for piece in line] for line in cut]
+        return [[vocabulary.id_of(token) for token in line] for line in cut]
 
     def rows(block: Any) -> list[list[int]]:
         bounds = block.offsets

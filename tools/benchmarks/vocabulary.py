@@ -55,13 +55,13 @@ def learn_top_down(counts: Mapping[str, int], vocab_size: int, limit_alphabet: i
 
     from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 
-    pieces = library.learn(
+    tokens = library.learn(
         sorted(counts.items()),
         vocab_size=vocab_size,
         reserved_tokens=list(SPECIAL_TOKENS),
         max_unique_chars=limit_alphabet,
     )
-    return list(dict.fromkeys(pieces))
+    return list(dict.fromkeys(tokens))
 
 
 def _run() -> None:
@@ -85,19 +85,19 @@ def _run() -> None:
     )
     print(f"{counts.total()} words, {len(counts)} different; held out: {held_out.total()}\n")
     print(
-        f"{'learner':20} {'pieces':>7} {'seconds':>8} {'pieces/word':>12} {'whole':>8} {'[UNK]':>8}"
+        f"{'learner':20} {'tokens':>7} {'seconds':>8} {'tokens/word':>12} {'whole':>8} {'[UNK]':>8}"
     )
     size, alphabet = _VOCAB_SIZE.value, _LIMIT_ALPHABET.value
     for name, learn in (("tokenizers", learn_bottom_up), ("tensorflow-text", learn_top_down)):
         wall, start = time.perf_counter(), time.process_time()
-        pieces = learn(counts, size, alphabet)
+        tokens = learn(counts, size, alphabet)
         seconds, wall = time.process_time() - start, time.perf_counter() - wall
-        judged = coverage(held_out, Vocabulary(pieces))
+        judged = coverage(held_out, Vocabulary(tokens))
         print(
-            f"{name:20} {len(pieces):7} {seconds:8.1f} {judged.tokens_per_word:12.4f} "
+            f"{name:20} {len(tokens):7} {seconds:8.1f} {judged.tokens_per_word:12.4f} "
             f"{judged.whole_share:8.2%} {judged.unknown_share:8.3%}"
         )
-        row = {"learner": name, "pieces": len(pieces), "wall_seconds": round(wall, 1)}
+        row = {"learner": name, "tokens": len(tokens), "wall_seconds": round(wall, 1)}
         print(json.dumps(row | {"processor_seconds": round(seconds, 1)} | judged._asdict()))
 
 

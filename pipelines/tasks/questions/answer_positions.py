@@ -80,7 +80,7 @@ def improve_spans(
         ([2], [2])
     """
     size = answers.length
-    counts = np.where(size > 0, np.maximum(last - first + 2 - size, 0), 0)  # places to try
+    counts = np.where(size > 0, np.maximum(last - first + 2 - size, 0), 0)  # starts to try
     tried = np.repeat(np.arange(len(size)), counts)
     start, length = ranges(first, counts), size[tried]
     equal = ids[ranges(start, length)] == answers.ids[ranges(answers.start[tried], length)]

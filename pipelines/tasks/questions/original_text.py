@@ -49,12 +49,12 @@ def find_original_text(span: str, words: str, casing: Casing) -> str:
     last = first + len(span) - 1
     if normalized[first] == " " or normalized[last] == " ":
         return words
-    places = [place for place, character in enumerate(words) if character != " "]
-    if len(places) != len(normalized) - normalized.count(" "):
+    positions = [at for at, character in enumerate(words) if character != " "]
+    if len(positions) != len(normalized) - normalized.count(" "):
         return words
     start = first - normalized.count(" ", 0, first)
     end = last - normalized.count(" ", 0, last)
-    return words[places[start] : places[end] + 1]
+    return words[positions[start] : positions[end] + 1]
 
 
 def _normalized_words(text: str, casing: Casing) -> list[str]:

@@ -79,7 +79,7 @@ def test_every_spelling_gives_the_same_weights(folder, spelling):
 
 @pytest.mark.parametrize("name", ["tokenizer.json alone", "settings that say nothing"])
 def test_a_tokenizer_json_stands_for_what_is_missing(folder, name):
-    ids = {piece: number for number, piece in enumerate(VOCABULARY.tokens)}
+    ids = {token: number for number, token in enumerate(VOCABULARY.tokens)}
     normalizer = {"type": "BertNormalizer", "lowercase": False, "strip_accents": False}
     content = {"model": {"type": "WordPiece", "vocab": ids}, "normalizer": normalizer}
     (folder / "tokenizer.json").write_text(json.dumps(content))

@@ -79,8 +79,8 @@ def test_shards_are_read_as_one(pretrained):
     tensors, names = tensors_of(folder), ("model-1.safetensors", "model-2.safetensors")
     (folder / WEIGHTS_FILE).unlink()
     weight_map = {}
-    for place, name in enumerate(names):
-        part = dict(list(tensors.items())[place::2])
+    for number, name in enumerate(names):
+        part = dict(list(tensors.items())[number::2])
         write_safetensors(folder / name, part)
         weight_map |= dict.fromkeys(part, name)
     (folder / INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))

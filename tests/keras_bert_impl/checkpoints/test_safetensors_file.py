@@ -33,8 +33,8 @@ def entry(dtype="F32", shape=(2,), offsets=(0, 8)):
 def test_what_is_written_is_read_here_and_by_the_official_library(tmp_path_factory, tensors):
     path = tmp_path_factory.mktemp("file") / "model.safetensors"
     arrays = {
-        f"tensor.{place}": np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
-        for place, (dtype, shape) in enumerate(tensors)
+        f"tensor.{number}": np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+        for number, (dtype, shape) in enumerate(tensors)
     }
     write_safetensors(path, arrays)
     header = read_header(path)

@@ -34,7 +34,7 @@ def test_the_bits_are_those_of_the_written_definition():
     address, stream = [7, 4_000_000_000, 1, 3], 36
     keys = expected_keys(address, stream)
     assert np.array(stream_keys(address_keys(address), stream)).tolist() == keys
-    words = [mix(place * 0x9E3779B9 + keys[0] & M32, keys[1]) for place in range(100)]
+    words = [mix(at * 0x9E3779B9 + keys[0] & M32, keys[1]) for at in range(100)]
     assert np.array(random_words(np.array(keys, np.uint32), 100)).tolist() == words
 
 
@@ -54,7 +54,7 @@ def test_every_part_of_the_address_and_the_stream_change_the_draw():
     others = [[2, 2, 3, 4], [1, 3, 3, 4], [1, 2, 4, 4], [1, 2, 3, 5], [2, 1, 3, 4]]
     masks = [draw(address) > 0 for address in others] + [draw([1, 2, 3, 4], stream=1) > 0]
     for mask in masks:
-        # Independent masks agree in 0.81 + 0.01 = 82 % of the places.
+        # Independent masks agree in 0.81 + 0.01 = 82 % of the positions.
         assert abs(np.mean(mask == base) - 0.82) < 0.03
 
 

@@ -54,7 +54,7 @@ def test_padding_changes_nothing_but_rounding():
     np.testing.assert_allclose(np.array(long)[:, :8], short, atol=1e-5)
 
 
-def test_causal_attention_sees_no_later_piece():
+def test_causal_attention_sees_no_later_token():
     encoder = scatter_weights(BertEncoder(TINY.replace(causal=True)))
     batch = features(batch=1, length=6)
     batch["input_mask"][:] = 1

@@ -21,7 +21,7 @@ def answering(texts):
     }
 
 
-def test_a_text_gets_its_best_pieces():
+def test_a_text_gets_its_best_tokens():
     assert FillMask(answering).fill(["the [MASK]"], top_k=2) == [
         FilledText("the [MASK]", [[Candidate("dog", 0.5), Candidate("cat", 0.25)]], 0)
     ]
@@ -37,7 +37,7 @@ def test_a_text_without_mask_is_quoted():
         FillMask(answering).fill(["the [MASK]", "the dog"], top_k=1)
 
 
-def test_more_pieces_than_the_model_gives_are_refused():
+def test_more_tokens_than_the_model_gives_are_refused():
     with pytest.raises(UserError, match="`top_k=3` is more than the 2 tokens"):
         FillMask(answering).fill(["the [MASK]"], top_k=3)
 

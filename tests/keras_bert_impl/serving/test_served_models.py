@@ -87,7 +87,7 @@ def test_served_scores_are_the_heads(pretrainer):
     )
 
 
-def test_the_best_pieces_of_a_text_come_first_with_their_probabilities(pretrainer):
+def test_the_best_tokens_of_a_text_come_first_with_their_probabilities(pretrainer):
     served, reference = pretrainer
     found = arrays(served.call("fill_mask_text", {"text": ["the [MASK] runs", "a dog"]}))
     sequence = reference.encode(*packed("the [MASK] runs"))[-1]
@@ -99,7 +99,7 @@ def test_the_best_pieces_of_a_text_come_first_with_their_probabilities(pretraine
     assert found["mask_counts"].tolist() == [1, 0]
 
 
-def test_more_pieces_than_the_vocabulary_has_are_not_asked_for(pretrainer_folder):
+def test_more_tokens_than_the_vocabulary_has_are_not_asked_for(pretrainer_folder):
     served = serve_model(open_model(pretrainer_folder), top_k=1000)
     found = served.call("fill_mask_text", {"text": ["[MASK]"]})
     assert found["tokens"].shape == (1, 1, len(WORD_VOCABULARY))
@@ -163,7 +163,7 @@ def test_a_regression_serves_a_score(regression_folder):
     )
 
 
-def test_an_encoder_serves_vectors_and_tells_pieces_from_padding(encoder_folder):
+def test_an_encoder_serves_vectors_and_tells_tokens_from_padding(encoder_folder):
     served, reference = serve_model(open_model(encoder_folder)), NumpyBert(encoder_folder)
     found = arrays(served.call("text", {"text": ["the dog", "a"]}))
     assert found["input_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]

@@ -151,7 +151,7 @@ def test_memory_is_bounded_by_dropping_rare_words(tmp_path):
     assert result.different_words <= 1000
 
 
-def test_words_too_long_to_have_pieces_change_nothing_but_the_count(text, tmp_path):
+def test_words_too_long_to_have_tokens_change_nothing_but_the_count(text, tmp_path):
     expected = learned(text, tmp_path)
     too_long = "z" * 201
     (tmp_path / "more.txt").write_text(f"{Path(text).read_text()}\n{too_long} {too_long}\n")

@@ -40,7 +40,7 @@ def test_samples_are_records_in_words(config):
     records = _records(config)
     assert len(inspection.samples) == 6
     for sample, label in zip(inspection.samples, inspection.labels, strict=True):
-        masked = {place: true for place, (_, true) in enumerate(sample) if true is not None}
+        masked = {position: true for position, (_, true) in enumerate(sample) if true is not None}
         assert ([shown for shown, _ in sample], masked, label) in records
 
 

@@ -13,15 +13,15 @@ def test_every_record_has_one_place(size, key):
     assert sorted(order.tolist()) == list(range(size))
 
 
-def test_places_can_be_asked_in_any_order_and_alone():
+def test_positions_can_be_asked_in_any_order_and_alone():
     whole = shuffled(np.arange(1000), 1000, np.uint64(3))
     some = np.array([999, 0, 500, 500])
     assert (shuffled(some, 1000, np.uint64(3)) == whole[some]).all()
 
 
 def test_billions_of_records_cost_no_memory():
-    places = np.array([0, 7_000_000_000, 6_999_999_999])
-    order = shuffled(places, 7_000_000_001, np.uint64(3))
+    positions = np.array([0, 7_000_000_000, 6_999_999_999])
+    order = shuffled(positions, 7_000_000_001, np.uint64(3))
     assert len(set(order.tolist())) == 3
     assert (order < 7_000_000_001).all()
 

@@ -170,9 +170,9 @@ def test_a_steps_records_are_named_by_shard(made):
 def test_dynamic_masking_differs_by_epoch_and_not_by_time(dynamic):
     batches = PretrainingBatches([dynamic], 8, *SHAPE, seed=1, shuffle=False)
     epoch = batches.num_examples
-    places = PretrainingBatches([dynamic], epoch, *SHAPE, seed=1, shuffle=False)
-    first, second = places.batch_at(0), places.batch_at(1)
-    assert _same(first, places.batch_at(0))
+    epochs = PretrainingBatches([dynamic], epoch, *SHAPE, seed=1, shuffle=False)
+    first, second = epochs.batch_at(0), epochs.batch_at(1)
+    assert _same(first, epochs.batch_at(0))
     assert (first["masked_lm_positions"] != second["masked_lm_positions"]).any()
 
     def restored(batch) -> np.ndarray:

@@ -17,7 +17,7 @@ def test_the_loss_of_the_true_distribution_is_its_entropy():
     assert baseline.accuracy == 0.75
 
 
-def test_a_piece_never_seen_in_training_has_a_finite_loss():
+def test_a_token_never_seen_in_training_has_a_finite_loss():
     assert np.isfinite(frequency_baseline(np.array([5, 0]), np.array([0, 5])).loss)
 
 

@@ -72,7 +72,7 @@ def test_lockstep_is_the_plain_loop(documents, token_budget, short):
 @settings(max_examples=30, deadline=None)
 @given(DOCUMENTS, st.integers(1, 5))
 def test_the_plan_does_not_depend_on_the_slab(documents, cut):
-    """Documents planned apart, with their place in the corpus, give the same chunks."""
+    """Documents planned apart, with their position in the corpus, give the same chunks."""
     rules, sentences = ChunkRules(30), sum(map(len, documents))
     whole = plan_chunks(_batch(documents), rules, SEED, range(3), sentences)
     apart = []

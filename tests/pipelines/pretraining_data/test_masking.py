@@ -70,8 +70,8 @@ def test_masking_keeps_its_promises(a, b, most, share, kind):
     assert not positions[count:].any()
     untouched = np.delete(np.arange(32), chosen)
     assert (rows.ids[0, untouched] == before[0, untouched]).all()
-    for place in chosen:
-        assert rows.ids[0, place] in (MASK, before[0, place], 42)
+    for position in chosen:
+        assert rows.ids[0, position] in (MASK, before[0, position], 42)
 
 
 def test_per_token_the_number_is_reached_exactly():
@@ -82,22 +82,22 @@ def test_per_token_the_number_is_reached_exactly():
 def test_every_position_is_as_likely():
     rows = _rows([WORD, MORE, MORE, WORD], [MORE, WORD, WORD], copies=20_000)
     counts = choose_positions(rows, _keys(20_000), RULES).sum(axis=0)
-    places = counts[[1, 2, 3, 4, 6, 7, 8]]
-    assert counts.sum() == places.sum()
-    assert abs(places / places.sum() - 1 / 7).max() < 0.01
+    masked = counts[[1, 2, 3, 4, 6, 7, 8]]
+    assert counts.sum() == masked.sum()
+    assert abs(masked / masked.sum() - 1 / 7).max() < 0.01
 
 
 def test_tokens_of_a_word_are_masked_together():
     rows = _rows([WORD, MORE, WORD, WORD, MORE, MORE], [WORD, MORE] * 7, copies=300)
     chosen = choose_positions(rows, _keys(300), WHOLE)
-    words = [(1, 2), (3,), (4, 5, 6), *((place, place + 1) for place in range(8, 22, 2))]
+    words = [(1, 2), (3,), (4, 5, 6), *((start, start + 1) for start in range(8, 22, 2))]
     for word in words:
         together = chosen[:, list(word)]
         assert (together.all(axis=1) == together.any(axis=1)).all()
 
 
 def test_a_word_that_would_overflow_is_skipped_for_a_shorter_one():
-    """One prediction, one word of three pieces and one of a single piece: always the latter."""
+    """One prediction, one word of three tokens and one of a single token: always the latter."""
     rules = dataclasses.replace(WHOLE, max_predictions=1)
     rows = _rows([WORD, MORE, MORE], [WORD], copies=200)
     assert choose_positions(rows, _keys(200), rules)[:, 5].all()

@@ -7,7 +7,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts, fingerprint
 
-PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s", "[unused1]"]
+TOKENS = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s", "[unused1]"]
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,15 @@ def test_every_rule_changes_the_fingerprint():
     assert len(names | {fingerprint(plain.to_json())}) == len(changed) + 1
 
 
-def test_random_pieces_are_ordinary_ones_unless_asked_otherwise():
-    facts = VocabularyFacts.of(Vocabulary(PIECES))
+def test_random_tokens_are_ordinary_ones_unless_asked_otherwise():
+    facts = VocabularyFacts.of(Vocabulary(TOKENS))
     assert facts.replacements("ordinary").tolist() == [6, 7]
     assert facts.replacements("any").tolist() == list(range(9))
     assert facts.continuation.tolist() == [False] * 7 + [True, False]
 
 
-def test_pieces_survive_json():
-    facts = VocabularyFacts.of(Vocabulary(PIECES))
+def test_tokens_survive_json():
+    facts = VocabularyFacts.of(Vocabulary(TOKENS))
     again = VocabularyFacts.from_json(facts.to_json())
     assert (again.size, again.special, again.sha256) == (9, facts.special, facts.sha256)
     assert (again.continuation == facts.continuation).all()
@@ -72,7 +72,7 @@ def test_pieces_survive_json():
     ("size", "dtype"), [(100, np.uint16), (65_536, np.uint16), (65_537, np.uint32)]
 )
 def test_ids_are_stored_as_small_as_possible(size, dtype):
-    facts = dataclasses.replace(VocabularyFacts.of(Vocabulary(PIECES)), size=size)
+    facts = dataclasses.replace(VocabularyFacts.of(Vocabulary(TOKENS)), size=size)
     assert facts.dtype is dtype
 
 

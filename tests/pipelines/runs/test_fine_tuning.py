@@ -120,7 +120,7 @@ def test_trimmed_batches_train_and_score_as_whole_ones(encoder, cola, tmp_path):
         lines = (out / "metrics.jsonl").read_text().splitlines()
         runs[trim] = (results.evaluation, [json.loads(line) for line in lines])
     (scores, trimmed), (whole_scores, whole) = runs[True], runs[False]
-    # 12 places of 7 or fewer pieces: 8 are computed.
+    # 12 positions, 7 or fewer of them tokens: 8 are computed.
     assert trimmed[0]["padding_share"] == pytest.approx(1 - 1.5 * (1 - whole[0]["padding_share"]))
     for name in ("loss", "gradient_norm"):
         np.testing.assert_allclose([m[name] for m in trimmed], [m[name] for m in whole], rtol=1e-4)
@@ -370,9 +370,9 @@ def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_p
 
 def test_a_casing_that_contradicts_the_vocabulary_is_refused(cola, tmp_path):
     golden = GOLDEN / "pretrain"
-    pieces = (golden / "vocab.txt").read_text().splitlines()
+    tokens = (golden / "vocab.txt").read_text().splitlines()
     vocabulary = tmp_path / "vocab.txt"
-    vocabulary.write_text("".join(f"{p if p[0] == '[' else p.upper()}\n" for p in pieces))
+    vocabulary.write_text("".join(f"{p if p[0] == '[' else p.upper()}\n" for p in tokens))
     config = configuration(
         cola,
         tmp_path / "run",

@@ -69,7 +69,7 @@ def test_checkpoints_that_are_there_already_or_will_never_be_need_no_room(tmp_pa
     check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=5))
 
 
-def test_guessing_among_four_equal_pieces_costs_log_four():
+def test_guessing_among_four_equal_tokens_costs_log_four():
     draws = np.random.default_rng(0)
     batches = [
         {"masked_lm_ids": draws.integers(0, 4, [8, 10]), "masked_lm_weights": np.ones([8, 10])}

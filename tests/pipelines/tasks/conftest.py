@@ -11,7 +11,7 @@ from tests.support.toy_task import ToyTask
 
 
 def write_split(folder, split, count, seed):
-    """Texts of 1 to 30 words; every second one has the word "value" at one place."""
+    """Texts of 1 to 30 words; every second one has the word "value" at one position."""
     draw = np.random.default_rng(seed)
     lines = ["text\tlabel\n"]
     for number in range(count):

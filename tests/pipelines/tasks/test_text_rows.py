@@ -42,10 +42,10 @@ def test_many_examples_keep_their_order():
 
 def token_rows(rows):
     """The tokens of each row, as words."""
-    pieces, offsets = WORD_VOCABULARY.tokens, rows.offsets()
+    tokens, offsets = WORD_VOCABULARY.tokens, rows.offsets()
     ids = rows.tokens["input_ids"]
     return [
-        " ".join(pieces[token] for token in ids[start:end])
+        " ".join(tokens[token] for token in ids[start:end])
         for start, end in itertools.pairwise(offsets)
     ]
 
