@@ -105,6 +105,10 @@ class BertConfig:
                 f"num_attention_heads {self.num_attention_heads}; change one of them."
             )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles by plain values: `extra` is a view, which can be neither."""
+        return type(self).from_dict, (self.to_dict(),)
+
     @property
     def head_size(self) -> int:
         """The width of one attention head."""

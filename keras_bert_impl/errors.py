@@ -4,9 +4,9 @@
 class UserError(Exception):
     """Bad input that the user can mend.
 
-    The message is one sentence that names the file, line, parameter or record and says what to do. The
-    command-line tools print it and exit with code 1, without a traceback; any other exception that
-    reaches a user is a bug.
+    The message is one sentence that names the file, line, parameter or record and says what to do.
+    The command-line tools print it and exit with code 1, without a traceback; any other exception
+    that reaches a user is a bug.
 
     Example:
         >>> raise UserError("vocab.txt: has no [MASK] token; add a line '[MASK]'.")

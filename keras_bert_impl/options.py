@@ -41,6 +41,7 @@ class Rules:
         at_most: the largest allowed value.
         choices: the allowed values.
         resume: `SAME`, `FREE` or `ONCE`.
+        makes: the setting that the job makes of a `FREE` option, and that must be the same.
         repeated: whether several values are given one by one rather than separated by commas.
     """
 
@@ -50,6 +51,7 @@ class Rules:
     at_most: float | None = None
     choices: Sequence[str] | None = None
     resume: str = SAME
+    makes: str | None = None
     repeated: bool = False
 
     def broken_by(self, value: Any) -> str | None:
@@ -120,6 +122,7 @@ def option(
     at_most: float | None = None,
     choices: Sequence[str] | None = None,
     resume: str = SAME,
+    makes: str | None = None,
     repeated: bool = False,
 ) -> Any:
     """A dataclass field that a user can set.
@@ -132,6 +135,8 @@ def option(
         at_most: the largest allowed value.
         choices: the allowed values.
         resume: `SAME`, `FREE` or `ONCE`.
+        makes: the setting that the job makes of a `FREE` option, and that a resumed run must have
+            the same; a message about it names the option.
         repeated: its values are given one by one rather than separated by commas.
 
     Example:
@@ -154,6 +159,7 @@ def option(
         at_most=at_most,
         choices=choices,
         resume=resume,
+        makes=makes,
         repeated=repeated,
     )
     return dataclasses.field(default=default, metadata={_RULES: rules})
@@ -303,6 +309,19 @@ def default_settings(config_class: type) -> dict[str, Any]:
         for one in options_of(config_class)
         if one.rules.resume == SAME and one.default is not REQUIRED
     }
+
+
+def made_settings(config_class: type) -> dict[str, str]:
+    """The settings that a job makes of its options, by the options' names.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Walk:
+        ...     hours: float = option(2.0, "How long.", resume=FREE, makes="steps")
+        >>> made_settings(Walk)
+        {'hours': 'steps'}
+    """
+    return {one.name: one.rules.makes for one in options_of(config_class) if one.rules.makes}
 
 
 def changed_settings(

@@ -103,7 +103,7 @@ def write_tensors_directory(
         write_safetensors(aside / WEIGHTS_FILE, tensors)
         text.vocabulary.write(aside / VOCABULARY_FILE)
         write_json(aside / TOKENIZER_FILE, tokenizer_config(config, text))
-        write_json(aside / CONFIG_FILE, _model_config(config, heads, weights))
+        write_json(aside / CONFIG_FILE, _model_config(config, heads, weights, text))
 
 
 def heads_of(paths: Any) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def heads_of(paths: Any) -> tuple[str, ...]:
 
 
 def _model_config(
-    config: BertConfig, heads: tuple[str, ...], weights: dict[str, np.ndarray]
+    config: BertConfig, heads: tuple[str, ...], weights: dict[str, np.ndarray], text: TextSettings
 ) -> dict[str, Any]:
     values, labels = config.to_hugging_face(), _labels(weights)
     values.pop("transformers_version", None)
@@ -138,6 +138,7 @@ def _model_config(
     if labels and "id2label" not in values:
         values["id2label"] = {str(number): f"LABEL_{number}" for number in range(labels)}
         values["label2id"] = {f"LABEL_{number}": number for number in range(labels)}
+    values["pad_token_id"] = text.vocabulary.pad_id  # where a program makes the mask from the ids
     values["dtype"] = str(weights["embeddings/token_embeddings"].dtype)
     values.pop("torch_dtype", None)
     return dict(sorted(values.items()))

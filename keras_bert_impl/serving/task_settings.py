@@ -59,7 +59,7 @@ def without_task(config: BertConfig) -> BertConfig:
 
     Example:
         >>> extra = {"problem_type": "regression", "id2label": {"0": "score"}, "layers": 2}
-        >>> without_task(BertConfig(vocab_size=9, extra=extra)).extra
+        >>> dict(without_task(BertConfig(vocab_size=9, extra=extra)).extra)
         {'layers': 2}
     """
     extra = {name: value for name, value in config.extra.items() if name not in _OF_A_TASK}

@@ -25,6 +25,7 @@ def check_settings(
     now: Mapping[str, Any],
     where: str,
     defaults: Mapping[str, Any] = MappingProxyType({}),
+    made: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Stops a resume that would continue another run.
 
@@ -34,18 +35,35 @@ def check_settings(
         where: the run's folder, for the sentence.
         defaults: what settings were that the checkpoint does not name, because their option is
             younger than it.
+        made: which option of the user's (its name) a setting was made of (the value): the setting
+            is compared, and the option is named.
 
     Raises:
         UserError: a setting that changes the mathematics differs.
     """
     younger = {name: defaults[name] for name in now if name in defaults and name not in before}
     changed = changed_settings({**before, **younger}, now)
-    if changed:
+    if any(name not in made for name, _, _ in changed):
+        changed = _as_given(changed, made, before)
         listed = ", ".join(f"`{name}` was {old!r} and is {new!r}" for name, old, new in changed)
         raise UserError(
             f"{where}: its checkpoint was made with other settings: {listed}; give the old values, "
             "another `output_dir`, or `allow_changed_flags=True` to continue all the same."
         )
+
+
+def _as_given(
+    changed: Sequence[tuple[str, Any, Any]], made: Mapping[str, str], before: Mapping[str, Any]
+) -> list[tuple[str, Any, Any]]:
+    """What changed, in the options that the user gave and not in the settings made of them."""
+    settings = {name for name, _, _ in changed}
+    given = [
+        one
+        for one in changed
+        if one[0] not in made.values()
+        and (one[0] not in made or (one[0] in before and made[one[0]] in settings))
+    ]
+    return given or [one for one in changed if one[0] not in made]  # an old checkpoint
 
 
 State = Mapping[str, Sequence[Any]]

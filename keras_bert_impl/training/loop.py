@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from keras_bert_impl.optimizers.schedules import learning_rate_schedule
-from keras_bert_impl.options import default_settings
+from keras_bert_impl.options import default_settings, made_settings
 from keras_bert_impl.training.batches import prefetched
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.config import TrainingConfig
@@ -58,7 +58,7 @@ def train(
     hooks: Sequence[Hook] | None = None,
     writers: Sequence[MetricWriter] | None = None,
     log: Callable[[str], None] = _LOGGER.warning,
-    defaults: Mapping[str, Any] | None = None,
+    options: type = TrainingConfig,
 ) -> TrainingResult:
     """Trains a model from the newest checkpoint of the run, or from its present weights.
 
@@ -72,7 +72,8 @@ def train(
         hooks: what happens now and then; by default `standard_hooks()`.
         writers: where figures go; by default `standard_writers(directory)`.
         log: called with one line that is not an error (a checkpoint that cannot be read).
-        defaults: what those of `settings` were that a checkpoint is too old to name.
+        options: the config class whose options `settings` are made of: it says what they were where
+            a checkpoint is too old to name them.
 
     Returns:
         How it ended: finished, or stopped by SIGTERM or at `stop_after_step`.
@@ -82,7 +83,7 @@ def train(
             checkpoint cannot be written, or workers do not see the same checkpoints.
     """
     writers = standard_writers(directory) if writers is None else writers
-    run = _start(state, phases, config, directory, settings or {}, defaults or {}, writers, log)
+    run = _start(state, phases, config, directory, settings or {}, options, writers, log)
     step = TrainingStep(state, objective, config)
     hook = Hooks(standard_hooks() if hooks is None else hooks)
     inputs = chunks(step, run.batches, config, _rate(phases, config), run.step, run.last_step)
@@ -128,7 +129,7 @@ def _start(
     config: TrainingConfig,
     directory: RunDirectory,
     settings: Mapping[str, Any],
-    defaults: Mapping[str, Any],
+    options: type,
     writers: Sequence[MetricWriter],
     log: Callable[[str], None],
 ) -> Run:
@@ -142,7 +143,7 @@ def _start(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
     settings = {**config.mathematics(), **settings}
-    _restore(checkpoints, state, settings, config, directory, defaults)
+    _restore(checkpoints, state, settings, config, directory, options)
     check_same_step(devices, state.step)
     return Run(
         config=config,
@@ -164,14 +165,14 @@ def _restore(
     settings: Mapping[str, Any],
     config: TrainingConfig,
     directory: RunDirectory,
-    defaults: Mapping[str, Any],
+    options: type,
 ) -> None:
-    defaults = {**default_settings(TrainingConfig), **defaults}
+    defaults = {**default_settings(TrainingConfig), **default_settings(options)}
 
     def accept(description: Mapping[str, Any]) -> None:
         if not config.allow_changed_flags:
             before = description["settings"]
-            check_settings(before, settings, str(directory.path), defaults)
+            check_settings(before, settings, str(directory.path), defaults, made_settings(options))
 
     description = checkpoints.restore_newest(accept)
     if description is None:

@@ -15,7 +15,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.locks import scratch_folder
 from keras_bert_impl.models.fresh_weights import FreshWeights
-from keras_bert_impl.options import default_settings, settings_of
+from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.serving.task_settings import keep_task_settings, with_task_settings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
@@ -191,7 +191,7 @@ class _Job:
             self._settings(rows),
             self._write_model,
             standard_hooks(self._evaluation_while_training()),
-            defaults=default_settings(type(self._config)),
+            options=type(self._config),
         )
 
     def _write_model(self, result: TrainingResult) -> None:
@@ -303,6 +303,7 @@ class _Job:
         checkpoint = self._config.init_checkpoint
         return {
             **settings_of(self._config),
+            **{name: getattr(self._config, name) for name in made_settings(type(self._config))},
             **self._task.settings,
             "task_name": self._task.name,
             "training_data": rows.identity,

@@ -84,14 +84,16 @@ class FineTuningConfig:
         3.0,
         "Passes over the training split.",
         at_least=0,
-        resume=FREE,  # the steps are compared
+        resume=FREE,
+        makes="num_train_steps",
     )
     warmup_proportion: float = option(
         0.1,
         "Share of the steps over which the learning rate rises.",
         at_least=0,
         at_most=1,
-        resume=FREE,  # the steps are compared
+        resume=FREE,
+        makes="num_warmup_steps",
     )
     reinit_layers: int = option(
         0,

@@ -12,7 +12,7 @@ from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.options import default_settings, options_named
+from keras_bert_impl.options import options_named
 from keras_bert_impl.planning.size import training_flops
 from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
@@ -174,7 +174,7 @@ class _Job:
             self._write_results,
             self._hooks(),
             take_over=self._take_over if self._config.continue_tf1_run else None,
-            defaults=default_settings(RunPretrainingConfig),
+            options=RunPretrainingConfig,
         )
 
     def _open_held_out(self) -> PretrainingEvaluation:

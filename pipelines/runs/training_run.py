@@ -78,7 +78,7 @@ class TrainingRun:
         write_results: Callable[[TrainingResult], None],
         hooks: Sequence[Hook] | None = None,
         take_over: Callable[[TrainingState], int] | None = None,
-        defaults: Mapping[str, Any] | None = None,
+        options: type = TrainingConfig,
     ) -> TrainingResult:
         """Trains to the end of the phases, or as far as it is let, and writes the results.
 
@@ -94,7 +94,7 @@ class TrainingRun:
             hooks: what happens now and then; by default `standard_hooks()`.
             take_over: fills the variables of a run without checkpoints from elsewhere, and gives
                 the steps done.
-            defaults: what those of `settings` were that a checkpoint is too old to name.
+            options: the job's config class, whose options `settings` are made of.
 
         Raises:
             UserError: see `loop.train`; or another process trains in this folder.
@@ -117,7 +117,7 @@ class TrainingRun:
                 settings,
                 [KeepFlags(self.flags), *hooks],
                 log=_LOGGER.warning,
-                defaults=defaults,
+                options=options,
             )
             if chief:
                 write_results(result)

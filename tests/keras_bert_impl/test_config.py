@@ -1,4 +1,6 @@
+import copy
 import json
+import pickle
 
 import pytest
 
@@ -119,3 +121,21 @@ def test_other_models_of_hugging_face_are_refused():
         BertConfig.from_hugging_face({"vocab_size": 9, "model_type": "roberta"})
     with pytest.raises(UserError, match="relative_key"):
         BertConfig.from_hugging_face({"vocab_size": 9, "position_embedding_type": "relative_key"})
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda config: pickle.loads(pickle.dumps(config))]
+)
+def test_a_configuration_can_be_copied_and_pickled(again):
+    config = BertConfig(vocab_size=9, hidden_act="relu", extra={"id2label": {"0": "no"}})
+    made = again(config)
+    assert made == config
+    assert made.extra == config.extra
+    with pytest.raises(TypeError):
+        made.extra["id2label"] = {}
+
+
+def test_a_deep_copy_shares_nothing():
+    config = BertConfig(vocab_size=9, extra={"id2label": {"0": "no"}})
+    copy.deepcopy(config).extra["id2label"]["0"] = "yes"
+    assert config.extra["id2label"] == {"0": "no"}

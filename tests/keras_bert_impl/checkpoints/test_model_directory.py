@@ -67,6 +67,20 @@ def test_the_tokenizer_is_described_for_transformers(tmp_path):
     assert (said["mask_token"], said["tokenize_chinese_chars"]) == ("[MASK]", True)
 
 
+def test_the_id_of_pad_is_written_wherever_the_vocabulary_has_it(tmp_path):
+    first, second, *others = VOCABULARY.tokens
+    text = TextSettings(Vocabulary([second, first, *others]))
+    model = BertEncoder(TINY.replace(extra={"pad_token_id": 0}))
+    assert written(tmp_path / "m", BertEncoder(TINY))["pad_token_id"] == 0
+    assert written(tmp_path / "m", model, text)["pad_token_id"] == 1
+    ids = np.array([[2, 5, 3, 1]])
+    outputs = [
+        BertEncoder.from_pretrained(tmp_path / "m")({"input_ids": ids, **mask})["pooled_output"]
+        for mask in ({}, {"input_mask": np.array([[1, 1, 1, 0]])})
+    ]
+    np.testing.assert_array_equal(*outputs)
+
+
 def test_names_of_labels_are_written_if_there_are_as_many(tmp_path):
     named = TINY.replace(extra={"id2label": {"0": "a", "1": "b", "2": "c"}})
     config = written(tmp_path / "m", BertClassifier(named, num_labels=3))

@@ -1,3 +1,4 @@
+import hashlib
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from keras_bert_impl.errors import UserError
 from pipelines.records import row_set
 from pipelines.records.row_set import RowSet, make_rows
 from pipelines.records.rows import Rows
+from pipelines.tasks.task import ROWS_VERSION
 
 SOURCE = {"file": "train.tsv", "sha256": "12ab"}
 
@@ -197,3 +199,31 @@ def test_a_kill_leaves_nothing_that_looks_whole(tmp_path):
     rows = make_rows(tmp_path / "rows", SOURCE, BLOCKS)
     assert len(rows) == 5
     assert {path.name for path in tmp_path.iterdir()} == {".rows.lock", rows.folder.name}
+
+
+# What each version wrote for the same rows. Bytes that changed need another version and a line.
+WRITTEN = {
+    (2, 1): {
+        "plain": "d29a0229d39aa60baa4c56a5505d1d5bfe3a632d23b8877cb923a38aba277488",
+        "choices": "f1956afd88f48377f045677b7813265851ebc474826232b5a58310da9b4a8714",
+    },
+}
+CHOICES = Rows(
+    np.array([0, 1]),
+    np.array([2, 1]),
+    {"input_ids": np.array([2, 300, 2, 0, 70_000, 3], np.int32)},
+    {"weights": np.array([[0.5, -1.0], [np.pi, 0.0]], np.float32)},
+    choices=2,
+)
+
+
+@pytest.mark.parametrize(("name", "blocks"), [("plain", BLOCKS), ("choices", [CHOICES])])
+def test_another_format_has_another_version(tmp_path, name, blocks):
+    folder = make_rows(tmp_path / "rows", SOURCE, blocks).folder
+    files = sorted(path for path in folder.iterdir() if path.name != row_set.DESCRIPTION)
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    assert digest == WRITTEN.get((row_set.FORMAT, ROWS_VERSION), {}).get(name), (
+        "rows are written as other bytes than before: rows on disk would be read wrongly, or used "
+        "again although they changed. Raise FORMAT in row_set.py where their form changed, or "
+        "ROWS_VERSION in pipelines/tasks/task.py where their content did, and record the hash here."
+    )
