@@ -18,7 +18,7 @@ from pipelines.runs.fine_tuning import run_classifier
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.tasks.labelled_files import open_labelled
 from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
-from pipelines.tasks.serving import open_and_serve_task
+from pipelines.tasks.serving import open_and_serve
 from tests.support.glue_files import write_cola, write_sts
 from tests.support.model_folders import WORDS, write_encoder
 
@@ -91,7 +91,7 @@ def trained(folder, encoder, **task):
     )
     run_classifier(config)
     export = ExportConfig(model=folder / "run" / "model", output_dir=folder / "saved")
-    _, served = open_and_serve_task(export)
+    _, served = open_and_serve(export)
     return config, partial(answers_of, served)
 
 
