@@ -25,7 +25,7 @@ from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
-from pipelines.inputs.row_batches import BatchLengths, RowBatches, RowEvaluation
+from pipelines.inputs.row_batches import RowBatches, RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet
 from pipelines.runs.classifier_task import task_of
@@ -180,7 +180,7 @@ class _Job:
             rows,
             training.train_batch_size,
             training.seed,
-            self._lengths(training),
+            fixed_length=self._fixed_length(training),
             by_length=self._config.group_by_length,
         )
         _log_padding(self._task.train_split, batches.padding_share())
@@ -246,8 +246,8 @@ class _Job:
     def _outputs(self, split: str, batch_size: int) -> Iterator[RowOutputs]:
         """The model's outputs for a split, in files that are gone after the block."""
         rows = self._rows[split]
-        lengths = BatchLengths(self._config.max_seq_length, fixed=not self._trims())
-        source = RowEvaluation(rows, batch_size, lengths)
+        fixed = None if self._trims() else self._config.max_seq_length
+        source = RowEvaluation(rows, batch_size, fixed)
         _log_padding(split, source.padding_share())
         with scratch_folder(self._work, ".outputs") as folder:
             outputs = RowOutputs(folder, rows, self._head.token_outputs)
@@ -271,10 +271,10 @@ class _Job:
             )
         return lambda: self._score(split)
 
-    def _lengths(self, training: TrainingConfig) -> BatchLengths:
-        """What training batches are padded to; steps of one compiled call are of one length."""
-        one_length = not self._trims() or training.iterations_per_loop > 1
-        return BatchLengths(self._config.max_seq_length, fixed=one_length)
+    def _fixed_length(self, training: TrainingConfig) -> int | None:
+        """What all training batches are padded to, as the steps of one compiled call must be."""
+        varies = self._trims() and training.iterations_per_loop == 1
+        return None if varies else self._config.max_seq_length
 
     def _trims(self) -> bool:
         """Whether batches may differ in length: not on a TPU, which compiles each for minutes."""

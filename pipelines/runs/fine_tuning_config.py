@@ -68,10 +68,10 @@ class FineTuningConfig:
     )
     trim_padding: bool = option(
         True,
-        "Pad each batch to its longest row only, rounded up to an eighth of the maximum: the same "
-        "figures sooner (but for rounding and dropout's draws). XLA compiles each of these up to "
-        "eight lengths when it first comes. On a TPU, and in training where several steps are one "
-        "compiled call, all batches have the maximum.",
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
+        "suit the data: the same figures sooner (but for rounding and dropout's draws). XLA "
+        "compiles each length when it first comes. On a TPU, and in training where several steps "
+        "are one compiled call, all batches have the maximum.",
         resume=FREE,
     )
     group_by_length: bool = option(

@@ -51,9 +51,9 @@ class RunSquadConfig(FineTuningConfig):
     )
     trim_padding: bool = option(
         True,
-        "Pad each batch to its longest row only, rounded up to an eighth of the maximum; padding "
-        "is then left out of the softmax over a row's positions. Without it all rows have the "
-        "maximum and padding competes with the answer, as in the original.",
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
+        "suit the data; padding is then left out of the softmax over a row's positions. Without it "
+        "all rows have the maximum and padding competes with the answer, as in the original.",
     )
     metric: str = option(
         "squad",
