@@ -1,5 +1,6 @@
 """The options of a fine-tuning run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,6 +118,11 @@ class FineTuningConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+
+    @property
+    def members(self) -> Sequence[str]:
+        """The models that answer together; none where one answers."""
+        return ()
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""
