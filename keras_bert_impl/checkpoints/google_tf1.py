@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.sources import FoundTensor
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import not_written, whole_files
 
 _REASONS = (
@@ -129,4 +129,4 @@ def write_google_checkpoint(
 
 def _reason(error: Exception) -> str:
     """What the system said; TensorFlow puts the operation and the file before it."""
-    return str(error).splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]
+    return reason_of(error).rpartition("; ")[2].partition(" [Op:")[0]

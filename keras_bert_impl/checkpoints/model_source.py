@@ -331,9 +331,9 @@ def _find_casing(
         return told.do_lower_case, _first(own.strip_accents, told.strip_accents)
     lower = _first(do_lower_case, default_lower_case)
     if lower is None:
-        place = f"{folder_of(checkpoint)}: no file there" if checkpoint else "nothing"
+        subject = f"{folder_of(checkpoint)}: no file there" if checkpoint else "nothing"
         raise UserError(
-            f"{place} says whether text is lower-cased; give `do_lower_case=True` for an uncased "
+            f"{subject} says whether text is lower-cased; give `do_lower_case=True` for an uncased "
             "model or `do_lower_case=False` for a cased one (or write it into "
             f'{TOKENIZER_FILE} beside the weights: {{"do_lower_case": true}} or false).'
         )

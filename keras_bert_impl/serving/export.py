@@ -8,7 +8,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints.destination import check_nothing_else
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, not_written, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
@@ -96,8 +96,7 @@ def export_saved_model(
         try:
             tf.saved_model.save(served, str(aside), signatures=served.signatures())
         except tf.errors.OpError as error:
-            reason = (error.message or str(error)).splitlines()[0]
-            raise not_written(final, reason) from error
+            raise not_written(final, reason_of(error)) from error
         _write_assets(opened, aside / "assets")
         try:
             return verify_saved_model(served, opened, aside) if verify else None

@@ -94,7 +94,7 @@ def open_model(
 
 
 def _build(source: ModelSource) -> keras.Model:
-    tensors, config, place = source.tensors(), source.config, source.checkpoint
+    tensors, config, where = source.tensors(), source.config, source.checkpoint
     heads = _heads(source, tensors)
     check_sizes(tensors, config, heads)
     if "masked_lm" in heads:
@@ -104,13 +104,13 @@ def _build(source: ModelSource) -> keras.Model:
     named = config.extra.get("id2label")
     if named and not isinstance(named, dict):
         raise UserError(
-            f"{place}: id2label in its config.json is no object of numbers and names; write it as "
+            f"{where}: id2label in its config.json is no object of numbers and names; write it as "
             '{"0": "no", "1": "yes"}.'
         )
     labels = len(source.labels)
     if labels > 1 and config.extra.get("problem_type") == "regression":
         raise UserError(
-            f"{place}: gives {labels} numbers (problem_type is regression), which cannot be "
+            f"{where}: gives {labels} numbers (problem_type is regression), which cannot be "
             "opened here; name a model that gives one number, or a classifier."
         )
     return BertClassifier(config, num_labels=labels)

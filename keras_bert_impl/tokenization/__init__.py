@@ -9,7 +9,7 @@ text_settings       vocabulary, casing and accents as one value: what a tokenize
 wordpiece           a word into its longest tokens, in Python
 tokenizer           `Tokenizer`: what a user calls; lines into ids, texts and pairs into inputs
 text_batches        what `Tokenizer` is called with, and the padded arrays that it gives
-truncation, packing [CLS] A [SEP] B [SEP]: what stays of A and B, and the model's three inputs
+truncation, packing [CLS] A [SEP] B [SEP]: what stays of A and B; the model's three inputs' names
 windows             a long text as several inputs that overlap; `graph_windows` in a graph
 graph_tokenizer     the same ids inside a graph; `preprocessor` is the Keras layer from strings
 ------------------- -------------------------------------------------------------------------------

@@ -114,8 +114,8 @@ def warn_of_shared_rows(training: Survey, other: Source, seed: int) -> int:
     count = 0
     for example in other.examples():
         key = np.uint64(text_key(seed, example.text_a, example.text_b))
-        place = int(np.searchsorted(known, key))
-        if place < len(known) and known[place] == key and example.text_a.strip():
+        position = int(np.searchsorted(known, key))
+        if position < len(known) and known[position] == key and example.text_a.strip():
             count += 1
             if len(lines) < _SHOWN:
                 lines.append(example.line)
@@ -194,13 +194,13 @@ class _EmptyTexts:
 
 
 def _what_is_wrong(source: Source, example: Labelled, known: frozenset[str]) -> str | None:
-    place = f"{source.file.name}: line {example.line}"
+    where = f"{source.file.name}: line {example.line}"
     if example.label is None:
-        return f"{place} has no label in {_columns_in_words(source)}; add it or remove the line."
+        return f"{where} has no label in {_columns_in_words(source)}; add it or remove the line."
     unknown = [one for one in labels_in(source.labelling, example.label) if one not in known]
     if unknown:
         return (
-            f"{place}: the label {unknown[0]!r} does not stand in the training file; correct it, "
+            f"{where}: the label {unknown[0]!r} does not stand in the training file; correct it, "
             "or leave such rows out with `ignored_labels`."
         )
     return None

@@ -190,17 +190,17 @@ def check_columns(file: LabelledFile, needed: Sequence[str]) -> None:
     Raises:
         UserError: names the file, its line 1 and the column.
     """
-    place = _first_line(file)
+    where = _first_line(file)
     for column in needed:
         count = file.columns.count(column)
         if count == 0:
             raise UserError(
-                f"{place} has no column {column!r} (it has "
+                f"{where} has no column {column!r} (it has "
                 f"{', '.join(map(repr, file.columns[:12]))}); name another column or correct the "
                 "file."
             )
         if count > 1:
-            raise UserError(f"{place} has the column {column!r} {count} times; rename all but one.")
+            raise UserError(f"{where} has the column {column!r} {count} times; rename all but one.")
     if len(set(needed)) < len(needed):
         raise UserError(
             f"{file.name}: one column is named for two things ({', '.join(needed)}); name "

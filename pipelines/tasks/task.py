@@ -18,7 +18,8 @@ step of this holds a data set in memory; `examples` and `answered` are read agai
 
 What tasks share stands elsewhere, once: windows over long texts in
 `keras_bert_impl.tokenization.windows`, packing in `pipelines.tasks.text_rows`, labels and numbers
-in `pipelines.tasks.heads`, metrics in `pipelines.metrics`.
+in `pipelines.tasks.heads`, all that tasks of labelled texts share in `pipelines.tasks.label_task`,
+metrics in `pipelines.metrics`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
