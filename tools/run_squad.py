@@ -1,10 +1,11 @@
 """Fine-tunes a model for questions that a passage answers, scores it, answers questions.
 
-Takes the flags of the original's run_squad.py and files in SQuAD's form (1.1, 2.0, KorQuAD 1.0).
-The same command again resumes a run that was killed. The output folder gets the fine-tuned model
-directory model/, predictions.json and nbest_predictions.json (with --version_2_with_negative also
-null_odds.json), with --do_eval eval_results.txt (the official figures), and what every training
-run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+Takes the flags of the original's run_squad.py and files in SQuAD's form (1.1, 2.0, KorQuAD 1.0) or
+TriviaQA's. The same command again resumes a run that was killed. The output folder gets the
+fine-tuned model directory model/, predictions.json and nbest_predictions.json (with
+--version_2_with_negative also null_odds.json), with --do_eval eval_results.txt (the official
+figures) and answers.tsv (all answers, the hardest mistakes first), and what every training run
+leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
 
 Example:
   keras-bert run_squad --init_checkpoint=run/model --output_dir=squad --do_train --do_predict

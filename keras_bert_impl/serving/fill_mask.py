@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.serving.config import FillMaskConfig
+from keras_bert_impl.serving.saved_signature import is_saved_model, load_signature
 from keras_bert_impl.tokenization.vocabulary import MASK
 
 SIGNATURE = "fill_mask_text"
@@ -101,8 +102,9 @@ class FillMask:
         Raises:
             UserError: it is neither, or it cannot fill in words.
         """
-        if (Path(path) / "saved_model.pb").is_file():
-            return cls(_load_saved_model(Path(path)))
+        if is_saved_model(Path(path)):
+            loaded = load_signature(Path(path), SIGNATURE, "a model with a masked-LM head")
+            return cls(lambda texts: loaded(text=tf.constant(texts)))
         return cls(_serve_model(path, top_k, description))
 
     def fill(self, texts: Sequence[str], top_k: int) -> list[FilledText]:
@@ -151,24 +153,6 @@ class FillMask:
             )
             for row, text in enumerate(texts)
         ]
-
-
-def _load_saved_model(folder: Path) -> Signature:
-    import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
-
-    try:
-        loaded = tf.saved_model.load(str(folder))
-    except (OSError, tf.errors.OpError, ValueError) as error:
-        raise UserError(
-            f"{folder}: cannot be loaded ({str(error).splitlines()[0]}); export it again."
-        ) from error
-    if SIGNATURE not in loaded.signatures:
-        raise UserError(
-            f"{folder}: has no signature {SIGNATURE} (it has "
-            f"{', '.join(sorted(loaded.signatures))}); export a model with a masked-LM head."
-        )
-    # `loaded` stays in the function: a signature alone would let the weights go.
-    return lambda texts: loaded.signatures[SIGNATURE](text=tf.constant(texts))
 
 
 def _serve_model(

@@ -1,12 +1,12 @@
 """Batches of a task's rows: from shards, in an order that is arithmetic, with little padding."""
 
-import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from pipelines.inputs.batch_lengths import BatchLengths
 from pipelines.inputs.order import RecordOrder, shuffled
 from pipelines.pretraining_data.draws import mix, seed_word
 from pipelines.records.row_set import RowSet
@@ -17,52 +17,7 @@ Numbers = NDArray[np.int64]
 WINDOW_BATCHES = 50
 """Rows are sorted by their lengths inside windows of so many batches."""
 
-_SHAPES = 8  # so many lengths at most: each new one is traced (and with XLA compiled) once
-
-
-@dataclasses.dataclass(frozen=True)
-class BatchLengths:
-    """The lengths that batches are padded to.
-
-    Attributes:
-        max_seq_length: the most positions of a row.
-        fixed: pad all batches to `max_seq_length`: for TPUs, and where several steps are one
-            compiled call. Otherwise a batch has one of at most eight lengths.
-
-    Example:
-        >>> lengths = np.array([5, 40])
-        >>> BatchLengths(128).of(lengths), BatchLengths(128, fixed=True).of(lengths)
-        (48, 128)
-    """
-
-    max_seq_length: int
-    fixed: bool = False
-
-    def of(self, lengths: NDArray) -> int:
-        """The positions of a batch whose rows have so many tokens: int [rows]."""
-        if self.fixed:
-            return self.max_seq_length
-        return padded_length(int(lengths.max(initial=1)), self.max_seq_length)
-
-
-def padded_length(longest: int, max_seq_length: int) -> int:
-    """Rounds the tokens of a batch's longest row up to one of at most eight lengths.
-
-    Padding takes no part in the attention, so every token's output stays what it was (but for
-    rounding, and the draws of dropout); the time falls with the length, most of all for short
-    sentences with a generous maximum. Lengths are multiples of an eighth of the maximum (of 8
-    positions at least), so that there are few shapes.
-
-    Args:
-        longest: the tokens of the batch's longest row.
-        max_seq_length: the most positions of a row.
-
-    Example:
-        >>> [padded_length(longest, 128) for longest in (0, 1, 16, 17, 127, 128)]
-        [16, 16, 16, 32, 128, 128]
-    """
-    grain = max(8, -(-max_seq_length // _SHAPES))
-    return min(max_seq_length, -(-max(longest, 1) // grain) * grain)
+_COUNTED_STEPS = 1000
 
 
 class LengthOrder:
@@ -119,7 +74,8 @@ class RowBatches:
         rows: what to train on.
         batch_size: rows of the global batch.
         seed: fixes the order.
-        lengths: what batches are padded to.
+        fixed_length: pad all batches to it; otherwise a batch has one of at most eight lengths,
+            chosen for these rows so that the padding is least.
         by_length: put rows of like lengths into a batch.
 
     Example:
@@ -131,14 +87,15 @@ class RowBatches:
         rows: RowSet,
         batch_size: int,
         seed: int,
-        lengths: BatchLengths,
         *,
+        fixed_length: int | None = None,
         by_length: bool = False,
     ) -> None:
-        self._rows, self._lengths = rows, lengths
+        self._rows = rows
         self._order = RecordOrder(len(rows), seed)
         self._by_length = LengthOrder(rows.lengths, batch_size, seed) if by_length else None
         self.batch_size = batch_size
+        self._lengths = _batch_lengths(rows, self._some_numbers(), fixed_length)
         self.num_workers = 1  # every worker gets whole batches
 
     def batches_from(self, step: int) -> Iterator[Batch]:
@@ -164,37 +121,38 @@ class RowBatches:
         positions = np.arange(step * self.batch_size, (step + 1) * self.batch_size)
         return self._order.at(positions)[1]
 
-    def padding_share(self, most_steps: int = 1000) -> float:
-        """The share of positions without a token, over an epoch or its first so many steps."""
-        steps = min(-(-len(self._rows) // self.batch_size), most_steps)
-        tokens = positions = 0
-        for step in range(steps):
-            lengths = self._rows.lengths[self.rows_of(step)]
-            tokens += int(lengths.sum())
-            positions += self._lengths.of(lengths) * self.batch_size
-        return 1 - tokens / positions
+    def padding_share(self) -> float:
+        """The share of positions without a token, over an epoch or its first thousand steps."""
+        return _padding_share(self._rows, self._some_numbers(), self._lengths, self.batch_size)
+
+    def _some_numbers(self) -> Iterator[Numbers]:
+        """The rows of the batches that are counted: an epoch's, or those of its beginning."""
+        for step in range(min(-(-len(self._rows) // self.batch_size), _COUNTED_STEPS)):
+            yield self.rows_of(step)
 
 
 class RowEvaluation:
     """One pass over all rows, those of like lengths together.
 
-    The last batch is padded with copies of row 0, of weight 0 in `example_weights` [batch].
+    The last batch is filled up with copies of its first row, of weight 0 in `example_weights`
+    [batch].
 
     Args:
         rows: what to measure or to answer.
         batch_size: rows of every batch.
-        lengths: what batches are padded to.
+        fixed_length: pad all batches to it; otherwise as in `RowBatches`.
     """
 
-    def __init__(self, rows: RowSet, batch_size: int, lengths: BatchLengths) -> None:
-        self._rows, self._lengths = rows, lengths
+    def __init__(self, rows: RowSet, batch_size: int, fixed_length: int | None = None) -> None:
+        self._rows = rows
         self.batch_size = batch_size
+        self._lengths = _batch_lengths(rows, self.numbers(), fixed_length)
         self.num_batches = -(-len(rows) // batch_size)
 
     def batches(self) -> Iterator[Batch]:
         """Gives the batches of one pass, in the same order every time."""
         for numbers in self.numbers():
-            padded = np.zeros(self.batch_size, np.int64)
+            padded = np.full(self.batch_size, numbers[0])
             padded[: len(numbers)] = numbers
             weights = np.arange(self.batch_size) < len(numbers)
             length = self._lengths.of(self._rows.lengths[padded])
@@ -212,6 +170,23 @@ class RowEvaluation:
 
     def padding_share(self) -> float:
         """The share of positions without a token that counts."""
-        tokens = int(self._rows.lengths.sum(dtype=np.int64))
-        lengths = [self._lengths.of(self._rows.lengths[numbers]) for numbers in self.numbers()]
-        return 1 - tokens / (sum(lengths) * self.batch_size)
+        return _padding_share(self._rows, self.numbers(), self._lengths, self.batch_size)
+
+
+def _batch_lengths(
+    rows: RowSet, batches: Iterable[Numbers], fixed_length: int | None
+) -> BatchLengths:
+    if fixed_length is not None:
+        return BatchLengths.fixed(fixed_length)
+    longest = [int(rows.lengths[numbers].max(initial=1)) for numbers in batches]
+    return BatchLengths.fitted(np.array(longest, np.int64), int(rows.lengths.max(initial=1)))
+
+
+def _padding_share(
+    rows: RowSet, batches: Iterable[Numbers], lengths: BatchLengths, batch_size: int
+) -> float:
+    tokens = positions = 0
+    for numbers in batches:
+        tokens += int(rows.lengths[numbers].sum())
+        positions += lengths.of(rows.lengths[numbers]) * batch_size
+    return 1 - tokens / positions if positions else 0.0

@@ -28,21 +28,23 @@ class RowOutputs:
         self._offsets = np.concatenate([[0], np.cumsum(self._lengths)])
         self._files: dict[str, NDArray] = {}
 
-    def put(self, numbers: Numbers, outputs: Mapping[str, NDArray]) -> None:
-        """Keeps the outputs of some rows.
+    def add(self, numbers: Numbers, outputs: Mapping[str, NDArray], share: float = 1.0) -> None:
+        """Adds the outputs of some rows to what there is of them: at first 0.
 
         Args:
-            numbers: int64 [n], which rows.
+            numbers: int64 [n], which rows, each once.
             outputs: float32 [n, ...], or [n, length, ...] of token outputs.
+            share: how much they count, where several models answer.
         """
-        for name, array in outputs.items():
+        for name, values in outputs.items():
+            array = values * np.asarray(share, values.dtype)
             if name not in self._token_outputs:
-                self._file(name, array.shape[1:], array.dtype)[numbers] = array
+                self._file(name, array.shape[1:], array.dtype)[numbers] += array
                 continue
             lengths = self._lengths[numbers]
             inside = np.arange(array.shape[1]) < lengths[:, None]  # [n, length]
             positions = (self._offsets[numbers][:, None] + np.arange(array.shape[1]))[inside]
-            self._file(name, array.shape[2:], array.dtype)[positions] = array[inside]
+            self._file(name, array.shape[2:], array.dtype)[positions] += array[inside]
 
     def read(self, start: int, stop: int) -> dict[str, NDArray]:
         """The outputs of the rows `start` to `stop`.

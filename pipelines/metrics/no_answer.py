@@ -4,7 +4,8 @@ A question is left unanswered where its null odds (how much surer the model is o
 its best answer) are above the threshold.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -51,6 +52,21 @@ def best_threshold(
         if score > best:
             best, threshold = score, null_odds[identifier]
     return BestThreshold(100.0 * best / len(scores), threshold)
+
+
+def threshold_between(null_odds: Iterable[float], threshold: float) -> float:
+    """A threshold that decides alike, in the middle to the next greater odds (at most 1 above).
+
+    Args:
+        null_odds: of all questions.
+        threshold: the odds of one of them.
+
+    Example:
+        >>> threshold_between([-3.5, 2.0, 2.5], 2.0), threshold_between([-3.5, 2.0], 2.0)
+        (2.25, 3.0)
+    """
+    greater = min((odds for odds in null_odds if odds > threshold), default=math.inf)
+    return min((threshold + greater) / 2, threshold + 1.0)
 
 
 class PrecisionRecall(NamedTuple):

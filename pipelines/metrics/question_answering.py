@@ -36,11 +36,17 @@ def squad_v1_scores(predictions: Predictions, answers: Answers) -> dict[str, flo
         >>> squad_v1_scores({"x": "the house"}, {"x": ["House!"], "y": ["red"]})
         {'exact_match': 50.0, 'f1': 50.0}
     """
+    return _exact_match_and_f1(_scored(predictions, answers, squad_v1_question), len(answers))
 
-    def score(prediction: str, right: Iterable[str]) -> Scores:
-        return best_scores(prediction, right, squad_words)
 
-    return _exact_match_and_f1(_scored(predictions, answers, score), len(answers))
+def squad_v1_question(prediction: str, answers: Iterable[str]) -> Scores:
+    """The scores of one prediction by the rules of SQuAD 1.1.
+
+    Example:
+        >>> squad_v1_question("the house", ["House!"])
+        Scores(exact=1.0, f1=1.0)
+    """
+    return best_scores(prediction, answers, squad_words)
 
 
 def korquad_scores(predictions: Predictions, answers: Answers) -> dict[str, float]:
@@ -55,11 +61,17 @@ def korquad_scores(predictions: Predictions, answers: Answers) -> dict[str, floa
         >>> korquad_scores({"x": "이광수가"}, {"x": ["이광수"]})["f1"]
         85.71428571428571
     """
+    return _exact_match_and_f1(_scored(predictions, answers, korquad_question), len(answers))
 
-    def score(prediction: str, right: Iterable[str]) -> Scores:
-        return best_scores(prediction, right, korquad_words, _characters_f1)
 
-    return _exact_match_and_f1(_scored(predictions, answers, score), len(answers))
+def korquad_question(prediction: str, answers: Iterable[str]) -> Scores:
+    """The scores of one prediction by the rules of KorQuAD 1.0.
+
+    Example:
+        >>> korquad_question("이광수", ["《이광수》"])
+        Scores(exact=1.0, f1=1.0)
+    """
+    return best_scores(prediction, answers, korquad_words, _characters_f1)
 
 
 def trivia_scores(

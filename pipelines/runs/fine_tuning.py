@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,11 @@ from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
-from pipelines.inputs.row_batches import BatchLengths, RowBatches, RowEvaluation
+from pipelines.inputs.row_batches import RowBatches, RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet
 from pipelines.runs.classifier_task import task_of
+from pipelines.runs.ensemble import compute_outputs, other_members
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
 from pipelines.runs.fine_tuning_start import starting_point
 from pipelines.runs.training_run import TrainingRun, check_destination
@@ -119,19 +121,27 @@ class _Job:
         self._config, self._task, self._start = config, task, start
         self._directory, self._devices = directory, devices
         self._work = _work_folder(config, directory, devices)
-        self._model_config = self._configured()
+        self._model_config = self._configured(start.config)
         self._check_start()
         self._data = TaskData(task, Tokenizer(start.text), config.max_seq_length, self._work)
         # All files are read before hours of training: a mistake in a test set shows at once.
         self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
-        self._head = self._build_head()
-        names = self._head.objective.input_names
-        self._predict = Prediction(self._head.model, names, devices.strategy)
+        self._head = self._build_head(start, self._model_config)
+        predict = self._predicts(self._head)
+        self._models: list[Callable[[], Prediction]] = [lambda: predict]
+        self._models += [partial(self._member, source) for source in other_members(config, start)]
 
-    def _configured(self) -> BertConfig:
-        """The model's configuration with what the task and the options say."""
-        config = self._task.configure(self._config.configure(self._start.config))
+    def _predicts(self, head: Head) -> Prediction:
+        return Prediction(head.model, head.objective.input_names, self._devices.strategy)
+
+    def _member(self, source: ModelSource) -> Prediction:
+        """Another model of an ensemble."""
+        return self._predicts(self._build_head(source, self._configured(source.config)))
+
+    def _configured(self, config: BertConfig) -> BertConfig:
+        """A model's configuration with what the task and the options say."""
+        config = self._task.configure(self._config.configure(config))
         settings = {**self._task.settings, **self._answer_options()}
         settings |= {"task": self._task.name, "max_seq_length": self._config.max_seq_length}
         return with_task_settings(config, settings)
@@ -141,7 +151,8 @@ class _Job:
 
     def _keep_answer_options(self) -> None:
         """The run's own model is served with the options by which it answered last."""
-        if self._devices.is_chief and self._directory.model.is_dir():
+        own = self._directory.model.is_dir() and not self._config.members
+        if own and self._devices.is_chief:
             keep_task_settings(self._directory.model, self._answer_options())
 
     def _check_start(self) -> None:
@@ -151,23 +162,23 @@ class _Job:
         elif self._directory.finished_step() is None:
             check_destination(self._directory, self._start.checkpoint)
 
-    def _build_head(self) -> Head:
-        """Builds the task's model with the checkpoint's weights."""
+    def _build_head(self, source: ModelSource, config: BertConfig) -> Head:
+        """Builds the task's model with a checkpoint's weights."""
         heads: list[Head] = []
         fresh: list[FreshWeights] = []
 
         def make(dtype: str) -> Any:
-            heads.append(self._task.head(self._model_config, dtype))
+            heads.append(self._task.head(config, dtype))
             if self._config.do_train:
                 layers, pooler = self._config.reinit_layers, self._config.reinit_pooler
                 fresh.append(FreshWeights.of(heads[-1].model, layers=layers, pooler=pooler))
             return heads[-1].model
 
-        model, report = self._run.build_model(make, self._start.checkpoint)
+        model, report = self._run.build_model(make, source.checkpoint)
         if report is None:
             _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
         else:
-            self._check_restored(report)
+            self._check_restored(report, source)
             _start_anew(model, fresh)
         return heads[-1]
 
@@ -180,7 +191,7 @@ class _Job:
             rows,
             training.train_batch_size,
             training.seed,
-            self._lengths(training),
+            fixed_length=self._fixed_length(training),
             by_length=self._config.group_by_length,
         )
         _log_padding(self._task.train_split, batches.padding_share())
@@ -246,13 +257,12 @@ class _Job:
     def _outputs(self, split: str, batch_size: int) -> Iterator[RowOutputs]:
         """The model's outputs for a split, in files that are gone after the block."""
         rows = self._rows[split]
-        lengths = BatchLengths(self._config.max_seq_length, fixed=not self._trims())
-        source = RowEvaluation(rows, batch_size, lengths)
+        fixed = None if self._trims() else self._config.max_seq_length
+        source = RowEvaluation(rows, batch_size, fixed)
         _log_padding(split, source.padding_share())
         with scratch_folder(self._work, ".outputs") as folder:
             outputs = RowOutputs(folder, rows, self._head.token_outputs)
-            for numbers, values in zip(source.numbers(), self._predict(source), strict=True):
-                outputs.put(numbers, values)
+            compute_outputs(outputs, source, self._models)
             yield outputs
 
     def _evaluation_while_training(self) -> Callable[[], Mapping[str, float]] | None:
@@ -271,10 +281,10 @@ class _Job:
             )
         return lambda: self._score(split)
 
-    def _lengths(self, training: TrainingConfig) -> BatchLengths:
-        """What training batches are padded to; steps of one compiled call are of one length."""
-        one_length = not self._trims() or training.iterations_per_loop > 1
-        return BatchLengths(self._config.max_seq_length, fixed=one_length)
+    def _fixed_length(self, training: TrainingConfig) -> int | None:
+        """What all training batches are padded to, as the steps of one compiled call must be."""
+        varies = self._trims() and training.iterations_per_loop == 1
+        return None if varies else self._config.max_seq_length
 
     def _trims(self) -> bool:
         """Whether batches may differ in length: not on a TPU, which compiles each for minutes."""
@@ -334,12 +344,12 @@ class _Job:
                 "trained for this task here, or add `do_train=True`."
             )
 
-    def _check_restored(self, report: RestoreReport) -> None:
+    def _check_restored(self, report: RestoreReport, source: ModelSource) -> None:
         """Refuses to score or serve a head that was never trained."""
         new_head = [path for path in report.new if not path.startswith(("pooler", "embeddings"))]
         if new_head and not self._config.do_train:
             raise UserError(
-                f"{self._start.checkpoint}: holds no trained head for {self._task.name} (its "
+                f"{source.checkpoint}: holds no trained head for {self._task.name} (its "
                 f"{new_head[0]} is missing); add `do_train=True` or name a fine-tuned model "
                 "directory."
             )

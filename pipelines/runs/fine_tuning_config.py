@@ -1,5 +1,6 @@
 """The options of a fine-tuning run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,10 +69,10 @@ class FineTuningConfig:
     )
     trim_padding: bool = option(
         True,
-        "Pad each batch to its longest row only, rounded up to an eighth of the maximum: the same "
-        "figures sooner (but for rounding and dropout's draws). XLA compiles each of these up to "
-        "eight lengths when it first comes. On a TPU, and in training where several steps are one "
-        "compiled call, all batches have the maximum.",
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
+        "suit the data: the same figures sooner (but for rounding and dropout's draws). XLA "
+        "compiles each length when it first comes. On a TPU, and in training where several steps "
+        "are one compiled call, all batches have the maximum.",
         resume=FREE,
     )
     group_by_length: bool = option(
@@ -117,6 +118,11 @@ class FineTuningConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+
+    @property
+    def members(self) -> Sequence[str]:
+        """The models that answer together; none where one answers."""
+        return ()
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""

@@ -8,11 +8,13 @@ from pipelines.runs.fine_tuning_config import FineTuningConfig
 def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
     """The given checkpoint; without training, the run's own model where there is one.
 
+    Of several models that answer together it is the first one.
+
     Raises:
         UserError: there is no such model, or no vocabulary.
     """
-    checkpoint = config.init_checkpoint
-    if not config.do_train and run.model.is_dir():
+    checkpoint = config.members[0] if config.members else config.init_checkpoint
+    if not config.members and not config.do_train and run.model.is_dir():
         checkpoint = str(run.model)
     return find_model(
         checkpoint,

@@ -6,7 +6,9 @@ from pipelines.runs.fine_tuning import FineTuningResults, fine_tune
 from pipelines.runs.fine_tuning_start import starting_point
 from pipelines.runs.question_answering_config import RunSquadConfig
 from pipelines.tasks.questions.predictions import AnswerSettings
-from pipelines.tasks.questions.question_task import THRESHOLD, QuestionTask
+from pipelines.tasks.questions.question_task import QuestionTask
+from pipelines.tasks.questions.scoring import THRESHOLD
+from pipelines.tasks.questions.trivia_files import Evidence
 
 
 def run_squad(config: RunSquadConfig) -> FineTuningResults:
@@ -25,8 +27,8 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
         UserError: there is no such model.
     """
     start = starting_point(config, RunDirectory.open(config.output_dir))
-    # Of a model that is trained further the old number says nothing.
-    found_before = {} if config.do_train else task_settings(start.config)
+    # Of a model that is trained further, and of several together, one's number says nothing.
+    found_before = {} if config.do_train or config.ensemble else task_settings(start.config)
     return QuestionTask(
         text=start.text,
         train_file=config.train_file,
@@ -38,5 +40,6 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
         ),
         null_score_diff_threshold=config.threshold(found_before.get(THRESHOLD, 0.0)),
         padding_competes=not config.trim_padding,
+        evidence=Evidence(config.evidence_dir, config.evidence_words),
         metric=config.metric,
     )

@@ -1,6 +1,7 @@
 """The options of a run for questions."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,8 @@ class RunSquadConfig(FineTuningConfig):
 
     train_file: Path | None = option(
         None,
-        "Questions to train on, in SQuAD's form (1.1, 2.0, KorQuAD 1.0), plain or packed.",
+        "Questions to train on, in SQuAD's form (1.1, 2.0, KorQuAD 1.0) or TriviaQA's, plain or "
+        "packed.",
         resume=FREE,  # its content is compared
     )
     predict_file: Path | None = option(
@@ -51,9 +53,9 @@ class RunSquadConfig(FineTuningConfig):
     )
     trim_padding: bool = option(
         True,
-        "Pad each batch to its longest row only, rounded up to an eighth of the maximum; padding "
-        "is then left out of the softmax over a row's positions. Without it all rows have the "
-        "maximum and padding competes with the answer, as in the original.",
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
+        "suit the data; padding is then left out of the softmax over a row's positions. Without it "
+        "all rows have the maximum and padding competes with the answer, as in the original.",
     )
     metric: str = option(
         "squad",
@@ -61,6 +63,21 @@ class RunSquadConfig(FineTuningConfig):
         "count characters.",
         choices=("squad", "korquad"),
         resume=FREE,
+    )
+    ensemble: Sequence[str] = option(
+        (),
+        "Models that answer together, separated by commas: their logits are averaged. They are "
+        "trained before, each in a run of its own, and read the same tokens.",
+        resume=FREE,
+    )
+    evidence_dir: Path | None = option(
+        None,
+        "The documents of TriviaQA's files, with wikipedia/ and web/ in it; by default evidence/ "
+        "beside the folder of the file.",
+        resume=FREE,
+    )
+    evidence_words: int = option(
+        400, "Words to read from the beginning of each of TriviaQA's documents.", at_least=1
     )
     verbose_logging: bool = option(
         False, "Accepted for the original's sake; it changes nothing here.", resume=FREE
@@ -80,12 +97,25 @@ class RunSquadConfig(FineTuningConfig):
                 f"`max_seq_length={self.max_seq_length}` must be more than "
                 f"`max_query_length={self.max_query_length}` and 3, to show some of the passage."
             )
+        self._check_ensemble()
         self._check_threshold()
         if self.metric == "korquad" and self.version_2_with_negative:
             raise UserError(
                 "`metric=korquad` has no figures for questions without an answer; leave it out, or "
                 "`version_2_with_negative`."
             )
+
+    @property
+    def members(self) -> Sequence[str]:
+        """The models that answer together; none where one answers."""
+        return self.ensemble
+
+    def _check_ensemble(self) -> None:
+        for other in ("do_train", "init_checkpoint"):
+            if self.ensemble and getattr(self, other):
+                raise UserError(
+                    f"`ensemble` answers with models that were trained before; leave out `{other}`."
+                )
 
     def _check_threshold(self) -> None:
         if self.null_score_diff_threshold != AUTO:

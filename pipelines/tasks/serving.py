@@ -17,10 +17,16 @@ from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.signatures import ServedModel
 from keras_bert_impl.serving.task_settings import task_settings
+from pipelines.tasks.questions.question_task import QuestionTask
 from pipelines.tasks.task import Task
 
-SERVED_TASKS: dict[str, Callable[[Mapping[str, Any]], Task[Any, Any]]] = {}
+SERVED_TASKS: dict[str, Callable[[Mapping[str, Any]], Task[Any, Any]]] = {
+    "squad": lambda _: QuestionTask(),
+}
 """The tasks that serve their models themselves: name → the task with a directory's settings."""
+
+_BY_ARCHITECTURE = {"BertForQuestionAnswering": "squad"}
+"""The tasks of published models, whose directories name none."""
 
 
 def open_and_serve(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
@@ -29,8 +35,10 @@ def open_and_serve(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
     Raises:
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
-    settings = task_settings(find_model(config.model, **config.description()).config)
-    make_task = SERVED_TASKS.get(settings.get("task", ""))
+    source = find_model(config.model, **config.description())
+    settings = task_settings(source.config)
+    name = settings.get("task") or _BY_ARCHITECTURE.get(source.architecture, "")
+    make_task = SERVED_TASKS.get(name)
     if make_task is None:
         opened = open_model(config.model, **config.description())
         return opened, serve_model(opened, config.top_k, config.max_seq_length)

@@ -31,7 +31,7 @@ from keras_bert_impl.training.objectives import (
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
-from pipelines.inputs.row_batches import BatchLengths, RowBatches
+from pipelines.inputs.row_batches import RowBatches
 from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
 
@@ -125,7 +125,7 @@ class Tracing(ClassificationObjective):
 
 def traced_lengths(devices, config, fixed):
     """Steps over batches of like lengths: what they were traced for, and the lengths they had."""
-    lengths = np.random.default_rng(1).integers(2, MAX_LENGTH + 1, 40 * ROWS)
+    lengths = np.random.default_rng(1).choice([5, 12, MAX_LENGTH], 40 * ROWS)
     ids = np.ones(int(lengths.sum()), np.int32)
     tokens = {"input_ids": ids, "input_mask": ids, "segment_ids": ids * 0}
     block = Rows(np.arange(len(lengths)), lengths, tokens, {"label_ids": lengths % 3})
@@ -133,7 +133,9 @@ def traced_lengths(devices, config, fixed):
     _, step = training_step(lambda: BertClassifier(CONFIG, 3), objective, devices, config)
     with tempfile.TemporaryDirectory() as folder:
         rows = make_rows(Path(folder) / "rows", {}, [block])
-        batches = RowBatches(rows, ROWS, 1, BatchLengths(MAX_LENGTH, fixed=fixed), by_length=True)
+        batches = RowBatches(
+            rows, ROWS, 1, fixed_length=MAX_LENGTH if fixed else None, by_length=True
+        )
         for number in range(40):
             batch = batches.batch_at(number)
             seen.append(batch["input_ids"].shape[1])

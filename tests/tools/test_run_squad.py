@@ -4,10 +4,15 @@ import json
 
 import pytest
 
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.models.span_labeler import BertSpanLabeler
 from keras_bert_impl.serving.task_settings import task_settings
-from tests.support.model_folders import write_encoder
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
 from tests.support.squad_files import write_squad
+from tests.support.tiny_bert import scatter_weights
 from tools import run_squad
 
 RATES = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -65,16 +70,64 @@ def test_it_learns_scores_and_answers(inputs, tmp_path, version):
     for name in names:
         assert list(json.loads(before[name])) == identifiers
     if version == 2:
-        assert found["eval_best_f1"] == found["eval_f1"]
+        assert found["eval_best_f1"] == pytest.approx(found["eval_f1"])
         kept = task_settings(find_model(run / "model").config)["null_score_diff_threshold"]
-        assert kept == found["eval_best_f1_thresh"]
+        assert kept == found["eval_null_score_diff_threshold"]
+        assert (run / "precision_recall.png").read_bytes().startswith(b"\x89PNG")
         assert "" in json.loads(before["predictions.json"]).values()
+    lines = (run / "answers.tsv").read_text().splitlines()
+    assert len(lines) == len(identifiers) + 1
     # The trained model alone, with the threshold that it keeps, gives the same files and figures.
     again = words(inputs, run, version, "--nodo_train")
     assert run_squad.main(again) == 0
     assert {name: (run / name).read_bytes() for name in names} == before
     same = figures(run)
     assert {name: found[name] for name in same} == same
+
+
+def span_model(folder, seed, vocabulary=WORD_VOCABULARY):
+    config = tiny_config(max_position_embeddings=16, vocab_size=len(vocabulary), **RATES)
+    model = scatter_weights(BertSpanLabeler(config), seed)
+    write_model_directory(folder, model, TextSettings(vocabulary))
+    return folder
+
+
+def test_several_models_answer_by_the_mean_of_their_logits(inputs, tmp_path):
+    a, b = (span_model(tmp_path / name, seed) for seed, name in enumerate("ab"))
+
+    def answers(name, models):
+        rest = ["--nodo_train", "--n_best_size=99", f"--ensemble={models}"]
+        flags = words(inputs, tmp_path / name, 1, *rest)[1:]  # without init_checkpoint
+        assert run_squad.main(flags) == 0
+        return json.loads((tmp_path / name / "nbest_predictions.json").read_text())
+
+    one, other, both = answers("one", a), answers("other", b), answers("both", f"{a},{b}")
+    compared = 0
+    for identifier, candidates in both.items():
+        logits = [{x["text"]: x for x in found[identifier]} for found in (one, other)]
+        for candidate in candidates:
+            text = candidate["text"]
+            # A text that comes twice may be another one's in each model.
+            if text.count(" ") > 6 and all(text in found for found in logits):
+                mean = sum(found[text]["start_logit"] for found in logits) / 2
+                assert candidate["start_logit"] == pytest.approx(mean, abs=1e-5)
+                compared += 1
+    assert compared > 20
+
+
+def test_models_of_an_ensemble_that_do_not_fit_are_refused(inputs, tmp_path, capsys):
+    model = span_model(tmp_path / "a", 0)
+    other = span_model(tmp_path / "b", 0, Vocabulary([*WORD_VOCABULARY.tokens[:-1], "other"]))
+    flags = words(inputs, tmp_path / "run")[1:]  # without init_checkpoint
+    for more, sentence in (
+        ([f"--ensemble={model},{other}", "--nodo_train"], "has another vocabulary or casing than"),
+        ([f"--ensemble={model},/no/model", "--nodo_train"], "/no/model: no such file or folder"),
+        ([f"--ensemble={model}"], "leave out --do_train"),
+    ):
+        assert run_squad.main([*flags, *more]) == 1
+        error = capsys.readouterr().err
+        assert sentence in error
+        assert "Traceback" not in error
 
 
 @pytest.mark.parametrize(

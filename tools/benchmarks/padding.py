@@ -2,8 +2,8 @@
 
 The same model takes steps over the same rows in several ways, in turns in one process:
   pad       every batch padded to --max_seq_length, as google's script does
-  cut       every batch padded to its longest row, rounded up to one of eight lengths
-            (--nogroup_by_length)
+  cut       every batch padded to its longest row, rounded up to one of at most eight lengths
+            that suit the data (--nogroup_by_length)
   sorted    rows of like lengths in a batch (the default of training), padded in the same way
   trainer   transformers with PyTorch and its group_by_length, where both are installed
 
@@ -77,7 +77,7 @@ def our_ways(rows: Any, head: Any, devices: Any, training: Any, length: int) -> 
     from keras_bert_impl.training.batches import prefetched
     from keras_bert_impl.training.state import TrainingState
     from keras_bert_impl.training.step import TrainingStep
-    from pipelines.inputs.row_batches import BatchLengths, RowBatches
+    from pipelines.inputs.row_batches import RowBatches
 
     state = TrainingState(head.model, training, devices)
     step = TrainingStep(state, head.objective, training)
@@ -90,8 +90,10 @@ def our_ways(rows: Any, head: Any, devices: Any, training: Any, length: int) -> 
         step.metrics(row)  # waits until the last step is done
 
     def way(*, fixed: bool, by_length: bool) -> tuple[Steps, float]:
-        size, lengths = training.train_batch_size, BatchLengths(length, fixed=fixed)
-        source = RowBatches(rows, size, training.seed, lengths, by_length=by_length)
+        size, fixed_length = training.train_batch_size, length if fixed else None
+        source = RowBatches(
+            rows, size, training.seed, fixed_length=fixed_length, by_length=by_length
+        )
         endless, seen = source.batches_from(0), set()
         for batch in itertools.islice(source.batches_from(0), 200):
             if batch["input_ids"].shape not in seen:

@@ -263,7 +263,7 @@ def _compare_task(config: ParityConfig, name: str, folder: Path) -> dict[str, fl
     from keras_bert_impl.checkpoints.restore import restore
     from keras_bert_impl.optimizers.schedules import WarmupSchedule
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from pipelines.inputs.row_batches import BatchLengths, RowBatches, RowEvaluation
+    from pipelines.inputs.row_batches import RowBatches, RowEvaluation
     from pipelines.processes import worker_pool
     from pipelines.tasks.glue import find_task
     from pipelines.tasks.task_data import TaskData
@@ -277,11 +277,10 @@ def _compare_task(config: ParityConfig, name: str, folder: Path) -> dict[str, fl
     restore(head.model, str(source.checkpoint))
     projection = head.model.classifier.projection
     kernel, bias = (np.array(weight) for weight in (projection.kernel, projection.bias))
-    lengths = BatchLengths(config.max_seq_length)
     rows, size = data.rows(task.train_split), config.train_batch_size
     schedule = WarmupSchedule(config.learning_rate, config.num_steps, config.num_warmup_steps)
-    batches = RowBatches(rows, size, config.seed, lengths, by_length=True)
-    dev = RowEvaluation(data.rows(task.evaluation_splits[0]), _DEV_BATCH, lengths)
+    batches = RowBatches(rows, size, config.seed, by_length=True)
+    dev = RowEvaluation(data.rows(task.evaluation_splits[0]), _DEV_BATCH)
     work = Work(
         [batches.batch_at(number) for number in range(config.num_steps)],
         [float(schedule.at(number)) for number in range(config.num_steps)],

@@ -3,6 +3,7 @@
 Every number is the original's (`convert_examples_to_features`), made for many questions at once.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from pipelines.tasks.text_rows import Spans, pack, ranges
 
 if TYPE_CHECKING:
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ def question_rows(
     """
     passages = TokenizedPassages.of(questions, tokenizer)
     asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))
+    _say_what_is_odd(questions, asked.length, passages.length, settings.max_query_length)
     asked = asked._replace(length=np.minimum(asked.length, settings.max_query_length))
     room = settings.max_seq_length - asked.length - 3  # [CLS], [SEP] and [SEP]
     windows = make_windows(passages.length, room, settings.doc_stride)
@@ -77,11 +81,28 @@ def question_rows(
         positions = answer_positions(questions, passages, tokenizer, windows, offset)
         values = dict(zip(("start_positions", "end_positions"), positions, strict=True))
     begins = np.cumsum(lengths) - lengths + offset
-    origins = _origins(passages, windows, shown, begins, int(lengths.sum()))
-    return Rows(number, lengths, {**tokens, **origins}, values)
+    places = _places(passages, windows, shown, begins, int(lengths.sum()))
+    return Rows(number, lengths, {**tokens, **places}, values)
 
 
-def _origins(
+def _say_what_is_odd(
+    questions: Sequence[Question], asked: Numbers, shown: Numbers, most: int
+) -> None:
+    """Logs what the original takes without a word: cut questions, and texts of nothing."""
+    for odd, what in (
+        (asked > most, f"more than `max_query_length={most}` tokens; the rest is not read"),
+        (asked == 0, "no token; only the passage is read"),
+        (shown == 0, "a passage without a token, so that nothing can be found in it"),
+    ):
+        if odd.any():
+            first = questions[int(odd.argmax())]
+            where = f"question {first.identifier!r} (article {first.passage.article!r})"
+            _LOGGER.warning(
+                "%d of %d questions have %s: %s.", odd.sum(), len(questions), what, where
+            )
+
+
+def _places(
     passages: TokenizedPassages, windows: Windows, shown: Spans, begins: Numbers, total: int
 ) -> dict[str, NDArray[np.int32]]:
     """Which characters each token came from, and whether its window shows most around it."""

@@ -11,14 +11,31 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from pipelines.metrics.question_answering import korquad_scores, squad_v1_scores, squad_v2_scores
+from pipelines.metrics.question_answering import squad_v2_question
 from pipelines.records.rows import Rows
+from pipelines.tasks.questions.answer_tables import (
+    ANSWER_TABLE,
+    CURVE,
+    draw_precision_recall,
+    write_answer_table,
+)
 from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.prediction_files import write_predictions
 from pipelines.tasks.questions.predictions import AnswerSettings, Prediction, predict
 from pipelines.tasks.questions.question_rows import WindowSettings, question_rows
+from pipelines.tasks.questions.scoring import METRICS, THRESHOLD, ScoredAnswers
 from pipelines.tasks.questions.spans import dense_logits
-from pipelines.tasks.questions.squad_files import read_questions, read_training_questions
+from pipelines.tasks.questions.squad_files import (
+    is_trivia_file,
+    read_questions,
+    read_training_questions,
+)
+from pipelines.tasks.questions.trivia_answers import (
+    best_of_documents,
+    trivia_figures,
+    write_trivia_predictions,
+)
+from pipelines.tasks.questions.trivia_files import Evidence
 from pipelines.tasks.task import Answered, Head
 
 if TYPE_CHECKING:
@@ -29,10 +46,6 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
-METRICS = {"squad": squad_v1_scores, "korquad": korquad_scores}
-"""The figures where every question has an answer."""
-
-THRESHOLD = "null_score_diff_threshold"
 _LABELS = ("id2label", "label2id", "problem_type")
 
 
@@ -41,7 +54,8 @@ class QuestionTask:
     """Questions answered by a span of a passage; see `pipelines.tasks.task.Task`.
 
     Attributes:
-        text: the model's vocabulary and casing, by which spans become text.
+        text: the model's vocabulary and casing, by which spans become the original's text; only a
+            served model does without.
         train_file: questions to train on.
         predict_file: questions to answer, and to score where it has their answers.
         doc_stride: tokens from the start of a window to the start of the next one.
@@ -51,10 +65,11 @@ class QuestionTask:
             number with the highest F1, which `calibrated` takes from the scores.
         padding_competes: whether padding competes with the answer in training; see
             `SpanObjective`.
+        evidence: the documents of TriviaQA's files.
         metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
     """
 
-    text: TextSettings
+    text: TextSettings | None = None
     train_file: Path | None = None
     predict_file: Path | None = None
     doc_stride: int = 128
@@ -62,6 +77,7 @@ class QuestionTask:
     answer_settings: AnswerSettings = field(default_factory=AnswerSettings)
     null_score_diff_threshold: float | None = 0.0
     padding_competes: bool = False
+    evidence: Evidence = field(default_factory=Evidence)
     metric: str = "squad"
     name: str = "squad"
     train_split: str = "train"
@@ -75,6 +91,7 @@ class QuestionTask:
             "doc_stride": self.doc_stride,
             "max_query_length": self.max_query_length,
             "version_2_with_negative": self.answer_settings.version_2_with_negative,
+            "evidence_words": self.evidence.most_words,
         }
 
     @property
@@ -90,8 +107,8 @@ class QuestionTask:
         """The task with the threshold of the highest F1, where it was to be found."""
         if self.null_score_diff_threshold is not None:
             return self
-        _LOGGER.info("%s = %s (highest F1)", THRESHOLD, scores["best_f1_thresh"])
-        return replace(self, null_score_diff_threshold=scores["best_f1_thresh"])
+        _LOGGER.info("%s = %s (highest F1)", THRESHOLD, scores[THRESHOLD])
+        return replace(self, null_score_diff_threshold=scores[THRESHOLD])
 
     def files(self, split: str) -> Sequence[Path]:
         """The split's file.
@@ -109,7 +126,10 @@ class QuestionTask:
         """The questions of a split; for training those whose answer stands where it should."""
         read = read_training_questions if split == self.train_split else read_questions
         negative = self.answer_settings.version_2_with_negative
-        return read(*self.files(split), version_2_with_negative=negative)
+        return read(*self.files(split), version_2_with_negative=negative, evidence=self.evidence)
+
+    def _asks_trivia(self) -> bool:
+        return self.predict_file is not None and is_trivia_file(self.predict_file)
 
     def rows(
         self,
@@ -144,12 +164,14 @@ class QuestionTask:
         self, examples: Sequence[Question], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[Prediction]:
         """The best answers of each question over all its windows; padding gives none."""
+        if self.text is None:
+            raise ValueError("give `text`, the model's vocabulary and casing")
         start = dense_logits(rows, outputs["start_logits"])
         end = dense_logits(rows, outputs["end_logits"])
         return predict(examples, rows, start, end, self.text, self.answer_settings)
 
     def score(self, answered: Answered[Question, Prediction]) -> Mapping[str, float]:
-        """The official figures, in percent.
+        """The official figures, in percent, with the bounds of their intervals over articles.
 
         Where there may be no answer, they are those at the threshold (where it is to be found, at
         the one with the highest F1), and beside them those of the best thresholds.
@@ -157,42 +179,50 @@ class QuestionTask:
         Raises:
             UserError: the file has no answers.
         """
+        if self._asks_trivia():
+            return trivia_figures(best_of_documents(answered))
+        scored = ScoredAnswers.of(answered)
+        if self.answer_settings.version_2_with_negative:
+            return scored.figures_v2(self.null_score_diff_threshold)
+        return scored.figures(self.metric)
+
+    def illustrate(
+        self, folder: Path, split: str, answered: Answered[Question, Prediction]
+    ) -> Sequence[Path]:
+        """Writes all answers as a table, the hardest first, and the curve over thresholds."""
+        del split  # there is one
+        if self._asks_trivia():
+            return []
         negative = self.answer_settings.version_2_with_negative
-        highest = math.inf if negative else 0.0
-        answers, predictions, odds = dict[str, list[str]](), dict[str, str](), dict[str, float]()
-        for question, prediction in answered:
-            known = () if question.is_impossible else question.answers
-            answers[question.identifier] = [text for text, _ in known]
-            predictions[question.identifier] = prediction.best(highest).text
-            odds[question.identifier] = prediction.null_odds or 0.0
-        if not any(answers.values()):
-            raise UserError(
-                f"{self.predict_file}: has no answers to score; name a file with answers."
-            )
+        threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
+        one = squad_v2_question if negative else METRICS[self.metric][1]
+        files = [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
         if negative:
-            threshold = self.null_score_diff_threshold
-            if threshold is None:
-                threshold = squad_v2_scores(predictions, answers, odds)["best_f1_thresh"]
-            return squad_v2_scores(predictions, answers, odds, threshold)
-        return METRICS[self.metric](predictions, answers)
+            scored = ScoredAnswers.of(answered)
+            files.append(draw_precision_recall(folder / CURVE, scored, threshold))
+        return files
 
     def write(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]
     ) -> Sequence[Path]:
-        """Writes the original's files: predictions, the n best, the null odds."""
+        """Writes the original's files: predictions, the n best, the null odds; and TriviaQA's."""
         del split  # there is one
-        return write_predictions(
+        files = write_predictions(
             folder,
             answered,
             version_2_with_negative=self.answer_settings.version_2_with_negative,
             null_score_diff_threshold=self.null_score_diff_threshold or 0.0,
         )
+        if self._asks_trivia():
+            files.append(write_trivia_predictions(folder, best_of_documents(answered)))
+        return files
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """There is no served form.
+        """Question and passage in, the answer with its position in the passage out.
 
         Raises:
-            UserError: always.
+            UserError: `max_seq_length` does not fit the model or its questions.
         """
-        del opened, max_seq_length
-        raise UserError("A model for questions has no served form that takes texts.")
+        from pipelines.tasks.questions.served_questions import ServedQuestions, ServingSettings
+
+        return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))

@@ -1,4 +1,7 @@
-"""Files in SQuAD's form (1.1, 2.0, KorQuAD 1.0): articles, their paragraphs, their questions."""
+"""Files in SQuAD's form (1.1, 2.0, KorQuAD 1.0): articles, their paragraphs, their questions.
+
+Files in TriviaQA's form are known by what they hold, and read as `trivia_files` says.
+"""
 
 import json
 import logging
@@ -9,15 +12,24 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from pipelines.corpora.unpacking import DAMAGED, open_unpacked
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+from pipelines.tasks.questions.trivia_files import BESIDE, Evidence, is_trivia, trivia_questions
 
 _LOGGER = logging.getLogger(__name__)
 
 
-def read_questions(path: Path, *, version_2_with_negative: bool) -> Iterator[Question]:
+def read_questions(
+    path: Path,
+    *,
+    version_2_with_negative: bool,
+    evidence: Evidence = BESIDE,
+    training: bool = False,
+) -> Iterator[Question]:
     """Reads the questions of a file, in their order.
 
     Args:
         path: the file, plain or packed (.gz, .xz, .bz2).
+        evidence: TriviaQA's documents.
+        training: leaves out documents of TriviaQA without an answer.
         version_2_with_negative: whether questions may have no answer. Where they may not, such a
             question is refused: a model trained without the option would answer every one.
 
@@ -26,7 +38,7 @@ def read_questions(path: Path, *, version_2_with_negative: bool) -> Iterator[Que
             unanswerable question without the option.
     """
     seen = set[str]()
-    for question in _questions(path):
+    for question in _questions(path, evidence, training=training):
         where = _where(path, question)
         if question.identifier in seen:
             raise UserError(f"{where} comes a second time; give every question an `id` of its own.")
@@ -38,7 +50,9 @@ def read_questions(path: Path, *, version_2_with_negative: bool) -> Iterator[Que
         raise UserError(f"{path}: has no questions; name a file in SQuAD's form.")
 
 
-def read_training_questions(path: Path, *, version_2_with_negative: bool) -> Iterator[Question]:
+def read_training_questions(
+    path: Path, *, version_2_with_negative: bool, evidence: Evidence = BESIDE
+) -> Iterator[Question]:
     """Reads the questions that can be trained on.
 
     A question whose first answer does not stand where `answer_start` says is left out, as in the
@@ -48,7 +62,10 @@ def read_training_questions(path: Path, *, version_2_with_negative: bool) -> Ite
         UserError: as `read_questions`, or a question that should have an answer has none.
     """
     count = left_out = further = 0
-    for question in read_questions(path, version_2_with_negative=version_2_with_negative):
+    negative = version_2_with_negative
+    for question in read_questions(
+        path, version_2_with_negative=negative, evidence=evidence, training=True
+    ):
         where = _where(path, question)
         if not (question.is_impossible or question.answers):
             raise UserError(f"{where} has no answer, so it cannot be trained on; remove it.")
@@ -72,12 +89,25 @@ def read_training_questions(path: Path, *, version_2_with_negative: bool) -> Ite
         _LOGGER.warning("%s: of %d questions only the first answer is trained.", path, further)
 
 
+def is_trivia_file(path: Path) -> bool:
+    """Whether a file is of TriviaQA's form.
+
+    Raises:
+        UserError: no such file, or no JSON.
+    """
+    return is_trivia(_read_json(path))
+
+
 def _where(path: Path, question: Question) -> str:
     return f"{path}: question {question.identifier!r} (article {question.passage.article!r})"
 
 
-def _questions(path: Path) -> Iterator[Question]:
-    for number, article in enumerate(_list(_read_json(path), "data", f"{path}")):
+def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Question]:
+    content = _read_json(path)
+    if is_trivia(content):
+        yield from trivia_questions(path, content, evidence, training=training)
+        return
+    for number, article in enumerate(_list(content, "data", f"{path}")):
         title = article.get("title", f"number {number}") if isinstance(article, dict) else ""
         where = f"{path}: article {title!r}"
         for paragraph in _list(article, "paragraphs", where):

@@ -9,18 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.inputs import row_batches
-from pipelines.inputs.row_batches import (
-    BatchLengths,
-    LengthOrder,
-    RowBatches,
-    RowEvaluation,
-    padded_length,
-)
+from pipelines.inputs.row_batches import LengthOrder, RowBatches, RowEvaluation
 from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
 
 LENGTHS = [3, 40, 7, 1, 22, 9, 31, 5, 12, 2, 17]
-FREE, FIXED = BatchLengths(64), BatchLengths(64, fixed=True)
 
 
 @pytest.fixture(scope="module")
@@ -35,31 +28,36 @@ def rows(tmp_path_factory):
     return make_rows(tmp_path_factory.mktemp("rows") / "train", {}, [block])
 
 
+def longest_of(numbers):
+    return max(LENGTHS[number] for number in numbers)
+
+
 def labels_of(batches, count):
     return [batch["label_ids"].tolist() for batch in itertools.islice(batches, count)]
 
 
 @pytest.mark.parametrize("by_length", [False, True])
 def test_a_batch_is_a_function_of_the_step(rows, by_length):
-    batches = RowBatches(rows, 4, 7, FREE, by_length=by_length)
+    batches = RowBatches(rows, 4, 7, by_length=by_length)
     whole = labels_of(batches.batches_from(0), 9)
-    again = RowBatches(rows, 4, 7, FREE, by_length=by_length)
+    again = RowBatches(rows, 4, 7, by_length=by_length)
     for step in (5, 0, 8):
         assert labels_of(again.batches_from(step), 1) == [whole[step]]
-    other = RowBatches(rows, 4, 8, FREE, by_length=by_length)
+    other = RowBatches(rows, 4, 8, by_length=by_length)
     assert labels_of(other.batches_from(0), 9) != whole
 
 
 @pytest.mark.parametrize("by_length", [False, True])
 def test_every_row_is_seen_equally_often(rows, by_length):
-    batches = RowBatches(rows, 4, 7, FREE, by_length=by_length)
+    batches = RowBatches(rows, 4, 7, by_length=by_length)
     seen = collections.Counter(itertools.chain(*labels_of(batches.batches_from(0), 22)))
     assert seen == dict.fromkeys(range(11), 8)
 
 
-def test_a_batch_has_its_rows_whole_and_no_longer_than_an_eighth_too_much(rows):
-    batches = RowBatches(rows, 3, 1, FREE)
-    for batch in itertools.islice(batches.batches_from(0), 11):
+def test_a_batch_has_its_rows_whole_and_the_length_of_its_longest_where_lengths_are_few(rows):
+    batches = RowBatches(rows, 3, 1)
+    counted = [longest_of(batches.rows_of(step)) for step in range(4)]  # an epoch's
+    for step, batch in enumerate(itertools.islice(batches.batches_from(0), 11)):
         longest = 0
         for row, label in enumerate(batch["label_ids"].tolist()):
             length = LENGTHS[label]
@@ -68,17 +66,29 @@ def test_a_batch_has_its_rows_whole_and_no_longer_than_an_eighth_too_much(rows):
             assert batch["input_mask"][row].sum() == length
             assert not batch["input_ids"][row, length:].any()
             longest = max(longest, length)
-        assert batch["input_ids"].shape[1] == -(-longest // 8) * 8
+        assert batch["input_ids"].shape[1] in {*counted, max(LENGTHS)}
+        if step < len(counted):
+            assert batch["input_ids"].shape[1] == longest
+
+
+def test_a_data_set_of_many_lengths_gives_eight_shapes(tmp_path):
+    lengths = np.arange(1, 401)
+    tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
+    rows = make_rows(tmp_path / "rows", {}, [Rows(np.arange(400), lengths, tokens)])
+    for source in (RowBatches(rows, 4, 1).batches_from(0), RowEvaluation(rows, 4).batches()):
+        shapes = {batch["input_ids"].shape[1] for batch in itertools.islice(source, 100)}
+        assert len(shapes) == 8
+        assert max(shapes) == 400
 
 
 def test_fixed_lengths_are_all_the_same(rows):
-    batches = RowBatches(rows, 3, 1, FIXED, by_length=True)
+    batches = RowBatches(rows, 3, 1, fixed_length=64, by_length=True)
     shapes = {batch["input_ids"].shape for batch in itertools.islice(batches.batches_from(0), 9)}
     assert shapes == {(3, 64)}
 
 
 def test_a_steps_examples_are_named(rows):
-    batches = RowBatches(rows, 4, 7, FREE)
+    batches = RowBatches(rows, 4, 7)
     examples = sorted({number // 2 for number in batches.rows_of(2).tolist()})
     named = ", ".join(map(str, examples))
     assert batches.where(2) == f"examples {named} of the training split"
@@ -104,15 +114,15 @@ def test_rows_of_like_lengths_leave_little_padding(tmp_path):
     tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
     rows = make_rows(tmp_path / "rows", {}, [Rows(np.arange(4000), lengths, tokens)])
     share = {
-        name: RowBatches(rows, 32, 1, kind, by_length=by_length).padding_share()
-        for name, kind, by_length in [
-            ("whole", BatchLengths(128, fixed=True), False),
-            ("trimmed", BatchLengths(128), False),
-            ("sorted", BatchLengths(128), True),
+        name: RowBatches(rows, 32, 1, fixed_length=fixed, by_length=by_length).padding_share()
+        for name, fixed, by_length in [
+            ("whole", 128, False),
+            ("trimmed", None, False),
+            ("sorted", None, True),
         ]
     }
     assert share["whole"] == pytest.approx(1 - lengths.mean() / 128, abs=0.01)
-    assert share["sorted"] < 0.16 < 0.4 < share["trimmed"] <= share["whole"]
+    assert share["sorted"] < 0.14 < 0.4 < share["trimmed"] <= share["whole"]
 
 
 def test_neighbouring_batches_differ_in_length(tmp_path):
@@ -125,7 +135,7 @@ def test_neighbouring_batches_differ_in_length(tmp_path):
 
 @pytest.mark.parametrize("batch_size", [1, 4, 11, 20])
 def test_an_evaluation_sees_every_row_once(rows, batch_size):
-    source = RowEvaluation(rows, batch_size, FREE)
+    source = RowEvaluation(rows, batch_size)
     seen = []
     for numbers, batch in zip(source.numbers(), source.batches(), strict=True):
         assert batch["input_ids"].shape[0] == batch_size
@@ -137,28 +147,13 @@ def test_an_evaluation_sees_every_row_once(rows, batch_size):
 
 
 def test_an_evaluation_puts_like_lengths_together(rows):
-    lengths = [
-        LENGTHS[number] for number in np.concatenate(list(RowEvaluation(rows, 4, FREE).numbers()))
-    ]
+    lengths = [LENGTHS[number] for number in np.concatenate(list(RowEvaluation(rows, 4).numbers()))]
     assert lengths == sorted(LENGTHS)
 
 
-@pytest.mark.parametrize("kind", [FREE, FIXED])
-def test_the_padding_of_an_evaluation_is_that_of_its_batches(rows, kind):
-    source = RowEvaluation(rows, 4, kind)
+@pytest.mark.parametrize("fixed_length", [None, 64])
+def test_the_padding_of_an_evaluation_is_that_of_its_batches(rows, fixed_length):
+    source = RowEvaluation(rows, 4, fixed_length)
     positions = sum(batch["input_ids"].size for batch in source.batches())
     # The last batch is filled up with a row that does not count.
     assert source.padding_share() == pytest.approx(1 - sum(LENGTHS) / positions)
-
-
-@given(st.integers(1, 600))
-def test_a_length_has_eight_shapes_at_most_none_much_longer_than_the_row(length):
-    kept = [padded_length(longest, length) for longest in range(1, length + 1)]
-    for longest, positions in enumerate(kept, start=1):
-        assert longest <= positions < longest + max(8, length / 8 + 1)
-    assert len(set(kept)) <= 8
-    assert kept[-1] == length
-
-
-def test_a_batch_without_a_token_has_positions():
-    assert padded_length(0, 128) == 16

@@ -19,9 +19,9 @@ def outputs(rows, tmp_path):
     """Put in batches of other orders and lengths."""
     outputs = RowOutputs(tmp_path / "outputs", rows, ["start_logits"])
     starts = np.array([[20, 21, -1, -1], [0, 1, -1, -1]], np.float32)
-    outputs.put(np.array([2, 0]), {"logits": np.array([[2.0], [0.0]]), "start_logits": starts})
+    outputs.add(np.array([2, 0]), {"logits": np.array([[2.0], [0.0]]), "start_logits": starts})
     starts = np.array([[10, 11, 12]], np.float32)
-    outputs.put(np.array([1]), {"logits": np.array([[1.0]]), "start_logits": starts})
+    outputs.add(np.array([1]), {"logits": np.array([[1.0]]), "start_logits": starts})
     return outputs
 
 
@@ -38,3 +38,11 @@ def test_outputs_of_tokens_are_kept_for_real_tokens_only(outputs):
 def test_a_loss_gets_outputs_of_tokens_padded(outputs, rows):
     padded = outputs.padded(0, rows.read(np.arange(3)))["start_logits"]
     assert padded.tolist() == [[0, 1, 0], [10, 11, 12], [20, 0, 0]]
+
+
+def test_outputs_of_several_models_are_averaged(outputs):
+    outputs.add(np.array([1]), {"logits": np.array([[3.0]])}, share=0.5)
+    assert outputs.read(0, 3)["logits"].tolist() == [[0], [2.5], [2]]
+    starts = np.array([[4, 6, 8]], np.float32)
+    outputs.add(np.array([1]), {"start_logits": starts}, share=0.5)
+    assert outputs.read(0, 3)["start_logits"].tolist() == [0, 1, 12, 14, 16, 20]

@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.span_labeler import BertSpanLabeler
 from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.export import run_export
 from keras_bert_impl.serving.task_settings import task_settings
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.tasks.serving import open_and_serve, open_task_model
-from tests.support.model_folders import write_classifier, write_encoder
+from tests.support.model_folders import (
+    WORD_VOCABULARY,
+    tiny_config,
+    write_classifier,
+    write_encoder,
+)
 from tests.support.toy_task import ToyTask
 
 
@@ -70,6 +78,13 @@ def test_what_no_task_serves_is_served_by_its_heads(tmp_path):
     export = ExportConfig(model=folder, output_dir=tmp_path / "saved")
     _, served = open_and_serve(export)
     assert served.names == ("serving_default", "text", "text_pair")
+
+
+def test_a_published_model_for_questions_is_served_by_its_architecture(tmp_path):
+    model = BertSpanLabeler(tiny_config(max_position_embeddings=80))
+    write_model_directory(tmp_path / "model", model, TextSettings(WORD_VOCABULARY))
+    export = ExportConfig(model=tmp_path / "model", output_dir=tmp_path / "saved")
+    assert open_and_serve(export)[1].names == ("answers", "serving_default")
 
 
 def test_a_directory_without_the_tasks_head_is_refused(toy, tmp_path):

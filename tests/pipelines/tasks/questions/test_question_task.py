@@ -13,6 +13,7 @@ from pipelines.tasks.questions.predictions import AnswerSettings, Candidate, Pre
 from pipelines.tasks.questions.question_task import QuestionTask
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 from tests.support.squad_files import write_squad
+from tests.support.trivia_tree import write_trivia
 
 TEXT = TextSettings(WORD_VOCABULARY)
 PASSAGE = Passage("", "the dog runs")
@@ -54,6 +55,25 @@ def test_only_what_can_be_trained_is_read_for_training(tmp_path):
     assert len(list(task.examples("predict"))) == 3
 
 
+def test_trivia_laid_out_as_it_is_published_gives_squads_rows(tmp_path):
+    path = write_squad(tmp_path / "train.json", 12)
+    squad = QuestionTask(TEXT, train_file=path)
+    questions = list(squad.examples("train"))
+    trees = [
+        (x.identifier, x.text, [x.answers[0].text.upper(), "elsewhere"], {f"{n}.txt": y})
+        for n, x in enumerate(questions)
+        for y in [x.passage.text]
+    ]
+    trivia = QuestionTask(TEXT, train_file=write_trivia(tmp_path / "trivia", trees))
+    wanted, found = (
+        task.rows(list(task.examples("train")), Tokenizer(TEXT), 14, training=True)
+        for task in (squad, trivia)
+    )
+    for name in (*wanted.tokens, *wanted.values):
+        left, right = ((rows.tokens | rows.values)[name] for rows in (wanted, found))
+        np.testing.assert_array_equal(left, right, err_msg=name)
+
+
 def test_a_split_without_a_file_is_missing():
     with pytest.raises(UserError, match="`train_file` is missing"):
         QuestionTask(TEXT).files("train")
@@ -79,7 +99,8 @@ def test_the_threshold_of_the_highest_f1_is_found_and_kept():
     task = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=None)
     scores = task.score(answered)
     assert scores["f1"] == scores["best_f1"] == 100.0
-    assert task.calibrated(scores).answer_options["null_score_diff_threshold"] == -1.0
+    assert scores["best_f1_thresh"] == -1.0
+    assert task.calibrated(scores).answer_options["null_score_diff_threshold"] == -0.625
     given = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=3.0)
     assert given.calibrated(scores) is given
 
@@ -105,6 +126,12 @@ def test_the_head_is_trained_by_positions_and_the_old_labels_go():
     assert set(head.token_outputs) == set(head.model.output)
 
 
-def test_a_served_form_is_refused():
-    with pytest.raises(UserError, match="no served form"):
-        QuestionTask(TEXT).served(None, None)
+def test_a_scored_split_is_shown_as_a_table_and_a_curve(tmp_path):
+    task = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE)
+    answered = [
+        (question("x", "dog"), answer("dog", -1.0)),
+        (question("y", impossible=True), answer("dog", -0.5)),
+    ]
+    names = [path.name for path in task.illustrate(tmp_path, "predict", answered)]
+    assert names == ["answers.tsv", "precision_recall.png"]
+    assert QuestionTask(TEXT).illustrate(tmp_path, "predict", answered) == [tmp_path / names[0]]

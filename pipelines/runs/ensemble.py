@@ -1,0 +1,50 @@
+"""Several models that answer together: the mean of their logits."""
+
+from collections.abc import Callable, Sequence
+
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.evaluation import Prediction
+from pipelines.inputs.row_batches import RowEvaluation
+from pipelines.inputs.row_outputs import RowOutputs
+from pipelines.runs.fine_tuning_config import FineTuningConfig
+
+
+def other_members(config: FineTuningConfig, first: ModelSource) -> list[ModelSource]:
+    """The models of an ensemble beside the first one.
+
+    Args:
+        config: names them.
+        first: whose tokens all of them read.
+
+    Raises:
+        UserError: there is no such model, or it reads other tokens or shorter rows.
+    """
+    sources = []
+    for path in config.members[1:]:
+        source = find_model(path, default_lower_case=first.text.do_lower_case)
+        if source.text != first.text:
+            raise UserError(
+                f"{path}: has another vocabulary or casing than {config.members[0]}; models that "
+                "answer together must read the same tokens."
+            )
+        source.config.check_length(config.max_seq_length, at_least=5)
+        sources.append(source)
+    return sources
+
+
+def compute_outputs(
+    outputs: RowOutputs, rows: RowEvaluation, models: Sequence[Callable[[], Prediction]]
+) -> None:
+    """Computes the outputs of all rows, of several models their mean.
+
+    Args:
+        outputs: where they are kept.
+        rows: one pass over all rows.
+        models: make the models, each after the one before it has answered and is let go.
+    """
+    for make in models:
+        predict = make()
+        for numbers, values in zip(rows.numbers(), predict(rows), strict=True):
+            outputs.add(numbers, values, 1 / len(models))
+        del predict

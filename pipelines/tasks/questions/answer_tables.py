@@ -1,0 +1,114 @@
+"""Answers to a labelled file as people read them: a table of all, and the curve over thresholds."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from keras_bert_impl.files import open_whole
+from pipelines.metrics.answer_texts import Scores
+from pipelines.metrics.no_answer import precision_recall
+from pipelines.tasks.prediction_tables import write_table
+from pipelines.tasks.questions.passages import Question
+from pipelines.tasks.questions.prediction_files import n_best
+from pipelines.tasks.questions.predictions import Prediction
+from pipelines.tasks.questions.scoring import ScoredAnswers, right_answers
+
+ANSWER_TABLE, CURVE = "answers.tsv", "precision_recall.png"
+
+_COLUMNS = (
+    *("f1", "exact_match", "probability", "question", "answer", "right_answers"),
+    *("article", "id", "start", "end", "null_odds"),
+)
+_BETWEEN_ANSWERS = " | "
+
+
+def write_answer_table(
+    path: Path,
+    answered: Iterable[tuple[Question, Prediction]],
+    threshold: float,
+    score: Callable[[str, Sequence[str]], Scores],
+) -> Path:
+    """Writes all answers as a table, the hardest mistakes first: the surest ones of the worst.
+
+    Args:
+        path: the file, .tsv or .csv.
+        answered: the questions of a labelled file with their predictions.
+        threshold: questions with greater null odds have no answer.
+        score: the scores of one prediction, by its question's right answers.
+
+    Returns:
+        The path. `answer` has the passage's own characters, those from `start` to `end`.
+    """
+    rows = [_row(question, prediction, threshold, score) for question, prediction in answered]
+    rows.sort(key=lambda row: (row.f1, -row.probability))  # stable
+    return write_table(path, _COLUMNS, (row.cells() for row in rows))
+
+
+class _Row(NamedTuple):
+    f1: float
+    exact: float
+    probability: float
+    texts: tuple[str, ...]
+    start: int
+    end: int
+    null_odds: float | None
+
+    def cells(self) -> list[Any]:
+        figures = [f"{100 * self.f1:.2f}", f"{100 * self.exact:.0f}", f"{self.probability:.4f}"]
+        odds = "" if self.null_odds is None else f"{self.null_odds:.4f}"
+        return [*figures, *self.texts, self.start, self.end, odds]
+
+
+def _row(
+    question: Question,
+    prediction: Prediction,
+    threshold: float,
+    score: Callable[[str, Sequence[str]], Scores],
+) -> _Row:
+    best, right = prediction.best(threshold), right_answers(question)
+    scores = score(best.text, right)
+    rank = prediction.candidates.index(best)
+    texts = (
+        question.text,
+        question.passage.text[best.start : best.end],
+        _BETWEEN_ANSWERS.join(dict.fromkeys(right)),
+        question.passage.article,
+        question.identifier,
+    )
+    probability = n_best(prediction.candidates)[rank]["probability"]
+    ends = best.start, best.end
+    return _Row(scores.f1, scores.exact, probability, texts, *ends, prediction.null_odds)
+
+
+def draw_precision_recall(path: Path, scored: ScoredAnswers, threshold: float) -> Path:
+    """Draws precision over recall for all thresholds of no answer, and where the threshold is.
+
+    Args:
+        path: a .png file.
+        scored: the answers.
+        threshold: the one that is in use.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 5), layout="constrained")
+    axes = figure.subplots()
+    has_answer = {name: bool(right) for name, right in scored.right.items()}
+    scores = scored.guess_scores()
+    for label in Scores._fields:
+        values = {name: 1.0 * score._asdict()[label] for name, score in scores.items()}
+        curve = precision_recall(values, scored.odds, has_answer)
+        shown = f"{label}, average precision {curve.average:.1f} %"
+        (line,) = axes.plot(curve.recall, curve.precision, drawstyle="steps-post", label=shown)
+        answered = {name: odds for name, odds in scored.odds.items() if odds <= threshold}
+        if answered:  # the curve's last point is the one at the threshold
+            part = precision_recall(values, answered, has_answer)
+            axes.plot(part.recall[-1:], part.precision[-1:], "o", color=line.get_color())
+    axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
+    axes.set_title(f"answered below {threshold:.4g} (dots)")
+    axes.legend(loc="lower left")
+    axes.grid(alpha=0.3)
+    FigureCanvasAgg(figure)
+    with open_whole(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=120)
+    return path

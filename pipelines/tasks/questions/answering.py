@@ -1,0 +1,119 @@
+"""Questions of somebody's own, asked of a passage of somebody's own."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import not_utf8, open_input
+from keras_bert_impl.serving.config import ExportConfig
+from keras_bert_impl.serving.saved_signature import is_saved_model, load_signature
+from pipelines.tasks.questions.answering_config import AnswerConfig
+from pipelines.tasks.questions.served_questions import ANSWERS
+
+Signature = Callable[[str, str], Mapping[str, Any]]
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+@dataclass(frozen=True)
+class FoundAnswer:
+    """An answer as it stands in the passage.
+
+    Attributes:
+        text: the passage's own characters.
+        start: the position of its first character.
+        end: the position after its last one.
+        line: the line that it starts in, from 1.
+        probability: by the softmax of the scores of the model's best answers (`n_best_size`).
+    """
+
+    text: str
+    start: int
+    end: int
+    line: int
+    probability: float
+
+
+@dataclass(frozen=True)
+class AnsweredQuestion:
+    """A question with its best answers.
+
+    Attributes:
+        question: as it was asked.
+        has_answer: whether the model finds that the passage answers it.
+        answers: the best answers, the best one first.
+    """
+
+    question: str
+    has_answer: bool
+    answers: list[FoundAnswer]
+
+
+def answer(config: AnswerConfig) -> list[AnsweredQuestion]:
+    """Answers questions by a passage.
+
+    Raises:
+        UserError: the model or the passage is not what it should be.
+    """
+    passage = read_passage(config.passage_file)
+    ask = _load(config)
+    asked = [question for question in config.question if question.strip()]
+    return [_answered(question, passage, ask, config.num_answers) for question in asked]
+
+
+def read_passage(path: Path) -> str:
+    """Reads a text with its blanks and line breaks as they are; positions count its characters.
+
+    Raises:
+        UserError: the file is missing, empty, blank or not UTF-8.
+    """
+    with open_input(path) as file:
+        content = file.read()
+    try:
+        text = content.decode("utf-8").removeprefix(_BYTE_ORDER_MARK)
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, f"byte {error.start}") from error
+    if not text.strip():
+        raise UserError(f"{path}: holds nothing but blanks; name a file with text.")
+    return text
+
+
+def _answered(question: str, passage: str, ask: Signature, count: int) -> AnsweredQuestion:
+    found = {name: np.asarray(value)[0] for name, value in ask(question, passage).items()}
+    starts, ends, scores = (
+        found[name][: found["answer_counts"]] for name in ("starts", "ends", "scores")
+    )
+    weights = np.exp(scores.astype(np.float64) - scores.max(initial=-math.inf))
+    probabilities = (weights / weights.sum()).tolist()
+    answers = [
+        FoundAnswer(passage[start:end], start, end, passage.count("\n", 0, start) + 1, probability)
+        for start, end, probability in zip(
+            starts.tolist(), ends.tolist(), probabilities, strict=True
+        )
+    ]
+    return AnsweredQuestion(question, bool(found["has_answer"]), answers[:count])
+
+
+def _load(config: AnswerConfig) -> Signature:
+    if is_saved_model(config.model):
+        loaded = load_signature(config.model, ANSWERS, "a model for questions")
+        return lambda question, passage: loaded(
+            question=tf.constant([question]), passage=tf.constant([passage])
+        )
+    from pipelines.tasks.serving import open_and_serve
+
+    export = ExportConfig(model=config.model, output_dir=config.model, **config.description())
+    _, served = open_and_serve(export)
+    if ANSWERS not in served.names:
+        raise UserError(
+            f"{config.model}: holds no model for questions; name the model/ folder of a run of "
+            "run_squad."
+        )
+    return lambda question, passage: served.call(
+        ANSWERS, {"question": [question], "passage": [passage]}
+    )

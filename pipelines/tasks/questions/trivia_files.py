@@ -1,0 +1,214 @@
+"""TriviaQA's published files: questions in `qa/`, documents that may answer them in `evidence/`.
+
+Nobody marked where an answer stands, so the first position in a document where one of the answer's
+aliases stands is taken for it (distant supervision). The paper on BERT trained on the first 400
+words of Wikipedia's documents, those that have an alias among them (section 4.2, the footnote).
+"""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+
+_LOGGER = logging.getLogger(__name__)
+
+_FOLDERS = {"EntityPages": "wikipedia", "SearchResults": "web"}
+_NOT_BLANK = re.compile(r"\S+")
+_WORDS = re.compile(r"[^\W_]+")
+_ARTICLES = {"a", "an", "the"}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Where TriviaQA's documents are, and how much of each is read.
+
+    Attributes:
+        folder: has `wikipedia/` and `web/`; None is `evidence/` beside the file's own folder.
+        most_words: the words of a document's beginning.
+    """
+
+    folder: Path | None = None
+    most_words: int = 400
+
+
+BESIDE = Evidence()
+"""The documents where the published archive has them."""
+
+
+@dataclass(frozen=True, eq=False)
+class TriviaQuestion(Question):
+    """A question of TriviaQA with one of the documents that may answer it.
+
+    Attributes:
+        key: what the official figures count: the question, or on the web the question with its
+            document.
+        aliases: the `Answer` object of the file.
+    """
+
+    key: str = ""
+    aliases: Mapping[str, Any] = field(default_factory=dict)
+
+
+def is_trivia(content: Any) -> bool:
+    """Whether a file is of TriviaQA's form.
+
+    Example:
+        >>> is_trivia({"Data": [], "Domain": "Web"}), is_trivia({"data": []})
+        (True, False)
+    """
+    return isinstance(content, Mapping) and "Data" in content
+
+
+def trivia_questions(
+    path: Path, content: Mapping[str, Any], evidence: Evidence, *, training: bool
+) -> Iterator[TriviaQuestion]:
+    """Gives each question with each of its documents.
+
+    Args:
+        path: the file, for messages.
+        content: what it holds.
+        evidence: the documents.
+        training: only with the documents that have an alias of the answer.
+
+    Of a file of verified questions only these and their verified documents are taken. A missing
+    document counts as an empty one, as in the official figures.
+
+    Raises:
+        UserError: the file is not of TriviaQA's form, or none of the documents is there.
+    """
+    folder = evidence.folder or path.parent.parent / "evidence"
+    pairs = _Pairs(path, content)
+    if not any((folder / file).is_file() for _, file, _ in pairs):
+        raise UserError(
+            f"{path}: none of its documents is in {folder}; unpack the evidence there, or name its "
+            "folder by `evidence_dir`."
+        )
+    missing = without = count = 0
+    for entry, file, page in pairs:
+        document, count = folder / file, count + 1
+        if not document.is_file():
+            if not missing:
+                _LOGGER.warning(
+                    "%s: question %s: %s is missing.", path, entry.get("QuestionId"), document
+                )
+            missing += 1
+        question = _question(content, entry, page, _beginning(document, evidence.most_words))
+        if question.answers or not training:
+            yield question
+        else:
+            without += 1
+    if missing:
+        _LOGGER.warning("%s: %d of %d documents are missing.", path, missing, count)
+    if without:
+        _LOGGER.info(
+            "%s: left out %d of %d documents that have no answer in their first %d words.",
+            path,
+            without,
+            count,
+            evidence.most_words,
+        )
+
+
+class _Pairs:
+    """Each question's entry with each of its documents: the file in `evidence/`, and its entry."""
+
+    def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
+        self._path, self._content = path, content
+
+    def __iter__(self) -> Iterator[tuple[Mapping[str, Any], str, Mapping[str, Any]]]:
+        path = self._path
+        for number, entry in enumerate(_of_kind(self._content.get("Data"), list, path, "'Data'")):
+            where = f"question {number} of 'Data'"
+            for file, page in _pages(self._content, _of_kind(entry, Mapping, path, where), path):
+                yield entry, file, page
+
+
+def _pages(
+    content: Mapping[str, Any], entry: Mapping[str, Any], path: Path
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The documents of a question: where each lies in `evidence/`, and its entry."""
+    verified, web = content.get("VerifiedEval") is True, content.get("Domain") == "Web"
+    if verified and not entry.get("QuestionPartOfVerifiedEval"):
+        return
+    where = f"question {entry.get('QuestionId')!r}"
+    for name, folder in _FOLDERS.items():
+        for page in entry.get(name) or ():
+            file = _of_kind(page, Mapping, path, f"{where}: {name}").get("Filename")
+            if not (verified and web) or page.get("DocPartOfVerifiedEval"):
+                yield f"{folder}/{_of_kind(file, str, path, f'{where}: Filename')}", page
+
+
+def _question(
+    content: Mapping[str, Any], entry: Mapping[str, Any], page: Mapping[str, Any], text: str
+) -> TriviaQuestion:
+    name, file = str(entry.get("QuestionId")), page["Filename"]
+    identifier = f"{name}--{file}"
+    aliases = entry.get("Answer") or {}
+    found = find_alias(text, [*aliases.get("NormalizedAliases", ()), *aliases.get("Aliases", ())])
+    return TriviaQuestion(
+        identifier,
+        str(entry.get("Question", "")),
+        Passage(str(page.get("Title", file)), text),
+        () if found is None else (found,),
+        key=name if content.get("Domain") == "Wikipedia" else identifier,
+        aliases=aliases,
+    )
+
+
+def _beginning(document: Path, most_words: int) -> str:
+    """The first words of a document; none of a missing one, whose question is still asked."""
+    if not document.is_file():
+        return ""
+    return first_words(document.read_bytes().decode("utf-8", "replace"), most_words)
+
+
+def first_words(text: str, most: int) -> str:
+    """The beginning of a text, its blanks as they are.
+
+    Example:
+        >>> first_words("It  rained all day.", 2)
+        'It  rained'
+    """
+    last = next(islice(_NOT_BLANK.finditer(text), most - 1, None), None)
+    return text if last is None else text[: last.end()]
+
+
+def find_alias(text: str, aliases: Sequence[str]) -> PlacedText | None:
+    """Finds where an alias stands first, as whole words, the longest one there.
+
+    Case, punctuation and articles do not count, as in TriviaQA's own figures.
+
+    Returns:
+        The text's own characters; None where no alias stands in it.
+
+    Example:
+        >>> find_alias("He wrote The Lord of the Rings.", ["lord of rings", "lord"])
+        PlacedText(text='Lord of the Rings', start=13)
+        >>> find_alias("a job", ["ob"])
+    """
+    matches = [match for match in _WORDS.finditer(text) if match[0].lower() not in _ARTICLES]
+    words = [match[0].lower() for match in matches]
+    wanted = dict[str, set[tuple[str, ...]]]()
+    for alias in aliases:
+        parts = tuple(word for word in _WORDS.findall(alias.lower()) if word not in _ARTICLES)
+        if parts:
+            wanted.setdefault(parts[0], set()).add(parts)
+    for first, word in enumerate(words):
+        for parts in sorted(wanted.get(word, ()), key=len, reverse=True):
+            last = first + len(parts)
+            if tuple(words[first:last]) == parts:
+                start = matches[first].start()
+                return PlacedText(text[start : matches[last - 1].end()], start)
+    return None
+
+
+def _of_kind(value: Any, kind: type, path: Path, what: str) -> Any:
+    if not isinstance(value, kind):
+        raise UserError(f"{path}: {what} is no {kind.__name__}; name a file in TriviaQA's form.")
+    return value

@@ -1,0 +1,14 @@
+"""What is asked."""
+
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.questions.answering_config import AnswerConfig
+
+
+@pytest.mark.parametrize("questions", [(), ("", " ")])
+def test_without_a_question_nothing_is_asked(questions):
+    with pytest.raises(UserError, match="there is no question; give `question`"):
+        AnswerConfig(model=Path("x"), passage_file=Path("y"), question=questions)

@@ -1,0 +1,84 @@
+"""Files of predictions, whole and broken."""
+
+import json
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.questions.score_answers import score_answers
+from pipelines.tasks.questions.score_answers_config import ScoreAnswersConfig
+from tests.support.official_answers import golden_folder, read_json
+from tests.support.squad_files import write_squad
+
+
+@pytest.fixture
+def scored(tmp_path):
+    """Scores predictions that are made of the right answers by a function."""
+
+    def score(change, negative=False, odds=None, **options):
+        data = write_squad(tmp_path / "dev.json", 8, negative=negative)
+        (article,) = read_json(data)["data"]
+        right = {}
+        for paragraph in article["paragraphs"]:
+            (question,) = paragraph["qas"]
+            right[question["id"]] = question["answers"][0]["text"] if question["answers"] else ""
+        (tmp_path / "predictions.json").write_text(json.dumps(change(right)))
+        if odds is not None:
+            options["null_odds_file"] = tmp_path / "odds.json"
+            options["null_odds_file"].write_text(json.dumps(dict.fromkeys(right, odds)))
+        config = ScoreAnswersConfig(
+            data_file=data,
+            predictions_file=tmp_path / "predictions.json",
+            version_2_with_negative=negative,
+            **options,
+        )
+        return score_answers(config)
+
+    return score
+
+
+def test_right_answers_are_right_and_missing_ones_wrong(scored):
+    assert scored(dict) == {"exact_match": 100.0, "f1": 100.0}
+    assert scored(lambda right: {**right, "q0": "x"})["f1"] == 87.5
+    assert scored(lambda right: {k: v for k, v in right.items() if k != "q0"})["f1"] == 87.5
+
+
+def test_version_2_has_its_figures_and_with_odds_the_best_thresholds(scored):
+    plain = scored(dict, negative=True)
+    assert (plain["exact"], plain["NoAns_total"]) == (100.0, 4)
+    assert "best_f1" not in plain
+    with_odds = scored(dict, negative=True, odds=2.0)
+    assert (with_odds["exact"], with_odds["HasAns_exact"]) == (50.0, 0.0)
+    assert with_odds["best_f1"] == 100.0
+    assert scored(dict, negative=True, odds=2, null_score_diff_threshold=3.0)["exact"] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("change", "negative", "sentence"),
+    [
+        (lambda _: {"z": "x"}, False, r"nothing for 8 of 8 .* 'q0' \(article 'Made'\)"),
+        (lambda right: {"q0": right["q0"]}, True, r"nothing for 7 of 8 .* 'q1' \(article 'Made'\)"),
+        (lambda _: ["x"], False, "predictions.json: holds no JSON object"),
+        (lambda right: {**right, "q3": 3}, False, "question 'q3' has 3, not an answer"),
+    ],
+)
+def test_predictions_that_do_not_fit_name_the_question(scored, change, negative, sentence):
+    with pytest.raises(UserError, match=sentence):
+        scored(change, negative=negative)
+
+
+@pytest.mark.data
+def test_recorded_predictions_have_the_official_figures(data_folder, tmp_path):
+    golden = golden_folder(data_folder, "qa_metrics")
+    recorded = read_json(golden / "korquad_v1.0_scores.json")
+    whole = read_json(data_folder / "korean" / "KorQuAD_v1.0_dev.json.xz")
+    whole["data"] = [x for x in whole["data"] if x["title"] in recorded["articles"]]
+    (tmp_path / "dev.json").write_text(json.dumps(whole))
+    figures = score_answers(
+        ScoreAnswersConfig(
+            data_file=tmp_path / "dev.json",
+            predictions_file=golden / "korquad_v1.0_predictions.json",
+            metric="korquad",
+        )
+    )
+    assert figures["f1"] == recorded["official"]["f1"]

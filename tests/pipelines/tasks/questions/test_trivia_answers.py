@@ -1,0 +1,37 @@
+"""Answers to TriviaQA's questions."""
+
+import json
+
+from pipelines.tasks.questions.passages import Passage
+from pipelines.tasks.questions.predictions import Candidate, Prediction
+from pipelines.tasks.questions.question_task import QuestionTask
+from pipelines.tasks.questions.trivia_answers import TRIVIA_PREDICTIONS
+from pipelines.tasks.questions.trivia_files import TriviaQuestion
+from tests.support.trivia_tree import write_trivia
+
+ALIASES = {"NormalizedAliases": ["spain"]}
+
+
+def answered(key, document, text, score, end=1):
+    passage = Passage(document, text)
+    question = TriviaQuestion(f"{key}--{document}", "", passage, key=key, aliases=ALIASES)
+    return question, Prediction([Candidate(text, score, 0.0, 0, end)])
+
+
+PAIRS = [
+    answered("t1", "missing", "empty", 0.0, end=0),
+    answered("t1", "a", "France", -3.0),
+    answered("t1", "b", "Spain", -2.0),
+    answered("t2", "c", "France", 1.0),
+]
+
+
+def test_the_surest_answer_of_all_documents_counts(tmp_path):
+    tree = [("t1", "Where?", ["Spain"], {"a": "Spain"})]
+    task = QuestionTask(predict_file=write_trivia(tmp_path, tree))
+    figures = task.score(PAIRS)
+    assert (figures["exact_match"], figures["denominator"]) == (50.0, 2)
+    *_, path = task.write(tmp_path, "predict", PAIRS)
+    assert path.name == TRIVIA_PREDICTIONS
+    assert json.loads(path.read_text()) == {"t1": "Spain", "t2": "France"}
+    assert task.illustrate(tmp_path, "predict", PAIRS) == []

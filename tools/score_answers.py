@@ -1,0 +1,34 @@
+"""Scores anybody's answers to questions, as the official scripts of SQuAD and KorQuAD do.
+
+The figures stand beside the bounds of their intervals (95 %, bootstrap over articles).
+
+Example:
+  keras-bert score_answers --data_file=dev-v2.0.json --predictions_file=predictions.json
+      --null_odds_file=null_odds.json --version_2_with_negative
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pipelines.tasks.questions.score_answers_config import ScoreAnswersConfig
+from tools import command_line
+from tools.config_flags import ConfigFlags
+
+FLAGS = ConfigFlags(__doc__, ScoreAnswersConfig)
+
+
+def _run() -> None:
+    config = FLAGS.config()
+    from pipelines.tasks.questions.score_answers import score_answers
+
+    for name, value in score_answers(config).items():
+        print(f"{name} = {value}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
