@@ -15,7 +15,7 @@ Batch = Mapping[str, np.ndarray]
 Numbers = NDArray[np.int64]
 
 WINDOW_BATCHES = 50
-"""Rows are sorted by their lengths inside windows of so many batches."""
+"""Rows are sorted by their lengths inside windows of so many batches at most."""
 
 _COUNTED_STEPS = 1000
 
@@ -23,9 +23,11 @@ _COUNTED_STEPS = 1000
 class LengthOrder:
     """Which rows are in the batch of a step, where a batch holds rows of like lengths.
 
-    The endless row of epochs (see `RecordOrder`) is cut into windows of about 50 batches; the rows
-    of a window are sorted by length and cut into batches, and the batches are shuffled. So every
-    epoch still has each row once, and a step's batch is a pure function of (seed, step).
+    The endless row of epochs (see `RecordOrder`) is cut into windows of up to 50 batches, one of
+    which ends where an epoch does (or, where a batch holds rows of two epochs, before that batch);
+    the rows of a window are sorted by length and cut into batches, and the batches are shuffled. So
+    every epoch still has each row once, the last one as well, and a step's batch is a pure function
+    of (seed, step).
 
     Args:
         lengths: int [rows], the tokens of each row.
@@ -42,29 +44,33 @@ class LengthOrder:
         self._lengths, self._batch_size = lengths, batch_size
         self._order = RecordOrder(len(lengths), seed)
         self._key = seed_word(seed)
-        # Not more than an epoch: a batch would often hold the same row twice.
-        self._batches = min(WINDOW_BATCHES, max(1, len(lengths) // batch_size))
+        # The rows of an epoch's windows together, were each of them full.
+        self._room = -(-len(lengths) // (WINDOW_BATCHES * batch_size)) * batch_size
         self._window: tuple[int, Numbers] = (-1, np.zeros([0, 0], np.int64))
 
     def rows_of(self, step: int) -> Numbers:
         """The rows of a step's batch: int64 [batch_size]."""
-        window, batch = divmod(step, self._batches)
+        window = ((step + 1) * self._room - 1) // len(self._lengths)
         number, batches = self._window
         if number != window:
             batches = self._sorted(window)
             self._window = (window, batches)  # the steps that follow are mostly of this window
-        return batches[batch]
+        return batches[step - self._first_step(window)]
+
+    def _first_step(self, window: int) -> int:
+        return window * len(self._lengths) // self._room
 
     def _sorted(self, window: int) -> Numbers:
         """The batches of a window in their order: int64 [batches, batch_size]."""
-        size = self._batches * self._batch_size
-        epochs, rows = self._order.at(window * size + np.arange(size))
+        first, end = self._first_step(window), self._first_step(window + 1)
+        places = np.arange(first * self._batch_size, end * self._batch_size)
+        epochs, rows = self._order.at(places)
         # Upwards in one epoch and downwards in the next: the batch where they meet is of long rows.
         rising = np.where(epochs % 2 == 0, 1, -1) * self._lengths[rows].astype(np.int64)
         by_length = np.lexsort([rising, epochs])
-        batches = rows[by_length].reshape(self._batches, self._batch_size)
+        batches = rows[by_length].reshape(end - first, self._batch_size)
         key = mix(np.array([window], np.uint64) + mix(np.array([1], np.uint64) + self._key))[0]
-        return batches[shuffled(np.arange(self._batches), self._batches, key)]
+        return batches[shuffled(np.arange(end - first), end - first, key)]
 
 
 class RowBatches:

@@ -7,8 +7,9 @@ The same model takes steps over the same rows in several ways, in turns in one p
   sorted    rows of like lengths in a batch (the default of training), padded in the same way
   trainer   transformers with PyTorch and its group_by_length, where both are installed
 
-What is compiled once for each length is compiled before the clock starts. Fifty steps or a multiple
-of them see the lengths as they are: rows are sorted inside windows of fifty batches.
+What is compiled once for each length is compiled before the clock starts. An epoch of steps or a
+multiple of it sees the lengths as they are; batches are shuffled inside windows of up to fifty, so
+a hundred steps see them nearly so.
 
 Example:
   python -m tools.benchmarks.padding --task_name=CoLA --data_dir=glue_data/CoLA

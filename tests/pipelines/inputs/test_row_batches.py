@@ -96,17 +96,27 @@ def test_a_steps_examples_are_named(rows):
 
 @settings(max_examples=40)
 @given(st.integers(1, 200), st.integers(1, 9), st.integers(0, 99))
-def test_windows_of_like_lengths_hold_each_row_once_an_epoch(count, batch_size, seed):
+def test_each_row_is_there_once_an_epoch(count, batch_size, seed):
     lengths = np.random.default_rng(seed).integers(1, 100, count)
     order = LengthOrder(lengths, batch_size, seed)
-    steps = row_batches.WINDOW_BATCHES * 3 * count // batch_size + 1
-    window = min(row_batches.WINDOW_BATCHES, max(1, count // batch_size))
-    steps = -(-steps // window) * window  # whole windows
-    seen = collections.Counter(
-        itertools.chain(*(order.rows_of(step).tolist() for step in range(steps)))
-    )
-    full, more = divmod(steps * batch_size, count)
-    assert set(seen.values()) <= {full, full + (more > 0)}
+    seen, step = collections.Counter(dict.fromkeys(range(count), 0)), 0
+    for epoch in (1, 2, 3, 4):
+        while step < epoch * count // batch_size:
+            seen.update(order.rows_of(step).tolist())
+            step += 1
+        # What is left of an epoch is less than a batch.
+        assert set(seen.values()) <= {epoch, epoch - 1}
+        assert list(seen.values()).count(epoch - 1) < batch_size
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 20_000), st.integers(1, 33))
+def test_no_window_has_more_than_fifty_batches(count, batch_size):
+    order = LengthOrder(np.ones(count, np.int64), batch_size, 1)
+    firsts = [order._first_step(window) for window in range(9)]
+    assert max(np.diff(firsts)) <= row_batches.WINDOW_BATCHES
+    for step in range(0, firsts[-1], 7):
+        assert len(order.rows_of(step)) == batch_size
 
 
 def test_rows_of_like_lengths_leave_little_padding(tmp_path):
