@@ -17,17 +17,21 @@ Numbers = NDArray[np.int64]
 WINDOW_BATCHES = 50
 """Rows are sorted by their lengths inside windows of so many batches at most."""
 
+LEAST_WINDOWS = 4
+"""An epoch has so many windows at least, as in Hugging Face's sampler: of a small set all long rows
+would otherwise be in one batch, in every epoch."""
+
 _COUNTED_STEPS = 1000
 
 
 class LengthOrder:
     """Which rows are in the batch of a step, where a batch holds rows of like lengths.
 
-    The endless row of epochs (see `RecordOrder`) is cut into windows of up to 50 batches, one of
-    which ends where an epoch does (or, where a batch holds rows of two epochs, before that batch);
-    the rows of a window are sorted by length and cut into batches, and the batches are shuffled. So
-    every epoch still has each row once, the last one as well, and a step's batch is a pure function
-    of (seed, step).
+    The endless row of epochs (see `RecordOrder`) is cut into windows of up to 50 batches, a quarter
+    of an epoch at most. One of them ends where an epoch does (or, where a batch holds rows of two
+    epochs, before that batch). The rows of a window are sorted by length and cut into batches, and
+    the batches are shuffled. So every epoch still has each row once, the last one as well, and a
+    step's batch is a pure function of (seed, step).
 
     Args:
         lengths: int [rows], the tokens of each row.
@@ -36,21 +40,21 @@ class LengthOrder:
 
     Example:
         >>> order = LengthOrder(np.array([9, 2, 9, 2]), batch_size=2, seed=1)
-        >>> sorted(sorted(order.rows_of(step).tolist()) for step in (0, 1))
-        [[0, 2], [1, 3]]
+        >>> sorted(row for step in (0, 1) for row in order.rows_of(step).tolist())
+        [0, 1, 2, 3]
     """
 
     def __init__(self, lengths: NDArray, batch_size: int, seed: int) -> None:
         self._lengths, self._batch_size = lengths, batch_size
         self._order = RecordOrder(len(lengths), seed)
         self._key = seed_word(seed)
-        # The rows of an epoch's windows together, were each of them full.
-        self._room = -(-len(lengths) // (WINDOW_BATCHES * batch_size)) * batch_size
+        windows = max(LEAST_WINDOWS, -(-len(lengths) // (WINDOW_BATCHES * batch_size)))
+        self._windows_rows = windows * batch_size  # one batch of each window of an epoch
         self._window: tuple[int, Numbers] = (-1, np.zeros([0, 0], np.int64))
 
     def rows_of(self, step: int) -> Numbers:
         """The rows of a step's batch: int64 [batch_size]."""
-        window = ((step + 1) * self._room - 1) // len(self._lengths)
+        window = ((step + 1) * self._windows_rows - 1) // len(self._lengths)
         number, batches = self._window
         if number != window:
             batches = self._sorted(window)
@@ -58,7 +62,7 @@ class LengthOrder:
         return batches[step - self._first_step(window)]
 
     def _first_step(self, window: int) -> int:
-        return window * len(self._lengths) // self._room
+        return window * len(self._lengths) // self._windows_rows
 
     def _sorted(self, window: int) -> Numbers:
         """The batches of a window in their order: int64 [batches, batch_size]."""

@@ -1,9 +1,8 @@
 """run_classifier on files of one's own: from files to a SavedModel that answers like the tables."""
 
+import contextlib
+import io
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ import tensorflow_text  # noqa: F401  (the ops of the text signatures)
 from pipelines.tasks.labelled_files import open_labelled
 from tests.support.labelled_files import write_classes, write_numbers, write_several
 from tests.support.model_folders import write_encoder
+from tools import export_saved_model, run_classifier
 
-ROOT = Path(__file__).parent.parent.parent
 KINDS = {
     "one": (write_classes, "csv", []),
     "several": (write_several, "jsonl", []),
@@ -27,16 +26,12 @@ FIGURES = {
 }
 
 
-def tool(name, *flags):
-    done = subprocess.run(
-        [sys.executable, "-m", "tools", name, *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done
+def run_tool(tool, *flags):
+    """Runs a tool in this process, which has loaded TensorFlow; gives what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert tool.main(flags) == 0
+    return printed.getvalue()
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -48,8 +43,8 @@ def run(request, tmp_path_factory):
     files = {}
     for seed, (split, count) in enumerate({"train": 90, "dev": 24, "test": 9}.items()):
         files[split] = write(folder / f"{split}.{ending}", count, seed=seed)
-    tool(
-        "run_classifier",
+    run_tool(
+        run_classifier,
         *(f"--{split}_file={path}" for split, path in files.items()),
         f"--output_dir={folder}/run",
         f"--init_checkpoint={folder}/encoder",
@@ -58,11 +53,11 @@ def run(request, tmp_path_factory):
         "--do_predict",
         "--max_seq_length=12",
         "--train_batch_size=8",
-        "--num_train_epochs=12",
+        "--num_train_epochs=20",
         "--learning_rate=5e-3",
         *flags,
     )
-    tool("export_saved_model", f"--model={folder}/run/model", f"--output_dir={folder}/saved")
+    run_tool(export_saved_model, f"--model={folder}/run/model", f"--output_dir={folder}/saved")
     return request.param, folder
 
 
@@ -113,8 +108,8 @@ def test_served_answers_are_those_of_the_tables(run):
 def test_a_trained_model_answers_without_the_training_file(run, tmp_path):
     kind, folder = run
     (test,) = folder.glob("test.*")
-    done = tool(
-        "run_classifier",
+    printed = run_tool(
+        run_classifier,
         f"--test_file={test}",
         f"--output_dir={tmp_path}/again",
         f"--init_checkpoint={folder}/run/model",
@@ -122,6 +117,6 @@ def test_a_trained_model_answers_without_the_training_file(run, tmp_path):
         "--max_seq_length=12",
         *KINDS[kind][2][1:],
     )
-    assert "test_predictions.tsv" in done.stdout
+    assert "test_predictions.tsv" in printed
     again, first = (table(p / "test_predictions.tsv") for p in (tmp_path / "again", folder / "run"))
     assert [row["prediction"] for row in again] == [row["prediction"] for row in first]

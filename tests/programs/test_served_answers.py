@@ -5,14 +5,15 @@ Single texts of the three kinds, with the exported SavedModel, are in `test_own_
 
 import csv
 import json
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
 from keras_bert_impl.serving.config import ExportConfig
+from keras_bert_impl.serving.task_settings import with_task_settings
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.classifier_task import task_of
 from pipelines.runs.fine_tuning import run_classifier
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
@@ -20,7 +21,7 @@ from pipelines.tasks.labelled_files import open_labelled
 from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
 from pipelines.tasks.serving import open_and_serve
 from tests.support.glue_files import write_cola, write_sts
-from tests.support.model_folders import WORDS, write_encoder
+from tests.support.model_folders import WORDS, tiny_config, write_any
 
 pytestmark = pytest.mark.slow
 
@@ -48,11 +49,6 @@ OWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    return write_encoder(tmp_path_factory.mktemp("encoder") / "model")
-
-
 def write_own(path, texts, labels, seed):
     """Texts of 0 to 30 words, some with line breaks and quotation marks; labels by turns."""
     draw = np.random.default_rng(seed)
@@ -70,29 +66,20 @@ def write_own(path, texts, labels, seed):
     return str(path)
 
 
-def trained(folder, encoder, **task):
-    """Trains for a few steps and answers; gives the config and what serves the model."""
+def answered(folder, **task):
+    """Answers with a model of random weights; gives the config and what serves the model."""
     config = RunClassifierConfig(
-        output_dir=folder / "run",
-        init_checkpoint=str(encoder),
-        do_train=True,
-        do_predict=True,
-        max_seq_length=LENGTH,
-        num_train_epochs=1.0,
-        trim_padding=False,  # one length to compile
-        training=TrainingConfig(
-            learning_rate=2e-2,
-            num_train_steps=1,
-            num_warmup_steps=0,
-            train_batch_size=8,
-            kernels="plain",
-        ),
-        **task,
+        output_dir=folder / "run", do_train=True, max_seq_length=LENGTH, **task
     )
-    run_classifier(config)
-    export = ExportConfig(model=folder / "run" / "model", output_dir=folder / "saved")
+    labels = task_of(config)  # as training makes it, and what it leaves in the model directory
+    settings = {"task": labels.name, **labels.settings, "max_seq_length": LENGTH}
+    model = labels.head(with_task_settings(labels.configure(tiny_config()), settings)).model
+    model_folder = write_any(folder / "model", model)
+    answering = replace(config, do_train=False, do_predict=True, init_checkpoint=str(model_folder))
+    run_classifier(answering)
+    export = ExportConfig(model=model_folder, output_dir=folder / "saved")
     _, served = open_and_serve(export)
-    return config, partial(answers_of, served)
+    return answering, partial(answers_of, served)
 
 
 def answers_of(served, texts, pairs):
@@ -109,14 +96,14 @@ def read_predictions(config):
 
 
 @pytest.mark.parametrize("kind", OWN)
-def test_files_of_ones_own(encoder, tmp_path, kind):
+def test_files_of_ones_own(tmp_path, kind):
     texts, labels, options, long_texts = OWN[kind]
     files = {
         f"{split}_file": write_own(tmp_path / f"{split}.csv", texts, labels, seed)
         for seed, split in enumerate(("train", "dev"))
     }
-    config, answers = trained(
-        tmp_path, encoder, own=LabelledTextsConfig(**files, **options), long_texts=long_texts
+    config, answers = answered(
+        tmp_path, own=LabelledTextsConfig(**files, **options), long_texts=long_texts
     )
     rows = read_predictions(config)
     assert len(rows) == ROWS
@@ -139,9 +126,9 @@ def test_files_of_ones_own(encoder, tmp_path, kind):
 
 
 @pytest.mark.parametrize(("task", "write"), [("CoLA", write_cola), ("STS-B", write_sts)])
-def test_tasks_of_glue(encoder, tmp_path, task, write):
+def test_tasks_of_glue(tmp_path, task, write):
     data = write(tmp_path / "data")
-    config, answers = trained(tmp_path, encoder, task_name=task, data_dir=data)
+    config, answers = answered(tmp_path, task_name=task, data_dir=data)
     examples = list(task_of(config).examples("test"))
     pairs = [example.text_b for example in examples] if task == "STS-B" else None
     served = answers([example.text_a for example in examples], pairs)

@@ -27,12 +27,12 @@ def tiny_config(**changes):
 
 def write_pretrainer(folder, **changes):
     """A model with both pre-training heads."""
-    return _write(folder, BertPretrainer(tiny_config(**changes)))
+    return write_any(folder, BertPretrainer(tiny_config(**changes)))
 
 
 def write_encoder(folder, **changes):
     """A model without heads."""
-    return _write(folder, BertEncoder(tiny_config(**changes)))
+    return write_any(folder, BertEncoder(tiny_config(**changes)))
 
 
 def write_classifier(folder, labels, **changes):
@@ -41,9 +41,10 @@ def write_classifier(folder, labels, **changes):
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
     }
-    return _write(folder, BertClassifier(tiny_config(extra=names, **changes), len(labels)))
+    return write_any(folder, BertClassifier(tiny_config(extra=names, **changes), len(labels)))
 
 
-def _write(folder, model):
+def write_any(folder, model):
+    """Any model, with weights that differ from one another."""
     write_model_directory(folder, scatter_weights(model), TextSettings(WORD_VOCABULARY))
     return folder

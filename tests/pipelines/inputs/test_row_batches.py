@@ -135,6 +135,13 @@ def test_rows_of_like_lengths_leave_little_padding(tmp_path):
     assert share["sorted"] < 0.14 < 0.4 < share["trimmed"] <= share["whole"]
 
 
+def test_the_longest_rows_of_a_small_set_are_not_always_together():
+    lengths = np.arange(40)
+    order = LengthOrder(lengths, 8, seed=1)
+    batches = [set(order.rows_of(step).tolist()) for step in range(20 * 5)]  # twenty epochs
+    assert batches.count(set(range(32, 40))) < 2
+
+
 def test_neighbouring_batches_differ_in_length(tmp_path):
     """The sorted batches of a window are shuffled."""
     lengths = np.arange(1, 401)

@@ -28,6 +28,13 @@ def test_logits_stand_in_the_order_of_the_rows():
     assert work.course([], iter(logits)).logits.tolist() == [[0.0], [1.0], [2.0]]
 
 
+def test_in_reverse_each_batch_has_the_same_rows():
+    batch = {"input_ids": np.array([[1, 2], [3, 4]]), "label_ids": np.array([5, 6])}
+    (reverse,) = Work([batch], [0.1], [], [], 2).in_reverse().batches
+    assert reverse["input_ids"].tolist() == [[3, 4], [1, 2]]
+    assert reverse["label_ids"].tolist() == [6, 5]
+
+
 def test_a_regression_has_numbers_in_place_of_predictions():
     ours, theirs = Course([1.0], np.array([[2.0]])), Course([1.0], np.array([[2.5]]))
     assert compare(ours, theirs) == {
