@@ -105,7 +105,7 @@ class Work:
     num_labels: int
 
     def in_reverse(self) -> "Work":
-        """The same with the rows of each training batch in reverse: other rounding, else nothing."""
+        """The same with the rows of each training batch in reverse: nothing but other rounding."""
         batches: list[Batch] = [
             {name: array[::-1].copy() for name, array in b.items()} for b in self.batches
         ]
