@@ -1,0 +1,53 @@
+"""Served answers compared with a table of answers."""
+
+import pytest
+
+from pipelines.tasks.questions.squad_files import read_questions
+from tests.support.squad_files import write_squad
+from tools.benchmarks import served_questions
+
+COLUMNS = "f1\tid\tstart\tend\n"
+
+
+@pytest.fixture
+def inputs(tmp_path, monkeypatch):
+    """Seven questions; every served answer is the passage's first character."""
+    data = write_squad(tmp_path / "dev.json", 7)
+
+    def load(*_):
+        def ask(question, passage):
+            count = int(question.shape[0])
+            zeros = {name: [0] * count for name in ("start", "no_answer_score", "score")}
+            return {**zeros, "end": [1] * len(passage)}
+
+        return ask
+
+    monkeypatch.setattr("keras_bert_impl.serving.saved_signature.load_signature", load)
+    names = [one.identifier for one in read_questions(data, version_2_with_negative=False)]
+    rows = [f"0\t{name}\t0\t{1 + (name == 'q3')}\n" for name in names]
+    (tmp_path / "answers.tsv").write_text(COLUMNS + "".join(rows))
+    return [
+        f"--saved_model={tmp_path}",
+        f"--data_file={data}",
+        f"--answers_file={tmp_path}/answers.tsv",
+        "--batch_size=3",
+    ]
+
+
+def test_answers_that_differ_are_counted_and_shown(inputs, capsys):
+    assert served_questions.main(inputs) == 0
+    first, shown, speed = capsys.readouterr().out.splitlines()
+    assert first == "6 of 7 answers are the same"
+    assert shown.startswith("  q3: (0, 2) offline, (0, 1) served")
+    assert "answers a second" in speed
+
+
+@pytest.mark.parametrize("content", [None, "id\tstart\nx\t1\n"])
+def test_what_is_no_table_of_answers_is_one_sentence(inputs, tmp_path, capsys, content):
+    path = tmp_path / "other.tsv"
+    if content:
+        path.write_text(content)
+    assert served_questions.main([*inputs, f"--answers_file={path}"]) == 1
+    error = capsys.readouterr().err.strip()
+    assert "is no answers.tsv of run_squad" in error
+    assert len(error.splitlines()) == 1
