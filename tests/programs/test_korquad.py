@@ -1,6 +1,5 @@
 """All of KorQuAD's dev set through features, answers and its metric, without a training."""
 
-import sys
 from itertools import islice
 
 import numpy as np
@@ -20,7 +19,6 @@ def logits_at(rows, positions):
 
 
 @pytest.mark.data
-@pytest.mark.slow
 def test_marked_answers_come_back_as_they_stand_in_the_text(data_folder):
     path = data_folder / "korean" / "KorQuAD_v1.0_dev.json.xz"
     vocabulary = Vocabulary.load(data_folder / "vocab" / "bert-base-multilingual-cased-vocab.txt")
@@ -44,6 +42,5 @@ def test_marked_answers_come_back_as_they_stand_in_the_text(data_folder):
     assert len(answered) == 5774
     assert as_in_text > 0.99 * len(answered)
     figures = task.score(answered)
-    sys.stderr.write(f"{figures} {as_in_text}")
     assert figures["f1"] > 95
     assert figures["f1_low"] < figures["f1"] < figures["f1_high"]
