@@ -5,8 +5,8 @@ Both take google's AdamW: no bias correction, weight decay 0.01 but for LayerNor
 gradient clipped to a global norm of 1, a linear warm-up and a linear decay. What is printed for
 each task: the largest difference between their losses, and how many labels of the dev set both
 predict alike (of a regression the largest difference between their numbers). Beside it stands how
-far transformers' losses lie from its own where each batch has its rows in reverse, which is nothing
-but other rounding: no two programs can be expected to lie closer.
+far transformers' losses lie from its own where each batch has its rows in reverse: the sums over
+rows are rounded otherwise, and nothing else differs.
 
 It needs torch and transformers beside this package (pip install torch transformers).
 
