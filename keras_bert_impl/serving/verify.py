@@ -81,13 +81,16 @@ def _inputs(served: ServedModel, name: str, opened: OpenedModel, rows: int) -> A
     length = min(4 + 3 * rows, opened.model.config.max_position_embeddings)
     arrays: Arrays = {}
     for spec in served.specs(name):
-        shape = [rows, length]
+        sizes = spec.shape.as_list()  # a row may hold several choices
+        shape = [rows, *sizes[1:-1], length]
         if spec.dtype == tf.string:
-            arrays[spec.name] = np.array([_text(opened, draws) for _ in range(rows)])
+            shape = [rows, *sizes[1:]]
+            texts = [_text(opened, draws) for _ in range(math.prod(shape))]
+            arrays[spec.name] = np.array(texts).reshape(shape)
         elif spec.name == "input_ids":
             arrays[spec.name] = draws.integers(0, len(opened.text.vocabulary), shape, np.int32)
         elif spec.name == "input_mask":
-            lengths = draws.integers(1, length, [rows, 1], endpoint=True)
+            lengths = draws.integers(1, length, [*shape[:-1], 1], endpoint=True)
             arrays[spec.name] = (np.arange(length) < lengths).astype(np.int32)
         elif spec.name == "segment_ids":
             arrays[spec.name] = np.zeros(shape, np.int32)

@@ -17,11 +17,15 @@ from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.signatures import ServedModel
 from keras_bert_impl.serving.task_settings import task_settings
+from pipelines.tasks.choices import choice_task
 from pipelines.tasks.questions.question_task import QuestionTask
+from pipelines.tasks.tagging import tagging_task
 from pipelines.tasks.task import Task
 
 SERVED_TASKS: dict[str, Callable[[Mapping[str, Any]], Task[Any, Any]]] = {
     "squad": lambda _: QuestionTask(),
+    choice_task.NAME: choice_task.ChoiceTask.from_settings,
+    tagging_task.NAME: tagging_task.TaggingTask.from_settings,
 }
 """The tasks that serve their models themselves: name → the task with a directory's settings."""
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.classifier import BertClassifier
@@ -22,15 +21,14 @@ from keras_bert_impl.models.token_classifier import BertTokenClassifier
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import (
     ClassificationObjective,
-    ExampleObjective,
     MultiLabelObjective,
     RegressionObjective,
     SpanObjective,
-    weights_of,
 )
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
+from keras_bert_impl.training.tag_objective import TagObjective
 from pipelines.inputs.row_batches import RowBatches
 from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
@@ -47,17 +45,6 @@ CONFIG = BertConfig(
     attention_probs_dropout_prob=0.0,
     initializer_range=0.3,
 )
-
-
-class TagObjective(ExampleObjective):
-    """Mean cross entropy of a row's tags, `tags` int32 [rows, length]."""
-
-    def loss(self, outputs, batch, normalizers):
-        losses = ops.sparse_categorical_crossentropy(
-            batch["tags"], outputs["logits"], from_logits=True
-        )
-        weights = weights_of(batch, losses) / normalizers["examples"]  # [rows]
-        return ops.sum(ops.mean(losses, axis=-1) * weights), {}
 
 
 HEADS = {
@@ -82,7 +69,7 @@ def batch_for(head, seed):
             for name in ("start_positions", "end_positions")
         },
         "several labels": {"label_ids": draws.integers(0, 2, [ROWS, 3]).astype("int32")},
-        "tokens": {"tags": draws.integers(0, 4, shape).astype("int32")},
+        "tokens": {"tag_ids": draws.integers(0, 5, shape).astype("int32")},
     }
     return {
         "input_ids": draws.integers(1, TOKENS, shape).astype("int32"),

@@ -4,7 +4,9 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.models.token_classifier import BertTokenClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tiny_bert import scatter_weights
@@ -42,6 +44,17 @@ def write_classifier(folder, labels, **changes):
         "label2id": {label: number for number, label in enumerate(labels)},
     }
     return write_any(folder, BertClassifier(tiny_config(extra=names, **changes), len(labels)))
+
+
+def write_tagger(folder, labels, **changes):
+    """A model that gives every token one of some named labels."""
+    names = {"id2label": {str(number): label for number, label in enumerate(labels)}}
+    return write_any(folder, BertTokenClassifier(tiny_config(extra=names, **changes), len(labels)))
+
+
+def write_chooser(folder, **changes):
+    """A model that scores the choices of a row; of how many, its weights do not say."""
+    return write_any(folder, BertMultipleChoice(tiny_config(**changes), 2))
 
 
 def write_any(folder, model):

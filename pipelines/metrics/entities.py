@@ -1,0 +1,174 @@
+"""The figures of CoNLL's official scorer `conlleval`: entities by their borders and their types.
+
+Source: the script of the CoNLL shared tasks of 2000 to 2003 (E. Tjong Kim Sang). It reads IOB1 and
+IOB2 by the same rules, and so does this module; other ways to write tags are turned into one of
+these first (`pipelines.tasks.tagging.schemes`).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+OUTSIDE = "O"
+_NAME_WIDTH = 17
+
+
+class Entity(NamedTuple):
+    """An entity of a sentence.
+
+    Attributes:
+        type: what it is, e.g. "PER".
+        start: its first word.
+        end: the word after its last one.
+    """
+
+    type: str
+    start: int
+    end: int
+
+
+def find_entities(tags: Sequence[str]) -> list[Entity]:
+    """The entities of a sentence, as the official scorer reads its tags.
+
+    "B-X" begins an entity. "I-X" continues one of its type, and begins one where there is none: a
+    tag that starts nowhere is an entity all the same.
+
+    Args:
+        tags: "O", "B-type" or "I-type" for each word.
+
+    Example:
+        >>> find_entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
+        [Entity(type='PER', start=0, end=2), Entity(type='LOC', start=3, end=4),
+        Entity(type='LOC', start=4, end=5)]
+    """
+    found, start, current = list[Entity](), 0, ""
+    for position, tag in enumerate([*tags, OUTSIDE]):
+        letter, _, kind = tag.partition("-")
+        if current and (letter != "I" or kind != current):
+            found.append(Entity(current, start, position))
+            current = ""
+        if letter != OUTSIDE and not current:
+            start, current = position, kind
+    return found
+
+
+class Figures(NamedTuple):
+    """Precision, recall and F1 in percent, and the counts that they come from.
+
+    Attributes:
+        expected: entities of the file.
+        found: entities that were predicted.
+        correct: predicted ones whose borders and type are those of the file.
+    """
+
+    expected: int
+    found: int
+    correct: int
+
+    @property
+    def precision(self) -> float:
+        """The share of the predicted entities that are right."""
+        return 100 * self.correct / self.found if self.found else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of the file's entities that were found."""
+        return 100 * self.correct / self.expected if self.expected else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+@dataclass
+class EntityScorer:
+    r"""Counts what `conlleval` counts, a sentence at a time, and gives its figures.
+
+    Attributes:
+        words: how many words (or characters) were compared.
+        equal_tags: how many have equal tags.
+
+    Example:
+        >>> scorer = EntityScorer()
+        >>> scorer.add(["B-PER", "I-PER", "O"], ["B-PER", "I-PER", "B-LOC"])
+        >>> round(scorer.scores()["f1"], 2), scorer.scores()["recall"]
+        (66.67, 100.0)
+        >>> scorer.report().splitlines()[0]
+        'processed 3 tokens with 1 phrases; found: 2 phrases; correct: 1.'
+    """
+
+    words: int = 0
+    equal_tags: int = 0
+    _expected: Counter[str] = field(default_factory=Counter)
+    _found: Counter[str] = field(default_factory=Counter)
+    _correct: Counter[str] = field(default_factory=Counter)
+
+    def add(self, expected: Sequence[str], predicted: Sequence[str]) -> None:
+        """Counts a sentence.
+
+        Args:
+            expected: the file's tags, in IOB1 or IOB2.
+            predicted: as many tags.
+        """
+        self.words += len(expected)
+        self.equal_tags += sum(a == b for a, b in zip(expected, predicted, strict=True))
+        right, given = find_entities(expected), find_entities(predicted)
+        self._expected.update(entity.type for entity in right)
+        self._found.update(entity.type for entity in given)
+        self._correct.update(entity.type for entity in {*right} & {*given})
+
+    @property
+    def accuracy(self) -> float:
+        """The share of equal tags, in percent."""
+        return 100 * self.equal_tags / self.words if self.words else 0.0
+
+    @property
+    def total(self) -> Figures:
+        """The figures of all types."""
+        counts = self._expected, self._found, self._correct
+        return Figures(*(count.total() for count in counts))
+
+    def types(self) -> Iterator[tuple[str, Figures]]:
+        """The figures of each type that the file has or that was predicted, sorted by name."""
+        for name in sorted({*self._expected, *self._found}):
+            yield name, Figures(self._expected[name], self._found[name], self._correct[name])
+
+    def scores(self) -> dict[str, float]:
+        """All figures in percent: of all types `f1`, ..., of one type `f1_PER`, ...."""
+        total = self.total
+        scores = {
+            "accuracy": self.accuracy,
+            "precision": total.precision,
+            "recall": total.recall,
+            "f1": total.f1,
+        }
+        for name, figures in self.types():
+            scores[f"precision_{name}"] = figures.precision
+            scores[f"recall_{name}"] = figures.recall
+            scores[f"f1_{name}"] = figures.f1
+        return scores
+
+    def report(self) -> str:
+        """What the official script prints, byte for byte."""
+        total = self.total
+        lines = [
+            f"processed {self.words} tokens with {total.expected} phrases; "
+            f"found: {total.found} phrases; correct: {total.correct}."
+        ]
+        if self.words:
+            lines.append(f"accuracy: {self.accuracy:6.2f}%; {_shares(total)}")
+        for name, figures in self.types():
+            # The script pads a name's bytes, not its characters.
+            padding = " " * (_NAME_WIDTH - len(name.encode()))
+            lines.append(f"{padding}{name}: {_shares(figures)}  {figures.found}")
+        return "\n".join(lines) + "\n"
+
+
+def _shares(figures: Figures) -> str:
+    return (
+        f"precision: {figures.precision:6.2f}%; recall: {figures.recall:6.2f}%; "
+        f"FB1: {figures.f1:6.2f}"
+    )

@@ -1,0 +1,1 @@
+"""Tags on words or characters (named entities): column files in, entities with offsets out."""

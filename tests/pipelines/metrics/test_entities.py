@@ -1,0 +1,80 @@
+"""Entities as the official scorer counts them: its recorded output, and its rules word by word."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.metrics.entities import Entity, EntityScorer, find_entities
+from pipelines.tasks.tagging.schemes import SCHEMES
+from tests.support.official_answers import golden_folder
+
+NAMES = [
+    "bioes",
+    "iob1",
+    "iob1_broken_guesses",
+    "iob2",
+    "iob2_broken_guesses",
+    "iob2_nothing_found",
+    "iob2_nothing_there",
+]
+TAGS = st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"]), max_size=8)
+
+
+def scorer_of(path, scheme):
+    scorer = EntityScorer()
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        rows = [line.split("\t") for line in block.splitlines() if line]
+        scorer.add(*([scheme.as_iob(row[column]) for row in rows] for column in (1, 2)))
+    return scorer
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", NAMES)
+def test_the_report_is_the_official_scripts(data_folder, name):
+    folder = golden_folder(data_folder, "conlleval")
+    scorer = scorer_of(folder / f"{name}.txt", SCHEMES[name.split("_")[0]])
+    assert scorer.report() == (folder / f"{name}.conlleval").read_text(encoding="utf-8")
+
+
+def plain_entities(tags):
+    """The script's rules: what begins and what ends, by each pair of neighbours."""
+    found, open_since = [], None
+    for position, (before, tag) in enumerate(zip(["O", *tags], [*tags, "O"], strict=True)):
+        ends = before != "O" and (tag == "O" or tag[0] == "B" or before[2:] != tag[2:])
+        begins = tag != "O" and (tag[0] == "B" or before == "O" or before[2:] != tag[2:])
+        if ends:
+            found.append(Entity(before[2:], open_since, position))
+        if begins:
+            open_since = position
+    return found
+
+
+@given(TAGS)
+def test_entities_begin_and_end_where_the_scripts_rules_say(tags):
+    assert find_entities(tags) == plain_entities(tags)
+
+
+@given(st.lists(st.tuples(TAGS, st.randoms()), max_size=4))
+def test_all_types_together_are_their_sum(sentences):
+    scorer = EntityScorer()
+    for tags, random in sentences:
+        scorer.add(tags, random.sample(tags, len(tags)))
+    for name in ("expected", "found", "correct"):
+        parts = [getattr(figures, name) for _, figures in scorer.types()]
+        assert getattr(scorer.total, name) == sum(parts)
+    assert scorer.total.correct <= min(scorer.total.expected, scorer.total.found)
+
+
+def test_a_long_and_a_foreign_type_stand_where_the_script_puts_them():
+    scorer = EntityScorer()
+    scorer.add(["B-a-name-of-twenty-signs", "B-사람"], ["O", "B-사람"])
+    report = scorer.report().splitlines()
+    assert report[2].startswith("a-name-of-twenty-signs: precision:   0.00%; recall:   0.00%")
+    assert report[3].startswith("           사람: precision: 100.00%")
+
+
+def test_nothing_is_scored_as_nothing():
+    assert EntityScorer().report() == (
+        "processed 0 tokens with 0 phrases; found: 0 phrases; correct: 0.\n"
+    )
+    assert EntityScorer().scores()["f1"] == 0.0

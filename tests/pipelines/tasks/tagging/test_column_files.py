@@ -1,0 +1,163 @@
+"""Files of columns: what is a word, a sentence, a document, a remark; and what is refused."""
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.tagging.column_files import (
+    Layout,
+    find_layout,
+    read_documents,
+    with_tags,
+    without_words,
+)
+
+
+def write(folder, text):
+    path = folder / "file.txt"
+    path.write_bytes(text.encode())
+    return path
+
+
+def read(path, *, whole=True, **columns):
+    layout = find_layout(path, **columns)
+    return layout, list(read_documents(path, layout, whole=whole))
+
+
+def items(documents):
+    return [[sentence.items for sentence in document.sentences] for document in documents]
+
+
+CONLL_2003 = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+
+Peter NNP B-NP B-PER
+-DOCSTART- -X- -X- O
+
+Brussels NNP B-NP B-LOC
+"""
+
+
+def test_conlls_own_form_has_documents(tmp_path):
+    layout, documents = read(write(tmp_path, CONLL_2003))
+    assert layout == Layout(tabs=False, width=4, word=0, tag=3)
+    assert items(documents) == [[("EU", "rejects"), ("Peter",)], [("Brussels",)]]
+    assert documents[0].sentences[0].tags == ("B-ORG", "O")
+    assert documents[0].sentences[1].numbers == (6,)
+
+
+def test_sentences_alone_are_read_on_demand_and_where_no_document_begins(tmp_path):
+    path = write(tmp_path, CONLL_2003)
+    assert len(read(path, whole=False)[1]) == 3
+    assert len(read(write(tmp_path, "a\tO\n\nb\tO\n"))[1]) == 2
+
+
+def test_any_column_may_hold_words_and_tags(tmp_path):
+    path = write(tmp_path, "1\tB-LOC\tParis\n2\tO\trains\n")
+    _layout, documents = read(path, word_column=3, tag_column=2)
+    assert items(documents) == [[("Paris", "rains")]]
+    assert documents[0].sentences[0].tags == ("B-LOC", "O")
+    assert read(path, word_column=3, tag_column=0)[1][0].sentences[0].tags is None
+
+
+def test_a_file_of_words_only_has_no_tags(tmp_path):
+    layout, documents = read(write(tmp_path, "It\nrains\n\n#wet\n"))
+    assert (layout.tag, items(documents)) == (None, [[("It", "rains")], [("#wet",)]])
+
+
+CHARACTERS = """## train_00000-made\t비 온다 <서울:LC>
+비\tO
+ \tO
+#\tO
+서\tB-LC
+울\tI-LC
+
+## train_00001-made\t비
+비\tO
+"""
+
+
+def test_characters_with_blanks_among_them_and_comments(tmp_path):
+    _, documents = read(write(tmp_path, CHARACTERS))
+    assert items(documents) == [[("비", " ", "#", "서", "울")], [("비",)]]
+
+
+@pytest.mark.parametrize(
+    ("line", "tabs", "width", "is_comment"),
+    [
+        ("# id 5239d808 domain=en", False, 4, True),
+        ("# id 5 domain=en", False, 2, True),
+        ("# _ _ O", False, 4, False),
+        ("# person", False, 2, False),
+        ("#rain B-TAG", False, 2, False),
+        ("#remark", False, 2, True),
+        ("#rain", False, 1, False),
+        ("# a remark", False, 1, True),
+        ("#\tO", True, 2, False),
+        ("##\tO", True, 2, False),
+        ("# text = It\trains", True, 2, True),
+        ("# sent_id = 4", True, 2, True),
+    ],
+)
+def test_what_begins_with_a_hash_may_be_a_word(line, tabs, width, is_comment):
+    assert Layout(tabs, width, 0, width - 1).is_comment(line) is is_comment
+
+
+LINES = st.sampled_from(
+    ["", "-DOCSTART-\tO", "## 1\tIt", "# x", "It\tO", "B\tB-X", "\u2028\tO", "#\tO", "-DOCSTART-"]
+)
+
+
+@given(st.lists(LINES, max_size=12), st.booleans())
+def test_every_line_is_kept_and_words_are_lost_nowhere(tmp_path_factory, lines, whole):
+    lines = [*lines, "end\tO"]
+    path = write(tmp_path_factory.mktemp("lines"), "\n".join(lines) + "\n")
+    _layout, documents = read(path, whole=whole)
+    again = []
+    for document in documents:
+        for sentence in document.sentences:
+            again += with_tags(sentence, sentence.tags, "\t")
+        again += without_words(document.after, "\t")
+    counted = ("It\tO", "B\tB-X", "\u2028\tO", "#\tO", "-DOCSTART-\tO", "end\tO")
+    added = [f"{line}\t{line.split(chr(9))[1]}" if line in counted else line for line in lines]
+    assert again == added
+
+
+def test_packed_files_and_windows_line_ends_are_read(tmp_path):
+    path = tmp_path / "dev.txt.gz"
+    path.write_bytes(gzip.compress("\ufeffIt O\r\n\r\nrains O\r\n".encode()))
+    assert items(read(path)[1]) == [[("It",)], [("rains",)]]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("It\tO\nrains\n", "line 2 has 1 columns where others have 2 .they stand between tabs."),
+        ("It O\nrains B O\n", "line 2 has 3 columns where others have 2"),
+        ("It\tO\n\tO\n", "line 2 has an empty word"),
+        ("It\tO\nrains\t\n", "line 2 has an empty tag"),
+        ("\n\n# only\n-DOCSTART- O\n", "has no words"),
+    ],
+)
+def test_a_line_that_is_no_word_is_named(tmp_path, text, sentence):
+    with pytest.raises(UserError, match=sentence):
+        read(write(tmp_path, text))
+
+
+def test_other_encodings_are_named_with_their_line(tmp_path):
+    path = tmp_path / "dev.txt"
+    path.write_bytes(b"It O\nK\xf6ln B-LOC\n")
+    with pytest.raises(UserError, match="line 2 is not UTF-8"):
+        read(path)
+
+
+@pytest.mark.parametrize("columns", [{"word_column": 3}, {"tag_column": 3}, {"tag_column": -3}])
+def test_a_column_that_is_not_there_is_refused(tmp_path, columns):
+    (name,) = columns
+    with pytest.raises(UserError, match=f"line 1 has 2 columns, but `{name}` is"):
+        read(write(tmp_path, "It O\n"), **columns)

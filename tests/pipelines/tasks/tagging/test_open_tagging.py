@@ -1,0 +1,90 @@
+"""Opening the files of a task: what is found without being told, and what is refused."""
+
+import pytest
+
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.tagging.open_tagging import open_tagging
+from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1, IOB2
+from pipelines.tasks.tagging.tagging_config import TaggingConfig
+from tests.support.model_folders import write_encoder
+from tests.support.tagged_files import write_tagged
+
+
+def write(folder, **texts):
+    for split, text in texts.items():
+        (folder / f"{split}.txt").write_text(text, encoding="utf-8")
+    return TaggingConfig(data_dir=folder)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "labels"),
+    [
+        (IOB1, ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")),
+        (IOB2, ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")),
+        (BIOES, ("O", *(f"{x}-{kind}" for kind in ("LOC", "PER") for x in "BIES"))),
+        (BARE, ("O", "LOC", "PER")),
+    ],
+)
+def test_scheme_and_tags_are_those_of_the_training_file(tmp_path, scheme, labels):
+    for split in ("train", "dev"):
+        write_tagged(tmp_path / f"{split}.txt", 40, scheme=scheme.name)
+    task = open_tagging(TaggingConfig(data_dir=tmp_path))
+    assert (task.scheme, task.labels, task.unit) == (scheme, labels, "words")
+    assert (task.evaluation_splits, task.test_splits) == (["dev"], ["dev"])
+    assert task.settings == {
+        "tagging_scheme": scheme.name,
+        "tag_unit": "words",
+        "context": "document",
+        "doc_stride": 0,
+        "columns": 2,
+        "word_column": 1,
+        "tag_column": -1,
+    }
+
+
+def test_characters_are_noticed(tmp_path):
+    config = write(tmp_path, train="## 1\tBob.\nB\tB-P\nb\tI-P\n \tO\n", dev="B\tB-P\n")
+    assert open_tagging(config).unit == "characters"
+    (tmp_path / "dev.txt").write_text("Bob\tB-P\n")
+    with pytest.raises(UserError, match=r"dev\.txt: line 1 has 'Bob' where a single character"):
+        open_tagging(config)
+
+
+def test_a_test_file_may_lack_the_column_of_tags(tmp_path):
+    config = write(tmp_path, train="Bob NNP B-P\n", dev="Bob NNP B-P\n", test="Bob NNP\n")
+    task = open_tagging(config)
+    assert (task.evaluation_splits, task.test_splits) == (["dev"], ["dev", "test"])
+    (sentence,) = next(iter(task.examples("test"))).sentences
+    assert sentence.tags is None
+
+
+def test_a_dev_file_without_tags_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"dev.txt: has no tags.*`test_file`"):
+        open_tagging(write(tmp_path, train="Bob B-P\n", dev="Bob\n"))
+
+
+def test_an_unknown_tag_is_named_with_its_line(tmp_path):
+    with pytest.raises(UserError, match=r"dev.txt: line 2: the tag 'B-Q' is unknown"):
+        open_tagging(write(tmp_path, train="Bob B-P\n", dev="Bob B-P\nAda B-Q\n"))
+
+
+def test_a_broken_tag_is_refused_or_kept(tmp_path):
+    config = write(tmp_path, train="Bob B-P\nis O\nBob B-P\nof O\nOz I-P\n")
+    with pytest.raises(UserError, match=r"train\.txt: line 5: the tag 'I-P' starts nowhere"):
+        open_tagging(config)
+    kept = TaggingConfig(data_dir=tmp_path, keep_broken_tags=True)
+    assert open_tagging(kept).scheme is IOB2
+
+
+def test_without_a_training_file_there_is_nothing_to_learn(tmp_path):
+    with pytest.raises(UserError, match="`train_file` is missing"):
+        open_tagging(write(tmp_path, dev="Bob B-P\n"))
+
+
+def test_a_model_that_was_not_trained_on_tags_is_refused(tmp_path):
+    source = find_model(write_encoder(tmp_path / "model"), do_lower_case=True)
+    with pytest.raises(UserError, match="are no tags in iob2; name a model that was trained"):
+        open_tagging(write(tmp_path, dev="Bob B-P\n"), source)
+    with pytest.raises(UserError, match="there is no file to score or to tag"):
+        open_tagging(TaggingConfig(train_file=tmp_path / "dev.txt"), source)

@@ -1,0 +1,157 @@
+"""run_ner as a user runs it: trained until it knows, scored, tagged, refused in a sentence."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pipelines.metrics.entities import EntityScorer
+from pipelines.tasks.tagging.schemes import SCHEMES
+from tests.support.model_folders import write_encoder
+from tests.support.tagged_files import write_tagged
+from tools import export_saved_model, run_ner
+
+RATES = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    write_encoder(folder / "encoder", max_position_embeddings=16, **RATES)
+    for scheme in ("iob2", "bare"):
+        for seed, (split, count) in enumerate({"train": 400, "dev": 40, "test": 20}.items()):
+            (folder / scheme).mkdir(exist_ok=True)
+            write_tagged(folder / scheme / f"{split}.txt", count, seed, scheme)
+    return folder
+
+
+def words(inputs, output, *flags, scheme="iob2"):
+    return [
+        f"--init_checkpoint={inputs}/encoder",
+        f"--data_dir={inputs}/{scheme}",
+        f"--output_dir={output}",
+        "--max_seq_length=16",
+        "--train_batch_size=16",
+        "--learning_rate=5e-3",
+        "--num_train_epochs=10",
+        "--do_train",
+        "--do_predict",
+        "--do_eval",
+        *flags,
+    ]
+
+
+def figures(folder):
+    lines = (folder / "eval_results.txt").read_text().splitlines()
+    return {name: float(value) for name, value in (line.split(" = ") for line in lines)}
+
+
+def official_report(path, scheme):
+    """The scorer's report of a file of predictions, read as the official script reads it."""
+    scorer = EntityScorer()
+    for block in path.read_text().split("\n\n"):
+        rows = [line.split("\t") for line in block.splitlines() if line]
+        tags = [[SCHEMES[scheme].as_iob(row[column]) for row in rows] for column in (-2, -1)]
+        scorer.add(*tags)
+    return scorer.report()
+
+
+def served_entities(loaded, texts):
+    found = loaded(text=tf.constant(texts))
+    rows = {name: array.numpy() for name, array in found.items()}
+    return [
+        [
+            {
+                "type": rows["type"][text, n].decode(),
+                "text": rows["text"][text, n].decode(),
+                "start": int(rows["start"][text, n]),
+                "end": int(rows["end"][text, n]),
+                "score": pytest.approx(float(rows["score"][text, n]), abs=1e-4),
+            }
+            for n in range(rows["count"][text])
+        ]
+        for text in range(len(texts))
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["iob2", "bare"])
+def test_it_learns_scores_tags_and_serves(inputs, tmp_path, scheme):
+    run = tmp_path / "run"
+    assert run_ner.main(words(inputs, run, scheme=scheme)) == 0
+    found = figures(run)
+    assert found["eval_f1"] > 90
+    assert found["eval_test_f1_LOC"] > 90
+
+    # The file keeps its own columns and lines; the scorer says of it what the results say.
+    given = (inputs / scheme / "dev.txt").read_text().splitlines()
+    written = (run / "dev_predictions.txt").read_text().splitlines()
+    assert [line.rpartition("\t")[0] if line else "" for line in written] == given
+    report = official_report(run / "dev_predictions.txt", scheme)
+    assert (run / "dev_conlleval.txt").read_text() == report
+    assert f"FB1: {found['eval_f1']:6.2f}" in report
+
+    # Every entity stands in its text where it is said to, and the served model says the same.
+    lines = [json.loads(line) for line in (run / "dev_entities.jsonl").read_text().splitlines()]
+    for line in lines:
+        for entity in line["entities"]:
+            assert line["text"][entity["start"] : entity["end"]] == entity["text"]
+    saved = tmp_path / "saved"
+    flags = [f"--model={run}/model", f"--output_dir={saved}"]
+    assert export_saved_model.main(flags) == 0
+    loaded = tf.saved_model.load(str(saved)).signatures["text"]
+    texts = [line["text"] for line in lines]
+    assert [line["entities"] for line in lines] == served_entities(loaded, texts)
+
+    # The trained model alone gives the same, without the training file.
+    before = (run / "dev_predictions.txt").read_bytes()
+    again = [f"--dev_file={inputs}/{scheme}/dev.txt", f"--output_dir={run}", "--do_predict"]
+    assert run_ner.main([*again, "--do_eval", "--max_seq_length=16"]) == 0
+    assert (run / "dev_predictions.txt").read_bytes() == before
+    same = figures(run)
+    assert {name: found[name] for name in same} == same
+    # Words without tags are tagged.
+    (tmp_path / "new.txt").write_text("the\ndog\nruns\n\ncat\n")
+    new = [f"--test_file={tmp_path}/new.txt", f"--output_dir={run}", "--do_predict"]
+    assert run_ner.main([*new, "--max_seq_length=16"]) == 0
+    tagged = (run / "test_predictions.txt").read_text().splitlines()
+    assert [line.split(" ")[:1] for line in tagged] == [["the"], ["dog"], ["runs"], [""], ["cat"]]
+    assert all(len(line.split(" ")) == 2 for line in tagged if line)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--dev_file=/no/dev.txt"], "/no/dev.txt: no such file"),
+        (["--data_dir=/no"], "/no: there is no such folder"),
+        (["--nodo_train", "--nodo_predict", "--nodo_eval"], "nothing to do"),
+        (["--nodo_train"], "are no tags in iob2"),
+        (["--tag_column=3"], "has 2 columns, but --tag_column is 3"),
+        (["--tagging_scheme=bioes"], "does not end: no I-"),
+        (["--tag_unit=characters"], "where a single character is expected; set --tag_unit=words"),
+        (["--doc_stride=-1"], "--doc_stride=-1 must be 0 or more"),
+    ],
+)
+def test_a_bad_flag_is_named(inputs, tmp_path, capsys, flags, sentence):
+    assert run_ner.main([*words(inputs, tmp_path / "run"), *flags]) == 1
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert "Traceback" not in error
+
+
+def test_files_must_be_named(inputs, tmp_path, capsys):
+    flags = [f"--init_checkpoint={inputs}/encoder", f"--output_dir={tmp_path}/run", "--do_train"]
+    assert run_ner.main(flags) == 1
+    assert "nothing says what to tag; give --data_dir" in capsys.readouterr().err
+
+
+def test_a_tag_that_starts_nowhere_is_named_before_training(inputs, tmp_path, capsys):
+    path = tmp_path / "dev.txt"
+    path.write_text("the\tO\ndog\tI-PER\n")
+    flags = [*words(inputs, tmp_path / "run"), f"--dev_file={path}"]
+    assert run_ner.main(flags) == 1
+    error = capsys.readouterr().err
+    assert f"{path}: line 2: the tag 'I-PER' starts nowhere" in error
+    assert "or set --keep_broken_tags" in error
+    assert not np.any([file.suffix == ".safetensors" for file in tmp_path.rglob("*")])

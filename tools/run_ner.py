@@ -1,0 +1,51 @@
+"""Fine-tunes a model to find named entities, scores it as conlleval does, tags files.
+
+Files have a word and its tag on each line (CoNLL's form: tabs or blanks, -DOCSTART-, IOB1, IOB2,
+BIOES or bare types, told apart), or a character and its tag. Words are seen in their document, read
+in windows that overlap. The same command again resumes a run that was killed. The output folder
+gets the fine-tuned model directory model/, eval_results.txt, dev_conlleval.txt (what the official
+script prints), dev_predictions.txt (the file with a column of predicted tags), dev_entities.jsonl
+(entities with their characters in the text), the same of the test file, and what every training
+run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+
+Examples:
+  keras-bert run_ner --data_dir=conll --init_checkpoint=run/model --output_dir=ner --do_train
+      --do_eval --do_predict --train_batch_size=32 --learning_rate=5e-5 --num_train_epochs=3
+  keras-bert run_ner --test_file=new.txt --output_dir=ner --do_predict
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pipelines.runs.tagging_config import RunNerConfig
+from tools import command_line
+from tools.config_flags import ConfigFlags
+from tools.google_flags import add_tpu_flags
+
+FLAGS = ConfigFlags(__doc__, RunNerConfig)
+add_tpu_flags(FLAGS)
+
+
+def _run() -> None:
+    config = FLAGS.config(flags=FLAGS.as_flagfile())
+    from pipelines.runs.tagging import run_ner
+
+    results = run_ner(config)
+    training = results.training
+    if training and not training.finished:
+        print(f"Stopped after step {training.step}; the same command continues.")
+    elif training and training.resumed_from == training.step:
+        print("Training was finished before; its model is in model/ of the output folder.")
+    for name, value in sorted(results.evaluation.items()):
+        print(f"{name} = {value}")
+    for path in results.prediction_files:
+        print(f"wrote {path}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments, continues=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

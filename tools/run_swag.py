@@ -1,0 +1,49 @@
+"""Fine-tunes a model to choose which of several endings follows a text, scores it, answers files.
+
+Files have SWAG's columns (sent1, sent2, ending0, ending1, ..., label; CSV) or are JSON lines with
+context, endings and label; any number of endings. Each ending is read with the context in front,
+and gets one score from the first token. The same command again resumes a run that was killed. The
+output folder gets the fine-tuned model directory model/, eval_results.txt (the accuracy),
+dev_predictions.tsv, test_predictions.tsv, and what every training run leaves: flags.cfg,
+metrics.jsonl, TensorBoard events and checkpoints.
+
+Example:
+  keras-bert run_swag --data_dir=swag --init_checkpoint=run/model --output_dir=chosen --do_train
+      --do_eval --do_predict --train_batch_size=16 --learning_rate=2e-5 --num_train_epochs=3
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pipelines.runs.choices_config import RunSwagConfig
+from tools import command_line
+from tools.config_flags import ConfigFlags
+from tools.google_flags import add_tpu_flags
+
+FLAGS = ConfigFlags(__doc__, RunSwagConfig)
+add_tpu_flags(FLAGS)
+
+
+def _run() -> None:
+    config = FLAGS.config(flags=FLAGS.as_flagfile())
+    from pipelines.runs.choices import run_swag
+
+    results = run_swag(config)
+    training = results.training
+    if training and not training.finished:
+        print(f"Stopped after step {training.step}; the same command continues.")
+    elif training and training.resumed_from == training.step:
+        print("Training was finished before; its model is in model/ of the output folder.")
+    for name, value in sorted(results.evaluation.items()):
+        print(f"{name} = {value}")
+    for path in results.prediction_files:
+        print(f"wrote {path}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments, continues=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
