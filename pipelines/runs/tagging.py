@@ -25,7 +25,7 @@ def task_of(config: RunNerConfig) -> TaggingTask:
         UserError: a file is not what it should be, or there is nothing to score or to tag.
     """
     trained = None
-    if not config.do_train:
+    if not config.do_train and (config.do_eval or config.do_predict):
         trained = starting_point(config, RunDirectory.open(config.output_dir))
     task = open_tagging(config.files, trained)
     if config.do_eval and not task.evaluation_splits:

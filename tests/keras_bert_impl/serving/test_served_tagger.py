@@ -13,6 +13,8 @@ from pipelines.tasks.tagging.tag_answers import text_of
 from pipelines.tasks.tagging.tagging_task import TaggingTask
 from tests.support.model_folders import write_tagger
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["the", "dog", "cats", "a.list", "values", ".", "\u200b", "é,", "?", "😀dog"]
 LENGTH = 9
 
