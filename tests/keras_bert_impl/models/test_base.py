@@ -256,3 +256,27 @@ def test_a_layer_that_is_not_there_is_left_aside():
 @pytest.mark.parametrize("trainable", [True, False])
 def test_nothing_is_said_of_layers_that_follow_their_model(trainable):
     assert frozen_layers(BertEncoder(TINY, trainable=trainable)) == {}
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="TensorFlow leaves the weights alone")
+@pytest.mark.parametrize("good_batches", [0, 1])
+@pytest.mark.parametrize("way", ["predict", "evaluate"])
+def test_a_model_that_failed_can_be_used_again(way, good_batches):
+    """Keras on JAX takes the weights off a model while it predicts."""
+    model = scatter_weights(BertClassifier(TINY, num_labels=2))
+    loss = {"logits": keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
+    model.compile(loss=loss, jit_compile="auto")
+    short = features()["input_ids"]
+    long = np.ones([len(short), TINY.max_position_embeddings + 1], "int32")
+    before = np.array(model({"input_ids": short})["logits"])
+
+    def batches():
+        for ids in [short] * good_batches + [long]:
+            yield {"input_ids": ids}, {"logits": np.zeros(len(ids), "int32")}
+
+    # Where Keras tries the first batch to build its losses, it wraps the error.
+    with pytest.raises((UserError, RuntimeError), match="tokens long, but the model has"):
+        getattr(model, way)(batches(), verbose=0)
+    np.testing.assert_array_equal(np.array(model({"input_ids": short})["logits"]), before)
+    after = model.predict({"input_ids": short}, verbose=0)["logits"]
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
