@@ -36,7 +36,7 @@ def toy_run(toy, tmp_path_factory):
     rates = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     encoder = write_encoder(folder / "encoder", **rates)
     training = TrainingConfig(
-        learning_rate=2e-3, num_train_steps=1, num_warmup_steps=0, train_batch_size=16
+        learning_rate=4e-3, num_train_steps=1, num_warmup_steps=0, train_batch_size=16
     )
     config = FineTuningConfig(
         output_dir=folder / "run",
