@@ -114,7 +114,7 @@ def test_a_file_with_only_a_byte_order_mark_is_refused(tmp_path, capsys):
     [
         (["--layers=5"], "there is no layer 5; the model has 2 blocks"),
         (["--layers=last"], "give whole numbers separated by commas such as -1,-2"),
-        (["--layers=-1", "--max_seq_length=200"], "more than the model's 128 positions"),
+        (["--layers=-1", "--max_seq_length=200"], "more than the 128 positions of the model"),
         (["--layers=-1", "--input_file=/no/such/file"], "/no/such/file: no such file"),
     ],
 )

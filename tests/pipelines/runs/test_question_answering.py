@@ -26,6 +26,7 @@ def test_the_task_has_the_options_and_the_models_text(tmp_path):
         "doc_stride": 7,
         "max_query_length": 5,
         "version_2_with_negative": True,
+        "evidence_words": 400,
     }
     answers = task.answer_settings
     assert (answers.n_best_size, answers.max_answer_length) == (3, 4)

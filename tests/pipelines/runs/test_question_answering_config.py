@@ -15,7 +15,7 @@ def config(**options):
 def test_the_defaults_are_the_originals():
     defaults = config()
     lengths = defaults.max_seq_length, defaults.doc_stride, defaults.max_query_length
-    answers = defaults.n_best_size, defaults.max_answer_length, defaults.null_score_diff_threshold
+    answers = defaults.n_best_size, defaults.max_answer_length, defaults.threshold(0.0)
     assert (lengths, answers) == ((384, 128, 64), (20, 30, 0.0))
     assert not defaults.version_2_with_negative
     assert (defaults.training.train_batch_size, defaults.training.learning_rate) == (32, 5e-5)
