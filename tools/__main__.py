@@ -9,6 +9,7 @@ _NOT_TOOLS = {
     "__main__",
     "command_line",
     "config_flags",
+    "fine_tuning_results",
     "google_flags",
 }
 

@@ -24,6 +24,7 @@ from typing import Any
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
+from tools.fine_tuning_results import show_results
 from tools.google_flags import add_tpu_flags
 
 FLAGS = ConfigFlags(__doc__, RunClassifierConfig)
@@ -37,17 +38,7 @@ def _run() -> None:
         return
     from pipelines.runs.fine_tuning import run_classifier
 
-    results = run_classifier(config)
-    training = results.training
-    if training and not training.finished:
-        print(f"Stopped after step {training.step}; the same command continues.")
-    elif training and training.resumed_from == training.step:
-        print("Training was finished before; its model is in model/ of the output folder.")
-    for name, value in sorted(results.evaluation.items()):
-        expected = results.expected.get(name)
-        print(f"{name} = {value}" + (f"  ({expected})" if expected else ""))
-    for path in results.prediction_files:
-        print(f"wrote {path}")
+    show_results(run_classifier(config))
 
 
 def _run_many(config: RunClassifierConfig) -> None:

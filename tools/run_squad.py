@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pipelines.runs.question_answering_config import RunSquadConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
+from tools.fine_tuning_results import show_results
 from tools.google_flags import add_tpu_flags
 
 FLAGS = ConfigFlags(__doc__, RunSquadConfig)
@@ -29,16 +30,7 @@ def _run() -> None:
     config = FLAGS.config(flags=FLAGS.as_flagfile())
     from pipelines.runs.question_answering import run_squad
 
-    results = run_squad(config)
-    training = results.training
-    if training and not training.finished:
-        print(f"Stopped after step {training.step}; the same command continues.")
-    elif training and training.resumed_from == training.step:
-        print("Training was finished before; its model is in model/ of the output folder.")
-    for name, value in sorted(results.evaluation.items()):
-        print(f"{name} = {value}")
-    for path in results.prediction_files:
-        print(f"wrote {path}")
+    show_results(run_squad(config))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
