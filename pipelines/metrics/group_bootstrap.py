@@ -1,4 +1,4 @@
-"""How far a mean over questions would move with other articles: intervals by the bootstrap.
+"""How far a figure would move with other articles or documents: intervals by the bootstrap.
 
 Questions about one article resemble one another, so articles are drawn (with replacement, as many
 as there are), each with all its questions; an interval over single questions would be too narrow.
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 SAMPLES = 2000
 SHARE = 0.95
@@ -23,6 +24,44 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+
+def resampled_totals(
+    counts: ArrayLike, samples: int = SAMPLES, seed: int = 0
+) -> NDArray[np.float64]:
+    """The sums of counts over groups that are drawn with replacement, as many as there are.
+
+    The same seed and number of groups give the same draws, so figures of two systems may be
+    subtracted sample by sample.
+
+    Args:
+        counts: [groups, figures].
+        samples: how often to draw.
+        seed: fixes the draws.
+
+    Returns:
+        [samples, figures].
+
+    Example:
+        >>> resampled_totals([[1, 10], [1, 10]], samples=2).tolist()
+        [[2.0, 20.0], [2.0, 20.0]]
+    """
+    table = np.asarray(counts, np.float64)
+    groups = len(table)
+    drawn = np.random.default_rng(seed).multinomial(groups, np.full(groups, 1 / groups), samples)
+    return drawn @ table
+
+
+def interval_of(figures: NDArray[np.float64]) -> Interval:
+    """The interval that holds 95 % of the figures of some samples.
+
+    Example:
+        >>> low, high = interval_of(np.arange(1001.0))
+        >>> round(low), round(high)
+        (25, 975)
+    """
+    tail = 50 * (1 - SHARE)
+    return Interval(*np.percentile(figures, [tail, 100 - tail]).tolist())
 
 
 def bootstrap_interval(
@@ -49,7 +88,5 @@ def bootstrap_interval(
         return None
     totals = np.bincount(numbers, np.asarray(values, np.float64), count)
     sizes = np.bincount(numbers, minlength=count)
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), samples)
-    means = drawn @ totals / (drawn @ sizes)  # [samples]
-    tail = 50 * (1 - SHARE)
-    return Interval(*np.percentile(means, [tail, 100 - tail]).tolist())
+    sums = resampled_totals(np.stack([totals, sizes], axis=-1), samples, seed)
+    return interval_of(sums[:, 0] / sums[:, 1])

@@ -1,0 +1,35 @@
+"""Scores predicted tags as conlleval does, with intervals, and compares two ways of tagging.
+
+run_ner writes dev_predictions.txt: the file's own columns and the predicted tag. The intervals are
+those of 95 %, by the bootstrap over documents (sentences, where no line -DOCSTART- begins any).
+
+Example:
+  keras-bert score_tags --predictions_file=document/seed-1/dev_predictions.txt
+      --compared_with=sentence/seed-1/dev_predictions.txt
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pipelines.tasks.tagging.score_tags_config import ScoreTagsConfig
+from tools import command_line
+from tools.config_flags import ConfigFlags
+
+FLAGS = ConfigFlags(__doc__, ScoreTagsConfig)
+
+
+def _run() -> None:
+    config = FLAGS.config()
+    from pipelines.tasks.tagging.score_tags import score_tags
+
+    for name, value in score_tags(config).items():
+        print(f"{name} = {value}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
