@@ -33,6 +33,7 @@ from pipelines.tasks.labelled_texts import HeldOut, LabelledTexts
 from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
 
 _LOGGER = logging.getLogger(__name__)
+_UNDECIDED = "-"
 
 
 def open_labelled_texts(
@@ -176,8 +177,11 @@ class _Opening:
         return self._trained.config.extra.get("problem_type") == "regression"
 
     def _source(self, split: str, columns: Columns, labelling: Labelling | None) -> Source:
-        ignored = frozenset(self._config.ignored_labels)
-        return Source(self._files[split], columns, labelling, ignored)
+        return Source(self._files[split], columns, labelling, frozenset(self._ignored_labels()))
+
+    def _ignored_labels(self) -> tuple[str, ...]:
+        """The labels whose rows are left out: as the options say, or as in training."""
+        return self._config.ignored_labels or tuple(self._known.get("ignored_labels", ()))
 
     def _scored(self, split: str, columns: Columns, kind: Kind, labels: Sequence[str]) -> Source:
         """A dev or test file; of a test file labels are read where it has them."""
@@ -216,6 +220,16 @@ class _Opening:
         labels = in_order(training.labels)
         if labels:
             _LOGGER.info("labels: %s", ", ".join(labels[:50]))
+        if _UNDECIDED in labels and not {"+", "0"} & set(labels):
+            _LOGGER.warning(
+                "%s: %d rows have the label %r, which is learned as any other; in SNLI and MNLI "
+                "it says that people did not agree. Leave such rows out with "
+                "`ignored_labels=%s`.",
+                training.source.file.name,
+                training.labels[_UNDECIDED],
+                _UNDECIDED,
+                _UNDECIDED,
+            )
         return kind, labels
 
     def _trained_kind(self, columns: Columns) -> Kind:
@@ -252,7 +266,7 @@ class _Opening:
             "label_column": list(columns.labels),
             "header": self._has_header(),
             "quotation": config.quotation,
-            "ignored_labels": list(config.ignored_labels),
+            "ignored_labels": list(self._ignored_labels()),
             "dev_share": config.dev_share,
             "dev_seed": config.dev_seed,
         }

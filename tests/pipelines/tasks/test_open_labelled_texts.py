@@ -97,6 +97,28 @@ def test_a_test_file_with_labels_is_scored_and_one_without_is_not(train, tmp_pat
         assert next(iter(task.examples("test"))).label is None
 
 
+def test_a_label_that_means_no_agreement_is_pointed_out(tmp_path, caplog):
+    rows = ["text", "label"], ["a", "yes"], ["b", "no"], ["c", "-"], ["d", "-"]
+    train = table(tmp_path / "train.csv", *rows)
+    assert open_files(train).labels == ("-", "no", "yes")
+    assert "2 rows have the label '-'" in caplog.text
+    assert "`ignored_labels=-`" in caplog.text
+    caplog.clear()
+    signs = table(tmp_path / "signs.csv", ["text", "label"], ["a", "+"], ["b", "-"])
+    assert open_files(signs).labels == ("+", "-")
+    assert open_files(train, ignored_labels=("-",)).labels == ("no", "yes")
+    assert "agree" not in caplog.text
+
+
+def test_labels_that_training_ignored_are_ignored_in_scoring(tmp_path):
+    rows = ["text", "label"], ["a", "yes"], ["b", "no"], ["c", "-"]
+    path = table(tmp_path / "train.csv", *rows)
+    trained = trained_on(open_files(path, ignored_labels=("-",)), ("no", "yes"))
+    task = open_labelled_texts(LabelledTextsConfig(dev_file=path), trained=trained)
+    assert [example.text_a for example in task.examples("dev")] == ["a", "b"]
+    assert task.settings["ignored_labels"] == ["-"]
+
+
 def test_ignored_labels_and_rows_without_text_are_left_out(tmp_path):
     rows = [("x", "a"), ("y", "b"), ("", "b"), ("z", "-")]
     train = table(tmp_path / "t.csv", ("text", "label"), *rows)
