@@ -10,6 +10,7 @@ _NOT_TOOLS = {
     "command_line",
     "config_flags",
     "fine_tuning_results",
+    "fine_tuning_runs",
     "google_flags",
 }
 

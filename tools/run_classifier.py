@@ -18,13 +18,12 @@ Examples:
 """
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning_results import show_results
+from tools.fine_tuning_runs import run_once_or_often
 from tools.google_flags import add_tpu_flags
 
 FLAGS = ConfigFlags(__doc__, RunClassifierConfig)
@@ -32,31 +31,9 @@ add_tpu_flags(FLAGS)
 
 
 def _run() -> None:
-    config = FLAGS.config(flags=FLAGS.as_flagfile())
-    if config.many.are_many:
-        _run_many(config)
-        return
-    from pipelines.runs.fine_tuning import run_classifier
+    from pipelines.runs.classifier_task import task_of
 
-    show_results(run_classifier(config))
-
-
-def _run_many(config: RunClassifierConfig) -> None:
-    from pipelines.runs.many_runs import run_many
-
-    results = run_many(config, _flags_of_one_run, set_up_run)
-    for line in results.report.lines() if results.report else ():
-        print(line)
-    for path in results.files:
-        print(f"wrote {path}")
-    if not results.finished:
-        print("Stopped; the same command continues.")
-
-
-def _flags_of_one_run(changes: Mapping[str, Any]) -> str:
-    """The command of one of several runs."""
-    same = FLAGS.as_flagfile(without=("num_seeds", "search", *changes))
-    return same + "".join(f"--{name}={value}\n" for name, value in changes.items())
+    run_once_or_often(FLAGS, task_of, set_up_run)
 
 
 def set_up_run() -> None:

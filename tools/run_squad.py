@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pipelines.runs.question_answering_config import RunSquadConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning_results import show_results
+from tools.fine_tuning_runs import run_once_or_often
 from tools.google_flags import add_tpu_flags
 
 FLAGS = ConfigFlags(__doc__, RunSquadConfig)
@@ -27,10 +27,14 @@ add_tpu_flags(FLAGS)
 
 
 def _run() -> None:
-    config = FLAGS.config(flags=FLAGS.as_flagfile())
-    from pipelines.runs.question_answering import run_squad
+    from pipelines.runs.question_answering import task_of
 
-    show_results(run_squad(config))
+    run_once_or_often(FLAGS, task_of, set_up_run)
+
+
+def set_up_run() -> None:
+    """Prepares the process of one of several runs: it shows what this tool shows."""
+    command_line.show_lines(FLAGS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,23 +2,28 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.choices_config import RunSwagConfig
-from pipelines.runs.fine_tuning import FineTuningResults, fine_tune
 from pipelines.runs.fine_tuning_start import starting_point
 from pipelines.tasks.choices.choice_files import read_choices
 from pipelines.tasks.choices.choice_task import NAME, ChoiceFile, ChoiceTask
 
+if TYPE_CHECKING:
+    from pipelines.runs.fine_tuning import FineTuningResults
 
-def run_swag(config: RunSwagConfig) -> FineTuningResults:
+
+def run_swag(config: RunSwagConfig) -> "FineTuningResults":
     """Trains for, scores and chooses endings; see `fine_tune`.
 
     Raises:
         UserError: an option, a file or a checkpoint is not what it should be.
     """
+    from pipelines.runs.fine_tuning import fine_tune  # TensorFlow
+
     return fine_tune(config, task_of(config))
 
 

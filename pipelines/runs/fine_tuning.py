@@ -32,14 +32,14 @@ from pipelines.records.row_set import RowSet
 from pipelines.runs.classifier_task import task_of
 from pipelines.runs.ensemble import compute_outputs, other_members
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
-from pipelines.runs.fine_tuning_start import starting_point
+from pipelines.runs.fine_tuning_start import starting_point, with_trained_length
 from pipelines.runs.training_run import TrainingRun, check_destination
 from pipelines.tasks.expected_scores import (
     ExpectedScore,
     expected_scores,
     published_model,
 )
-from pipelines.tasks.task import Calibrated, Head, Illustrated, Task
+from pipelines.tasks.task import Calibrated, Head, Illustrated, Task, figure_prefixes
 from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss, missing_labels
 
 _LOGGER = logging.getLogger(__name__)
@@ -82,6 +82,7 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
     devices = make_devices(config.training)
     directory = RunDirectory.open(config.output_dir)
     start = starting_point(config, directory)
+    config = with_trained_length(config, start)
     start.config.check_length(config.max_seq_length, at_least=5)
     job = _Job(config, task, directory, start, devices)
     results = FineTuningResults()
@@ -214,11 +215,9 @@ class _Job:
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
         figures: dict[str, float] = {}
-        for split in self._task.evaluation_splits:
-            # The main split's figures are called as in the original: eval_loss, eval_accuracy.
-            middle = f"{split.removeprefix('dev_')}_" if figures else ""
+        for split, prefix in figure_prefixes(self._task.evaluation_splits).items():
             scores = self._score(split, final=True)
-            figures |= {f"eval_{middle}{name}": value for name, value in scores.items()}
+            figures |= {f"{prefix}{name}": value for name, value in scores.items()}
         self._keep_answer_options()
         if training is not None:
             figures["global_step"] = training.step

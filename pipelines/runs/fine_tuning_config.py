@@ -60,7 +60,8 @@ class FineTuningConfig:
     )
     max_seq_length: int = option(
         128,
-        "Tokens of a row; longer texts are truncated, or cut into windows by tasks that do so.",
+        "Tokens of a row; longer texts are truncated, or cut into windows by tasks that do so. "
+        "Without training the default means the length that the model was trained with.",
         at_least=5,
     )
     eval_batch_size: int = option(8, "Rows computed at once when scoring.", at_least=1, resume=FREE)
@@ -114,6 +115,7 @@ class FineTuningConfig:
     training: TrainingConfig = nested(
         TrainingConfig, without=("num_train_steps", "num_warmup_steps")
     )
+    many: ManyRunsConfig = nested(ManyRunsConfig)
     flags: str = ""
 
     def __post_init__(self) -> None:
@@ -158,7 +160,6 @@ class RunClassifierConfig(FineTuningConfig):
         choices=POOLINGS,
     )
     xnli: XnliConfig = nested(XnliConfig)
-    many: ManyRunsConfig = nested(ManyRunsConfig)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -30,21 +30,20 @@ from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.processes import worker_pool
-from pipelines.runs.classifier_task import task_of
-from pipelines.runs.fine_tuning_config import RunClassifierConfig
+from pipelines.runs.fine_tuning_config import FineTuningConfig
 from pipelines.runs.many_runs_config import ManyRunsConfig, Setting
 from pipelines.runs.run_spread import RunsReport, ScoredRun
-from pipelines.tasks.glue import GlueTask
-from pipelines.tasks.labelled_texts import LabelledTexts
+from pipelines.tasks.task import ComparedTask, figure_prefixes
 
 _LOGGER = logging.getLogger(__name__)
-
-ScoredTask = GlueTask | LabelledTexts
 
 _RESULT = "result.json"
 _OF_THE_WHOLE = {"output_dir", "work_dir", "num_seeds", "search"}
 
 Changes = Mapping[str, Any]
+
+TaskOf = Callable[[Any], ComparedTask[Any, Any]]
+"""Gives the task of a job's config; a function of a module, which loads no TensorFlow."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class _Run:
     folder: str
     seed: int
     setting: Setting
-    config: RunClassifierConfig
+    config: FineTuningConfig
 
     @property
     def result(self) -> Path:
@@ -77,7 +76,8 @@ class _Run:
 
 
 def run_many(
-    config: RunClassifierConfig,
+    config: FineTuningConfig,
+    task_of: TaskOf,
     flags_of: Callable[[Changes], str],
     set_up: Callable[[], None],
 ) -> ManyRunsResults:
@@ -88,6 +88,7 @@ def run_many(
 
     Args:
         config: what to train; `config.many` says how many of it.
+        task_of: gives the task that a config describes.
         flags_of: the command of one run as a flag file, given the options that it has for itself.
         set_up: called in the process of each run before anything else, e.g. to show its log; a
             function of a module.
@@ -106,7 +107,8 @@ def run_many(
     directory = RunDirectory.open(config.output_dir)
     with directory.taken(), _sigterm_passed_on() as stop:
         keep_flags = partial(directory.write_flags, config.flags)
-        return _Runs(config, task, flags_of, set_up, stop, keep_flags).run_all()
+        processes = partial(_train_and_score, task_of=task_of, set_up=set_up)
+        return _Runs(config, task, flags_of, processes, stop, keep_flags).run_all()
 
 
 class _Runs:
@@ -114,18 +116,24 @@ class _Runs:
 
     def __init__(
         self,
-        config: RunClassifierConfig,
-        task: ScoredTask,
+        config: FineTuningConfig,
+        task: ComparedTask[Any, Any],
         flags_of: Callable[[Changes], str],
-        set_up: Callable[[], None],
+        train_and_score: Callable[[FineTuningConfig], dict[str, float] | None],
         stop: StopSignal,
         keep_flags: Callable[[], None],
     ) -> None:
         self._config, self._task = config, task
-        self._flags_of, self._set_up, self._stop = flags_of, set_up, stop
+        self._flags_of, self._train_and_score, self._stop = flags_of, train_and_score, stop
         self._keep_flags = keep_flags
-        scores = task.constant_scores(task.evaluation_splits[0])
-        self._constant = {f"eval_{name}": score for name, score in scores.items()}
+        prefixes = figure_prefixes(task.evaluation_splits)
+        main, *_ = prefixes
+        self._constant = {
+            f"{prefixes[main]}{name}": score for name, score in task.constant_scores(main).items()
+        }
+        self._compared = [
+            f"{prefix}{name}" for name in task.compared_figures for prefix in prefixes.values()
+        ]
         self._files = _file_hashes(config, task)
 
     def run_all(self) -> ManyRunsResults:
@@ -140,7 +148,13 @@ class _Runs:
             if figures is None:
                 return ManyRunsResults(report, finished=False, files=files)
             scored.append(ScoredRun(run.folder, run.seed, run.setting, figures))
-            report = RunsReport(self._task.name, tuple(scored), self._constant, len(runs))
+            report = RunsReport(
+                self._task.name,
+                tuple(scored),
+                self._constant,
+                len(runs),
+                self._compared,
+            )
             files = report.write(self._config.output_dir)
         return ManyRunsResults(report, finished=True, files=files)
 
@@ -185,7 +199,7 @@ class _Runs:
         remedy = f"the same command continues with {run.folder}"
         try:
             with worker_pool(1, context, remedy) as pool:
-                started = pool.submit(_train_and_score, run.config, self._set_up)
+                started = pool.submit(self._train_and_score, run.config)
                 if self._stop.requested:  # SIGTERM may have come before there was a process
                     _terminate_children()
                 figures = started.result()
@@ -222,20 +236,20 @@ class _Runs:
 
 
 def _train_and_score(
-    config: RunClassifierConfig, set_up: Callable[[], None]
+    config: FineTuningConfig, task_of: TaskOf, set_up: Callable[[], None]
 ) -> dict[str, float] | None:
     """One run, in its own process."""
     set_up()
-    from pipelines.runs.fine_tuning import run_classifier
+    from pipelines.runs.fine_tuning import fine_tune
 
-    results = run_classifier(config)
+    results = fine_tune(config, task_of(config))
     for name, expected in results.expected.items():
         _LOGGER.info("%s = %.4f (%s)", name, results.evaluation.get(name, math.nan), expected)
     finished = results.training is not None and results.training.finished
     return results.evaluation if finished else None
 
 
-def _file_hashes(config: RunClassifierConfig, task: ScoredTask) -> dict[str, str]:
+def _file_hashes(config: FineTuningConfig, task: ComparedTask[Any, Any]) -> dict[str, str]:
     """The SHA-256 of every file that the runs read; a missing one is named before any starts."""
     splits = [task.train_split, *task.evaluation_splits]
     splits += task.test_splits if config.do_predict else ()

@@ -1,8 +1,9 @@
 """Fine-tuning for questions: train, score, answer."""
 
+from typing import TYPE_CHECKING
+
 from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.runs.fine_tuning import FineTuningResults, fine_tune
 from pipelines.runs.fine_tuning_start import starting_point
 from pipelines.runs.question_answering_config import RunSquadConfig
 from pipelines.tasks.questions.predictions import AnswerSettings
@@ -10,13 +11,18 @@ from pipelines.tasks.questions.question_task import QuestionTask
 from pipelines.tasks.questions.scoring import THRESHOLD
 from pipelines.tasks.questions.trivia_files import Evidence
 
+if TYPE_CHECKING:
+    from pipelines.runs.fine_tuning import FineTuningResults
 
-def run_squad(config: RunSquadConfig) -> FineTuningResults:
+
+def run_squad(config: RunSquadConfig) -> "FineTuningResults":
     """Trains for, scores and answers questions; see `fine_tune`.
 
     Raises:
         UserError: an option, a file or a checkpoint is not what it should be.
     """
+    from pipelines.runs.fine_tuning import fine_tune  # TensorFlow
+
     return fine_tune(config, task_of(config))
 
 

@@ -30,7 +30,10 @@ class RunSquadConfig(FineTuningConfig):
         None, "Questions to answer and, with do_eval, to score; as train_file.", resume=FREE
     )
     max_seq_length: int = option(
-        384, "Tokens of a row; longer passages are cut into windows that overlap.", at_least=5
+        384,
+        "Tokens of a row; longer passages are cut into windows that overlap. Without training the "
+        "default means the length that the model was trained with.",
+        at_least=5,
     )
     doc_stride: int = option(
         128, "Tokens from the start of a window to the start of the next one.", at_least=1

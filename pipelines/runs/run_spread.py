@@ -83,21 +83,27 @@ class RunsReport:
         runs: the finished runs; at least one.
         constant: the figures of the answer that is the same for every example, by their names.
         expected_runs: how many there will be.
+        compared: the figures that are compared, the one that chooses first; the others stand in the
+            lists of runs only. Nothing compares all.
     """
 
     task: str
     runs: Sequence[ScoredRun]
     constant: Mapping[str, float]
     expected_runs: int
+    compared: Sequence[str] = ()
 
     @property
     def metrics(self) -> list[str]:
         """The metrics' names, the one that chooses first."""
-        return [name for name in self.runs[0].figures if not name.endswith(_WITHOUT_A_BEST)]
+        names = [name for name in self.runs[0].figures if not name.endswith(_WITHOUT_A_BEST)]
+        if not self.compared:
+            return names
+        return [name for name in self.compared if name in names]
 
     @property
     def metric(self) -> str:
-        """The name of the metric that chooses: the first one of the task."""
+        """The name of the metric that chooses: the first one that is compared."""
         return self.metrics[0]
 
     def score(self, run: ScoredRun) -> float:

@@ -1,20 +1,26 @@
 """Fine-tuning for named entities: train, score, tag."""
 
+from typing import TYPE_CHECKING
+
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.runs.fine_tuning import FineTuningResults, fine_tune
 from pipelines.runs.fine_tuning_start import starting_point
 from pipelines.runs.tagging_config import RunNerConfig
 from pipelines.tasks.tagging.open_tagging import open_tagging
 from pipelines.tasks.tagging.tagging_task import TaggingTask
 
+if TYPE_CHECKING:
+    from pipelines.runs.fine_tuning import FineTuningResults
 
-def run_ner(config: RunNerConfig) -> FineTuningResults:
+
+def run_ner(config: RunNerConfig) -> "FineTuningResults":
     """Trains for, scores and finds entities; see `fine_tune`.
 
     Raises:
         UserError: an option, a file or a checkpoint is not what it should be.
     """
+    from pipelines.runs.fine_tuning import fine_tune  # TensorFlow
+
     return fine_tune(config, task_of(config))
 
 

@@ -55,6 +55,11 @@ class LabelTask:
     head_of: LabelHead
     long_texts: LongTexts
 
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """All figures; see `ComparedTask`."""
+        return ()
+
     def rows(
         self,
         examples: Sequence[TextExample],

@@ -217,6 +217,39 @@ class Calibrated(Protocol):
         ...
 
 
+def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:
+    """What stands in front of a split's figures in `eval_results.txt`, as in the original.
+
+    Args:
+        splits: the labelled splits, the main one first.
+
+    Example:
+        >>> figure_prefixes(["dev", "dev_mismatched", "test"])
+        {'dev': 'eval_', 'dev_mismatched': 'eval_mismatched_', 'test': 'eval_test_'}
+    """
+    others = {split: f"eval_{split.removeprefix('dev_')}_" for split in splits[1:]}
+    return dict.fromkeys(splits[:1], "eval_") | others
+
+
+class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
+    """A task whose runs are compared with one another: several seeds, several settings."""
+
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """The figures of `score` that say which run is better, the one that chooses first.
+
+        All of them where none is named.
+        """
+        ...
+
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """Gives the figures of a labelled split where every example gets the same answer.
+
+        A run that is not better has failed.
+        """
+        ...
+
+
 @runtime_checkable
 class Illustrated(Protocol):
     """What a task keeps besides that shows more of a scored split than figures do."""

@@ -13,6 +13,7 @@ from keras_bert_impl.files import open_whole
 from keras_bert_impl.serving.task_settings import task_settings, without_task
 from keras_bert_impl.tokenization.truncation import truncated_lengths
 from pipelines.metrics.classification import accuracy
+from pipelines.metrics.constant_answer import constant_scores
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.choices.choice_files import Choice, read_choices
 from pipelines.tasks.task import Answered, Head
@@ -161,6 +162,16 @@ class ChoiceTask:
         pairs = [(answer.ending, example.label) for example, answer in answered]
         chosen, right = zip(*pairs, strict=True)
         return {"accuracy": accuracy(chosen, right)}
+
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """All figures; see `ComparedTask`."""
+        return ()
+
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """The accuracy where the ending of the same number is chosen in every example."""
+        labels = np.array([example.label for example in self.examples(split)])
+        return constant_scores({"accuracy": accuracy}, labels)
 
     def write(
         self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]

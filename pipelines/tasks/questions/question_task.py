@@ -186,6 +186,16 @@ class QuestionTask:
             return scored.figures_v2(self.null_score_diff_threshold)
         return scored.figures(self.metric)
 
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """The two official figures, F1 first; see `ComparedTask`."""
+        return ("f1", "exact_match", "exact")
+
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """The F1 where no question is answered: that of the questions that have no answer."""
+        unanswerable = [question.is_impossible for question in self.examples(split)]
+        return {"f1": 100.0 * sum(unanswerable) / len(unanswerable)}
+
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]
     ) -> Sequence[Path]:

@@ -182,6 +182,16 @@ class TaggingTask:
         """The figures of `conlleval` in percent, of all types and of each."""
         return self._scorer(answered).scores()
 
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """The figures of all types; see `ComparedTask`."""
+        return ("f1", "precision", "recall")
+
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """The figures of a model that finds nothing, whatever the split."""
+        del split
+        return dict.fromkeys(self.compared_figures, 0.0)
+
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Document, TagAnswer]
     ) -> Sequence[Path]:

@@ -10,12 +10,16 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs import many_runs, run_spread
+from pipelines.runs import many_runs, run_spread, tagging
+from pipelines.runs.classifier_task import task_of
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.runs.many_runs_config import ManyRunsConfig
+from pipelines.runs.tagging_config import RunNerConfig
 from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
+from pipelines.tasks.tagging.tagging_config import TaggingConfig
 from tests.support.glue_files import write_cola
 from tests.support.labelled_files import write_classes
+from tests.support.tagged_files import write_tagged
 
 
 def set_up():
@@ -46,7 +50,7 @@ class Runs:
     def __init__(self):
         self.started, self.instead = [], {}
 
-    def __call__(self, config, set_up):
+    def __call__(self, config, task_of, set_up):
         self.started.append(config)
         outcome = self.instead.get(config.training.seed)
         if outcome:
@@ -72,7 +76,7 @@ def runs(monkeypatch, tmp_path):
 
 
 def run(config):
-    return many_runs.run_many(config, as_flags, set_up)
+    return many_runs.run_many(config, task_of, as_flags, set_up)
 
 
 def test_each_seed_is_a_run_in_its_own_folder_that_shares_the_rows(tmp_path, runs):
@@ -145,6 +149,30 @@ def test_files_of_ones_own_are_compared_with_one_answer_to_every_example(tmp_pat
     report = run(config).report
     assert report.constant["eval_accuracy"] == pytest.approx(1 / 3)
     assert [report.failed(one) for one in report.runs] == [True, False]
+
+
+def test_runs_of_a_tagger_are_compared_by_f1_of_all_types(tmp_path, runs):
+    for seed, split in enumerate(("train", "dev", "test")):
+        write_tagged(tmp_path / f"{split}.txt", 8, seed)
+    for seed, f1 in ((1, 0.0), (2, 50.0)):
+        figures = {"loss": 1.0, "accuracy": 90.0, "precision": f1, "f1": f1, "f1_PER": 99.0}
+        runs.instead[seed] = lambda figures=figures: {
+            f"eval_{middle}{name}": value
+            for middle in ("", "test_")
+            for name, value in figures.items()
+        }
+    config = RunNerConfig(
+        output_dir=tmp_path / "runs",
+        files=TaggingConfig(data_dir=tmp_path),
+        do_train=True,
+        do_eval=True,
+        many=ManyRunsConfig(num_seeds=2),
+        training=TrainingConfig(seed=1),
+    )
+    report = many_runs.run_many(config, tagging.task_of, as_flags, set_up).report
+    assert report.metrics == ["eval_f1", "eval_test_f1", "eval_precision", "eval_test_precision"]
+    assert [report.failed(one) for one in report.runs] == [True, False]
+    assert report.as_json()["runs"][1]["eval_f1_PER"] == 99.0
 
 
 def test_the_same_call_again_starts_no_finished_run(tmp_path, runs):

@@ -135,3 +135,10 @@ def test_a_scored_split_is_shown_as_a_table_and_a_curve(tmp_path):
     names = [path.name for path in task.illustrate(tmp_path, "predict", answered)]
     assert names == ["answers.tsv", "precision_recall.png"]
     assert QuestionTask(TEXT).illustrate(tmp_path, "predict", answered) == [tmp_path / names[0]]
+
+
+def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path):
+    path = write_squad(tmp_path / "dev.json", 10, negative=True)
+    settings = AnswerSettings(version_2_with_negative=True)
+    task = QuestionTask(TEXT, predict_file=path, answer_settings=settings)
+    assert task.constant_scores("predict") == {"f1": 50.0}

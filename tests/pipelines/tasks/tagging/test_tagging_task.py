@@ -67,3 +67,9 @@ def test_a_split_without_a_file_is_named(task):
 def test_a_model_directory_says_how_it_is_served(task):
     again = TaggingTask.from_settings({**task.settings, "tagging_scheme": "bare"})
     assert (again.scheme, again.unit, again.doc_stride) == (BARE, "words", 0)
+
+
+def test_runs_are_compared_by_f1_and_a_model_that_finds_nothing_has_none():
+    task = TaggingTask(labels=(), scheme=BARE)
+    assert task.compared_figures[0] == "f1"
+    assert task.constant_scores("dev") == {"f1": 0.0, "precision": 0.0, "recall": 0.0}

@@ -1,0 +1,76 @@
+import importlib
+import pickle
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from pipelines.runs import many_runs
+from pipelines.runs.many_runs import ManyRunsResults
+from pipelines.runs.tagging_config import RunNerConfig
+from tools import run_ner
+from tools.config_flags import ConfigFlags
+from tools.fine_tuning_runs import run_once_or_often
+
+TASKS = {
+    "run_classifier": "classifier_task",
+    "run_ner": "tagging",
+    "run_squad": "question_answering",
+    "run_swag": "choices",
+}
+
+
+@dataclass
+class Call:
+    """Stands for `run_many`: keeps what it was called with, and the flags of seed 7's run."""
+
+    seen: dict = field(default_factory=dict)
+    results: ManyRunsResults = field(default_factory=lambda: ManyRunsResults(None, False, []))
+
+    def __call__(self, config, task_of, flags_of, set_up):
+        flags = flags_of({"output_dir": Path("runs/seed-7"), "seed": 7})
+        self.seen.update(config=config, task_of=task_of, flags=flags)
+        return self.results
+
+
+@pytest.fixture
+def call(monkeypatch):
+    made = Call()
+    monkeypatch.setattr(many_runs, "run_many", made)
+    return made
+
+
+def run(*words):
+    flags = ConfigFlags("Tags.", RunNerConfig)
+    flags.parse(["--output_dir=runs", "--data_dir=conll", *words])
+    run_once_or_often(flags, task_of=None, set_up=None)
+    return flags
+
+
+def test_several_seeds_are_runs_whose_flags_repeat_each_alone(call, capsys):
+    flags = run("--num_seeds=3", "--seed=7", "--train_batch_size=8")
+    assert call.seen["config"].many.num_seeds == 3
+    flags.parse(call.seen["flags"].split())
+    alone = flags.config()
+    assert (alone.many.num_seeds, alone.training.seed) == (1, 7)
+    assert (alone.output_dir, alone.training.train_batch_size) == (Path("runs/seed-7"), 8)
+    assert capsys.readouterr().out == "Stopped; the same command continues.\n"
+
+
+def test_the_files_are_named(call, capsys):
+    call.results = replace(call.results, finished=True, files=[Path("runs/runs.md")])
+    run("--num_seeds=2")
+    assert capsys.readouterr().out == "wrote runs/runs.md\n"
+
+
+@pytest.mark.parametrize("tool", TASKS)
+def test_what_a_tool_hands_to_the_process_of_a_run_can_be_handed_over(tool):
+    task_of = importlib.import_module(f"pipelines.runs.{TASKS[tool]}").task_of
+    set_up = importlib.import_module(f"tools.{tool}").set_up_run
+    assert pickle.loads(pickle.dumps((task_of, set_up))) == (task_of, set_up)
+
+
+def test_several_runs_need_scores(tmp_path, capsys):
+    words = ["--data_dir=conll", f"--output_dir={tmp_path}", "--do_train", "--num_seeds=2"]
+    assert run_ner.main(words) == 1
+    assert "give --do_train and --do_eval" in capsys.readouterr().err

@@ -1,0 +1,55 @@
+"""What every tool that fine-tunes does with its flags: one run, or one for each seed or setting."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tools.config_flags import ConfigFlags
+from tools.fine_tuning_results import show_results
+
+if TYPE_CHECKING:
+    from pipelines.runs.fine_tuning_config import FineTuningConfig
+    from pipelines.runs.many_runs import TaskOf
+
+_OF_MANY = ("num_seeds", "search")
+
+
+def run_once_or_often(
+    flags: ConfigFlags[Any], task_of: "TaskOf", set_up: Callable[[], None]
+) -> None:
+    """Runs what the flags say, and prints what came of it.
+
+    Args:
+        flags: the tool's; their config is a `FineTuningConfig`.
+        task_of: gives the task that a config describes.
+        set_up: prepares the process of one of several runs; a function of the tool's module.
+    """
+    config = flags.config(flags=flags.as_flagfile())
+    if config.many.are_many:
+        _run_often(config, flags, task_of, set_up)
+        return
+    from pipelines.runs.fine_tuning import fine_tune
+
+    show_results(fine_tune(config, task_of(config)))
+
+
+def _run_often(
+    config: "FineTuningConfig",
+    flags: ConfigFlags[Any],
+    task_of: "TaskOf",
+    set_up: Callable[[], None],
+) -> None:
+    from pipelines.runs.many_runs import run_many
+
+    results = run_many(config, task_of, lambda changes: _flags_of_one(flags, changes), set_up)
+    for line in results.report.lines() if results.report else ():
+        print(line)
+    for path in results.files:
+        print(f"wrote {path}")
+    if not results.finished:
+        print("Stopped; the same command continues.")
+
+
+def _flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
+    """The command of one of several runs."""
+    same = flags.as_flagfile(without=(*_OF_MANY, *changes))
+    return same + "".join(f"--{name}={value}\n" for name, value in changes.items())
