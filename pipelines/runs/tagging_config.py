@@ -20,8 +20,7 @@ class RunNerConfig(FineTuningConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        files = self.files
-        if not (files.data_dir or files.train_file or files.dev_file or files.test_file):
+        if not self.files.names_files:
             raise UserError(
                 "nothing says what to tag; give `data_dir`, the folder of train.txt, dev.txt and "
                 "test.txt, or `train_file`, `dev_file` and `test_file`."

@@ -2,20 +2,23 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, check_options, option
+from pipelines.tasks.split_files import SplitFiles
 
 AUTO, DOCUMENT, SENTENCE = "auto", "document", "sentence"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggingConfig:
+class TaggingConfig(SplitFiles):
     """The files and how they are read.
 
     Raises:
         UserError: a value out of range.
     """
+
+    FILE_NAMES: ClassVar = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
 
     data_dir: Path | None = option(
         None, "The folder with train.txt, dev.txt and test.txt.", resume=FREE
@@ -68,17 +71,3 @@ class TaggingConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-
-    def file(self, split: str) -> Path | None:
-        """The file of a split ("train", "dev" or "test"); None where there is none.
-
-        Raises:
-            UserError: the folder is missing.
-        """
-        named = {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
-        if named is not None or self.data_dir is None:
-            return named
-        if not self.data_dir.is_dir():
-            raise UserError(f"{self.data_dir}: there is no such folder; name that of train.txt.")
-        path = self.data_dir / f"{split}.txt"
-        return path if path.exists() else None
