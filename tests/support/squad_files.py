@@ -25,3 +25,30 @@ def write_squad(path, count=24, seed=1, *, negative=False):
     assert set(" ".join(x["context"] for x in paragraphs).split()) <= set(WORDS)
     path.write_text(json.dumps({"data": [{"title": "Made", "paragraphs": paragraphs}]}))
     return path
+
+
+PLACES = ["Bergen", "Lima", "Osaka", "Turin"]
+
+
+def write_articles(path, count=6):
+    """Articles of four passages about a place each; the last passage names all of them."""
+    data = []
+    for number in range(count):
+        texts = [f"In {place}  it rained {n} days." for n, place in enumerate(PLACES)]
+        paragraphs = []
+        for n, (place, text) in enumerate(zip(PLACES, texts, strict=True)):
+            asked = [("where", place), ("long", f"{n} days")]
+            qas = [
+                {
+                    "id": f"{number}-{n}-{name}",
+                    "question": f"How {name} did it rain in {PLACES[(n + 1) % 4]}?",
+                    "answers": [{"text": answer, "answer_start": text.index(answer)}],
+                }
+                for name, answer in asked
+            ]
+            paragraphs.append({"context": text, "qas": qas})
+        everywhere = "It rained in " + ", ".join(PLACES).upper() + "."
+        paragraphs.append({"context": everywhere, "qas": []})
+        data.append({"title": f"Weather {number}", "paragraphs": paragraphs})
+    path.write_text(json.dumps({"version": "1.1", "data": data}))
+    return path

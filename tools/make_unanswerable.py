@@ -1,0 +1,36 @@
+"""Adds questions without an answer to a set in SQuAD's form: SQuAD 2.0's form out of SQuAD 1.1.
+
+A share of the questions also stands with another passage of its article, one that does not have the
+text of any of the question's answers. What is written is for --version_2_with_negative of
+run_squad. A passage may answer a moved question in other words; that is not noticed.
+
+Example:
+  keras-bert make_unanswerable --input_file=train-v1.1.json --output_file=train-moved.json
+  keras-bert run_squad --train_file=train-moved.json --version_2_with_negative --do_train
+      --init_checkpoint=run/model --output_dir=squad2
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pipelines.tasks.questions.derived_sets import MakeUnanswerableConfig, make_unanswerable
+from tools import command_line
+from tools.config_flags import ConfigFlags
+
+FLAGS = ConfigFlags(__doc__, MakeUnanswerableConfig)
+
+
+def _run() -> None:
+    counts = make_unanswerable(FLAGS.config())
+    print(f"{counts.questions} questions, {counts.moved} of them also with another passage")
+    if counts.left:
+        print(f"{counts.left} stay: every other passage of their article has their answer")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
