@@ -3,10 +3,15 @@
 Both start from the weights of one Hugging Face directory and the same fresh head, without dropout.
 Both take google's AdamW: no bias correction, weight decay 0.01 but for LayerNorm and biases, the
 gradient clipped to a global norm of 1, a linear warm-up and a linear decay. What is printed for
-each task: the largest difference between their losses, and how many labels of the dev set both
-predict alike (of a regression the largest difference between their numbers). Beside it stands how
-far transformers' losses lie from its own where each batch has its rows in reverse: the sums over
-rows are rounded otherwise, and nothing else differs.
+each task: the largest difference between their losses, and how much of the dev set both predict
+alike: a text's label, a tagged word's tag, where a window's answer starts and where it ends (of a
+regression the largest difference between their numbers). Beside it stands how far transformers'
+losses lie from its own where each batch has its rows in reverse: the sums over rows are rounded
+otherwise, and nothing else differs.
+
+Texts with labels (--data_dir, --tasks), questions (--train_file and --predict_file, in SQuAD's
+form) and tagged words (--tags_dir) are compared if they are given. In the loss of questions
+padding competes with the answer, as it does in transformers.
 
 It needs torch and transformers beside this package (pip install torch transformers).
 
@@ -15,278 +20,158 @@ Example:
       --init_checkpoint=all-MiniLM-L6-v2
 """
 
-import dataclasses
 import importlib.util
 import itertools
 import json
 import multiprocessing
-import os
+import operator
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
 from tools import command_line
+from tools.benchmarks.parity_courses import (
+    WITHOUT_DROPOUT,
+    Peer,
+    Work,
+    compare,
+    our_course,
+    their_course,
+)
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.training.config import TrainingConfig
-    from keras_bert_impl.training.strategy import Devices
-    from pipelines.tasks.glue import GlueTask
-    from pipelines.tasks.task import Head
+    from pipelines.tasks.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParityConfig:
-    """What is compared, and for how long."""
+    """What is compared, and for how long.
 
-    tasks: tuple[str, ...] = option(("MRPC", "STS-B"), "Tasks of GLUE.")
-    data_dir: Path = option(REQUIRED, "The folder with a folder for each of the tasks.")
+    Raises:
+        UserError: a value out of range, or nothing to compare.
+    """
+
+    tasks: tuple[str, ...] = option(("MRPC", "STS-B"), "Tasks of GLUE in data_dir.")
+    data_dir: Path | None = option(None, "The folder with a folder for each of the tasks.")
+    train_file: Path | None = option(None, "Questions to train on, in SQuAD's form.")
+    predict_file: Path | None = option(None, "Questions to answer afterwards.")
+    tags_dir: Path | None = option(None, "The folder with train.txt and dev.txt, tagged words.")
     init_checkpoint: str = option(REQUIRED, "The encoder: a Hugging Face directory.")
     max_seq_length: int = option(128, "The most tokens of a row.", at_least=5)
+    max_query_length: int = option(64, "The most tokens of a question.", at_least=1)
     train_batch_size: int = option(16, "Rows of a step.", at_least=1)
     num_steps: int = option(100, "Steps that both take.", at_least=1)
     num_warmup_steps: int = option(10, "Steps of the warm-up.", at_least=0)
     learning_rate: float = option(2e-5, "The peak learning rate.", more_than=0)
+    dev_share: float = option(
+        1.0, "Answer this share of the dev set's batches.", more_than=0, at_most=1
+    )
     kernels: str = option("auto", "How our layers compute.", choices=("auto", "plain", "fast"))
     seed: int = option(1, "Of the head's weights and the order of the rows.")
 
     def __post_init__(self) -> None:
         check_options(self)
+        if not (self.data_dir or self.train_file or self.tags_dir):
+            raise UserError(
+                "nothing says what to compare; give `data_dir`, `train_file` or `tags_dir`."
+            )
+        if bool(self.train_file) != bool(self.predict_file):
+            raise UserError("`train_file` and `predict_file` go together; give both of them.")
 
-
-Batch = Mapping[str, NDArray]
 
 FLAGS = ConfigFlags(__doc__, ParityConfig)
 
-BETAS, EPSILON, WEIGHT_DECAY, CLIP_NORM = (0.9, 0.999), 1e-6, 0.01, 1.0
-_NOT_DECAYED = ("bias", "LayerNorm.weight")
 _DEV_BATCH = 32
-_WITHOUT_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 @dataclass(frozen=True)
-class Course:
-    """What one side of the comparison did.
+class Compared:
+    """A task with its two models.
 
     Attributes:
-        losses: of each step.
-        logits: [rows, labels] of the dev set afterwards.
+        task: its rows and its head.
+        last_layer: where the model has it.
+        peer: the other side's model, by the number of labels.
     """
 
-    losses: list[float]
-    logits: NDArray
+    task: "Task[Any, Any]"
+    last_layer: str
+    peer: Callable[[int], Peer]
 
 
-@dataclass(frozen=True)
-class Work:
-    """What both sides have in common, as arrays: PyTorch and TensorFlow share no process well.
+def compared_tasks(config: ParityConfig) -> Iterator[Compared]:
+    """Gives what is to be compared.
 
-    Attributes:
-        batches: what to train on, a batch for each step.
-        rates: the learning rate of each step.
-        dev: the batches to answer afterwards.
-        dev_rows: the numbers of their rows; the last batch is filled up.
-        num_labels: how many labels there are; 1 is a regression.
+    Raises:
+        UserError: an unknown task, or a file that is not what it should be.
     """
+    from pipelines.tasks.glue import find_task
+    from pipelines.tasks.questions.question_task import QuestionTask
+    from pipelines.tasks.tagging.open_tagging import open_tagging
+    from pipelines.tasks.tagging.tagging_config import TaggingConfig
 
-    batches: list[Batch]
-    rates: list[float]
-    dev: list[Batch]
-    dev_rows: list[NDArray]
-    num_labels: int
-
-    def in_reverse(self) -> "Work":
-        """The same with the rows of each training batch in reverse: nothing but other rounding."""
-        batches: list[Batch] = [
-            {name: array[::-1].copy() for name, array in b.items()} for b in self.batches
-        ]
-        return dataclasses.replace(self, batches=batches)
-
-    def course(self, losses: list[float], logits: Iterable[NDArray]) -> Course:
-        """What came of it.
-
-        Args:
-            losses: of each step.
-            logits: of each batch of the dev set, [rows or more, labels].
-        """
-        parts = zip(self.dev_rows, logits, strict=True)
-        found = np.concatenate([some[: len(numbers)] for numbers, some in parts])
-        return Course(losses, found[np.argsort(np.concatenate(self.dev_rows))])
-
-
-def google_adamw(
-    weight: Any, gradient: Any, moments: tuple[Any, Any], rate: float, decay: float
-) -> None:
-    """One update by google's AdamW, in place; arrays of NumPy or PyTorch.
-
-    Args:
-        weight: what is updated.
-        gradient: the clipped gradient.
-        moments: the means of the gradient and of its square.
-        rate: the learning rate.
-        decay: the weight decay of this weight.
-
-    Example:
-        >>> weight, moments = np.array([1.0]), (np.zeros(1), np.zeros(1))
-        >>> google_adamw(weight, np.array([2.0]), moments, rate=0.1, decay=0.0)
-        >>> round(float(weight[0]), 3)
-        0.684
-    """
-    first, second = moments
-    first *= BETAS[0]
-    first += (1 - BETAS[0]) * gradient
-    second *= BETAS[1]
-    second += (1 - BETAS[1]) * gradient * gradient
-    weight -= rate * (first / (second**0.5 + EPSILON) + decay * weight)
-
-
-def our_course(work: Work, head: "Head", training: "TrainingConfig", devices: "Devices") -> Course:
-    """Trains and answers with this package; changes the head's model.
-
-    Args:
-        work: what to do.
-        head: the model, made in the devices' scope, and its objective.
-        training: how it is trained.
-        devices: where.
-    """
-    import tensorflow as tf
-
-    from keras_bert_impl.training.state import TrainingState
-    from keras_bert_impl.training.step import TrainingStep
-
-    state = TrainingState(head.model, training, devices)
-    step = TrainingStep(state, head.objective, training)
-    losses = []
-    for number, (rate, batch) in enumerate(zip(work.rates, work.batches, strict=True)):
-        (row,) = step.run(*step.prepare([batch], number, [rate]))
-        losses.append(float(step.metrics(row)["loss"]))
-    names = head.objective.input_names
-    answer = tf.function(head.model, reduce_retracing=True)
-    inputs = ({name: tf.constant(batch[name]) for name in names} for batch in work.dev)
-    return work.course(losses, (answer(some)["logits"].numpy() for some in inputs))
-
-
-def their_course(work: Work, folder: str, kernel: NDArray, bias: NDArray) -> Course:
-    """The same with transformers and PyTorch.
-
-    Args:
-        work: what to do.
-        folder: the Hugging Face directory of the encoder.
-        kernel: the head's fresh weights, [hidden, labels].
-        bias: [labels].
-    """
-    import torch
-    from transformers import AutoModelForSequenceClassification
-
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
-    kind = "regression" if work.num_labels == 1 else "single_label_classification"
-    model = AutoModelForSequenceClassification.from_pretrained(
-        folder, num_labels=work.num_labels, problem_type=kind, **_WITHOUT_DROPOUT
-    )
-    weights = dict(model.named_parameters())
-    moments = {name: (torch.zeros_like(w), torch.zeros_like(w)) for name, w in weights.items()}
-    with torch.no_grad():
-        model.classifier.weight.copy_(torch.from_numpy(kernel.T))
-        model.classifier.bias.copy_(torch.from_numpy(bias))
-    losses = []
-    for rate, batch in zip(work.rates, work.batches, strict=True):
-        model.zero_grad()
-        loss = model(**_torch_inputs(batch), labels=_torch_labels(batch)).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(weights.values(), CLIP_NORM)
-        with torch.no_grad():
-            for name, weight in weights.items():
-                decay = 0.0 if name.endswith(_NOT_DECAYED) else WEIGHT_DECAY
-                google_adamw(weight, weight.grad, moments[name], rate, decay)
-        losses.append(loss.item())
-    with torch.no_grad():
-        model.eval()
-        return work.course(
-            losses, [model(**_torch_inputs(batch)).logits.numpy() for batch in work.dev]
+    for name in config.tasks if config.data_dir else ():
+        task = find_task(name)
+        yield Compared(
+            task.at(Path(config.data_dir or "") / task.name),
+            "classifier.projection",
+            Peer.of_texts,
         )
-
-
-def compare(ours: Course, theirs: Course) -> dict[str, float]:
-    """What differs between two courses.
-
-    Example:
-        >>> one = Course([0.5, 0.25], np.array([[1.0, 2.0], [3.0, 0.0]]))
-        >>> other = Course([0.5, 0.5], np.array([[1.0, 2.0], [3.0, 3.5]]))
-        >>> compare(one, other)
-        {'largest_loss_difference': 0.25, 'largest_logit_difference': 3.5, 'same_predictions': 1,
-         'predictions': 2}
-    """
-    losses = np.abs(np.subtract(ours.losses, theirs.losses))
-    figures = {
-        "largest_loss_difference": float(losses.max()),
-        "largest_logit_difference": float(np.abs(ours.logits - theirs.logits).max()),
-    }
-    if ours.logits.shape[1] > 1:
-        same = ours.logits.argmax(axis=1) == theirs.logits.argmax(axis=1)
-        figures |= {"same_predictions": int(same.sum()), "predictions": len(same)}
-    return figures
-
-
-def _torch_inputs(batch: Batch) -> dict[str, Any]:
-    import torch
-
-    names = (
-        ("input_ids", "input_ids"),
-        ("attention_mask", "input_mask"),
-        ("token_type_ids", "segment_ids"),
-    )
-    return {theirs: torch.from_numpy(batch[ours]).long() for theirs, ours in names}
-
-
-def _torch_labels(batch: Batch) -> Any:
-    import torch
-
-    labels = torch.from_numpy(batch["label_ids"])
-    return labels if labels.is_floating_point() else labels.long()
+    if config.train_file:
+        questions = QuestionTask(
+            train_file=config.train_file,
+            predict_file=config.predict_file,
+            max_query_length=config.max_query_length,
+            padding_competes=True,
+        )
+        yield Compared(questions, "span.projection", Peer.of_questions)
+    if config.tags_dir:
+        tags = open_tagging(TaggingConfig(data_dir=config.tags_dir))
+        yield Compared(tags, "tagger.projection", Peer.of_tags)
 
 
 def _run() -> None:
     config = FLAGS.config()
     if missing := [name for name in ("torch", "transformers") if not _is_installed(name)]:
         raise UserError(f"{' and '.join(missing)} not installed; pip install {' '.join(missing)}.")
-    for name in config.tasks:
+    for compared in compared_tasks(config):
         with tempfile.TemporaryDirectory() as folder:
-            figures = _compare_task(config, name, Path(folder))
-        _show(config, name, figures)
+            figures = _compare_task(config, compared, Path(folder))
+        _show(config, compared.task.name, figures)
 
 
 def _is_installed(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
-def _compare_task(config: ParityConfig, name: str, folder: Path) -> dict[str, float]:
+def _compare_task(config: ParityConfig, compared: Compared, folder: Path) -> dict[str, float]:
     import keras
 
     from keras_bert_impl.checkpoints.model_source import find_model
     from keras_bert_impl.checkpoints.restore import restore
     from keras_bert_impl.training.strategy import make_devices
     from pipelines.processes import worker_pool
-    from pipelines.tasks.glue import find_task
 
     training = _training(config)
     devices = make_devices(training)
-    source, task = find_model(config.init_checkpoint), find_task(name)
+    source, task = find_model(config.init_checkpoint), compared.task
     keras.utils.set_random_seed(config.seed)
     with devices.strategy.scope():
-        head = task.head(task.configure(source.config.replace(**_WITHOUT_DROPOUT)))
+        head = task.head(task.configure(source.config.replace(**WITHOUT_DROPOUT)))
     restore(head.model, str(source.checkpoint))
-    projection = head.model.classifier.projection
+    projection = operator.attrgetter(compared.last_layer)(head.model)
     kernel, bias = (np.array(weight) for weight in (projection.kernel, projection.bias))
-    work = _work(config, task.at(config.data_dir / task.name), source.text, len(bias), folder)
+    work = _work(config, task, source.text, compared.peer(len(bias)), folder)
     with worker_pool(1, multiprocessing.get_context("spawn"), "run it again") as pool:
         theirs, again = (
             pool.submit(their_course, some, str(source.checkpoint), kernel, bias).result()
@@ -312,7 +197,7 @@ def _training(config: ParityConfig) -> "TrainingConfig":
 
 
 def _work(
-    config: ParityConfig, task: "GlueTask", text: "TextSettings", num_labels: int, folder: Path
+    config: ParityConfig, task: "Task[Any, Any]", text: "TextSettings", peer: Peer, folder: Path
 ) -> Work:
     """The batches of a task; its rows are made in `folder`."""
     from keras_bert_impl.optimizers.schedules import WarmupSchedule
@@ -325,13 +210,14 @@ def _work(
     rows, size = data.rows(task.train_split), config.train_batch_size
     batches = RowBatches(rows, size, config.seed, by_length=True)
     dev = RowEvaluation(data.rows(task.evaluation_splits[0]), _DEV_BATCH)
+    every = round(1 / config.dev_share)  # short and long rows alike
     schedule = WarmupSchedule(config.learning_rate, config.num_steps, config.num_warmup_steps)
     return Work(
         [batches.batch_at(number) for number in steps],
         [float(schedule.at(number)) for number in steps],
-        list(dev.batches()),
-        list(dev.numbers()),
-        num_labels,
+        list(itertools.islice(dev.batches(), 0, None, every)),
+        list(itertools.islice(dev.numbers(), 0, None, every)),
+        peer,
     )
 
 
