@@ -4,6 +4,8 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 EXTRAS ?= dev
 TEST_WORKERS ?= auto
+# A file stays with one worker; the files start in the order of tests/conftest.py, slow ones first.
+TEST = $(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 PACKAGING = setup.py pyproject.toml
 
 .PHONY: demo test test-quick test-flink lint types wheel clean
@@ -12,10 +14,10 @@ demo: $(VENV)/installed
 	$(RUN) -m tools.demo $(DEMO_FLAGS)
 
 test: $(VENV)/installed-$(EXTRAS)
-	$(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile $(TEST_FLAGS)
+	$(TEST) $(TEST_FLAGS)
 
 test-quick: $(VENV)/installed-$(EXTRAS)
-	$(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile -m "not slow" $(TEST_FLAGS)
+	$(TEST) -m "not slow" $(TEST_FLAGS)
 
 # Names the job server by KERAS_BERT_FLINK_SERVER (a command that starts one) or
 # KERAS_BERT_FLINK_ENDPOINT (HOST:PORT of a running one), and compares its shards with the local ones.

@@ -1,7 +1,10 @@
-"""Fixtures that every test may ask for: where the real corpora and the real weights lie."""
+"""How the tests run, and fixtures for all: where the real corpora and the real weights lie."""
 
+import gc
 import importlib.util
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,41 @@ settings.register_profile(
     "project", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("project")
+
+_COMPILED = pytest.StashKey[str]()
+
+
+def pytest_configure(config):
+    """Lets all processes of a run of the tests take what one of them compiled from a folder.
+
+    Most programs of the tiny models are the same in many tests, and compiling them was a quarter of
+    the time.
+    """
+    if hasattr(config, "workerinput") or "TF_XLA_FLAGS" in os.environ:
+        return  # a worker has its parent's environment
+    config.stash[_COMPILED] = tempfile.mkdtemp(prefix="compiled-")
+    os.environ["TF_XLA_FLAGS"] = (
+        f"--tf_xla_persistent_cache_directory={config.stash[_COMPILED]} "
+        "--tf_xla_persistent_cache_device_types=CPU --tf_xla_persistent_cache_prefix=test"
+    )
+
+
+def pytest_unconfigure(config):
+    if folder := config.stash.get(_COMPILED, None):
+        del os.environ["TF_XLA_FLAGS"]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items):
+    """Puts files with slow tests in front, so that the workers end together."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish():
+    """Spares the garbage collector what lives to the end: modules and tests, a million objects."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
