@@ -37,6 +37,11 @@ def write_encoder(folder, **changes):
     return write_any(folder, BertEncoder(tiny_config(**changes)))
 
 
+def write_start(folder, **changes):
+    """A model without heads for runs that train it: of one layer, so that they start soon."""
+    return write_encoder(folder, num_hidden_layers=1, **changes)
+
+
 def write_classifier(folder, labels, **changes):
     """A classifier with named labels; one label is a regression."""
     names = {

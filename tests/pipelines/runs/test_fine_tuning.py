@@ -13,14 +13,14 @@ from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.tasks.glue import GlueTask
 from pipelines.tasks.task_data import TaskData
 from tests.support.glue_files import write_cola, write_sts
-from tests.support.model_folders import write_classifier, write_encoder
+from tests.support.model_folders import write_classifier, write_encoder, write_start
 from tests.support.tiny_bert import GOLDEN
 
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
     rates = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    return write_encoder(tmp_path_factory.mktemp("encoder") / "model", **rates)
+    return write_start(tmp_path_factory.mktemp("encoder") / "model", **rates)
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,7 @@ def configuration(data_dir, output_dir, epochs=2.0, training=(), **changes):
             "output_dir": Path(output_dir),
             "max_seq_length": 12,
             "num_train_epochs": epochs,
+            "eval_batch_size": 16,
             "training": TrainingConfig(num_train_steps=1, num_warmup_steps=0, **options),
             **changes,
         }
@@ -415,10 +416,8 @@ def test_a_finished_run_called_again_leaves_what_its_user_put_beside_the_model(
     assert (tmp_path / "run" / "model" / "README.md").read_text() == "mine"
 
 
-def test_layers_that_start_anew_reach_the_training_and_not_the_scoring(
-    encoder, cola, tmp_path, monkeypatch
-):
-    started = []
+def test_layers_that_start_anew_reach_the_training_and_not_the_scoring(cola, tmp_path, monkeypatch):
+    encoder, started = write_encoder(tmp_path / "encoder"), []
 
     def keep(state, *_, **__):
         started.append({weight.path: np.array(weight.value) for weight in state.model.weights})

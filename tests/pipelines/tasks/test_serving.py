@@ -41,8 +41,9 @@ def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monke
     tasks = {"toy": lambda settings: ToyTask(toy.data_dir, settings["doc_stride"])}
     monkeypatch.setattr("pipelines.tasks.serving.SERVED_TASKS", tasks)
     export = ExportConfig(model=config.output_dir / "model", output_dir=tmp_path / "saved")
-    assert task_settings(open_and_serve(export)[0].model.config)["task"] == "toy"
-    result = run_export(export, *open_and_serve(export))
+    opened, served = open_and_serve(export)
+    assert task_settings(opened.model.config)["task"] == "toy"
+    result = run_export(export, opened, served)
     assert result.signatures == {"text": (("text",), ("score",))}
     assert result.verification.largest_difference < 1e-5
     loaded = tf.saved_model.load(str(tmp_path / "saved"))

@@ -114,8 +114,13 @@ def folder(tmp_path_factory):
     return write_model(tmp_path_factory.mktemp("model") / "model", VOCABULARY, False)
 
 
-def test_answers_are_the_offline_ones_whatever_the_blanks(folder):
-    opened, served = serve(folder)
+@pytest.fixture(scope="module")
+def opened_and_served(folder):
+    return serve(folder)
+
+
+def test_answers_are_the_offline_ones_whatever_the_blanks(opened_and_served):
+    opened, served = opened_and_served
     questions = make_questions(80)
     _, texts = check_equal(opened, served, questions, predicted(opened, questions))
     assert any(blank in text for text in texts for blank in ("  ", "\t", "\n", "\u00a0"))
@@ -128,8 +133,8 @@ def test_no_answer_is_given_where_none_is_offline(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_best_answers_come_in_their_order(folder):
-    opened, served = serve(folder)
+def test_the_best_answers_come_in_their_order(opened_and_served):
+    opened, served = opened_and_served
     questions = make_questions(20, seed=1)
     found = asked(served, questions, "answers")
     for number, prediction in enumerate(predicted(opened, questions)):
@@ -147,10 +152,10 @@ def test_the_best_answers_come_in_their_order(folder):
 
 
 @pytest.mark.slow
-def test_a_long_passage_is_read_to_its_end(folder):
+def test_a_long_passage_is_read_to_its_end(opened_and_served):
     """A thousand windows, a few at a time."""
     long = Passage("", " ".join(itertools.islice(itertools.cycle(WORDS[:4]), 2000)) + " 日本語")
-    opened, served = serve(folder)
+    opened, served = opened_and_served
     questions = [Question("x", "rain?", long)]
     check_equal(opened, served, questions, predicted(opened, questions))
 
