@@ -24,7 +24,7 @@ from keras_bert_impl.training.strategy import make_devices
 from tests.support.tiny_bert import TINY, features
 
 # Large enough that compiled kernels are split, and that XLA would hand their reductions to YNNPACK.
-CONFIG = TINY.replace(max_position_embeddings=128, hidden_dropout_prob=0.1)
+CONFIG = TINY.replace(max_position_embeddings=128, hidden_dropout_prob=0.1, num_hidden_layers=1)
 BATCH = features(16, 128, config=CONFIG) | {"label_ids": np.zeros([16], np.int32)}
 INPUTS = {name: BATCH[name] for name in ("input_ids", "input_mask", "segment_ids")}
 

@@ -6,19 +6,25 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.cpu_kernels import xla_programs
+from tests.support import compiling
 
 FUSION, FLAG = "__ynn_fusion", "--xla_cpu_experimental_ynn_fusion_type"
 ROOT = Path(__file__).parents[3]
 
 
-def run(ways, xla_flags=""):
+def run(ways, xla_flags=compiling.QUICKLY):
     return subprocess.run(
         [sys.executable, "-m", "tests.support.xla_steps", *ways],
-        env={**os.environ, "XLA_FLAGS": xla_flags},
+        env={**compiling.anew(), "XLA_FLAGS": xla_flags},
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
+
+
+def dump_to(folder):
+    """XLA_FLAGS that keep the optimized programs in a folder."""
+    return f"--xla_dump_to={folder} --xla_dump_hlo_as_text {compiling.QUICKLY}"
 
 
 def programs(folder):
@@ -37,7 +43,7 @@ def written(folder, flags):
     "ways", [["train", "fine_tune", "infer", "fit"], ["on_two_devices"]], ids=lambda ways: ways[0]
 )
 def test_no_program_of_ours_races_with_itself(tmp_path, ways):
-    result = run(ways, f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text")
+    result = run(ways, dump_to(tmp_path))
     assert result.returncode == 0, result.stderr
     assert "slower kernels" not in result.stderr
     dumped = programs(tmp_path)
@@ -48,7 +54,7 @@ def test_no_program_of_ours_races_with_itself(tmp_path, ways):
 @pytest.mark.slow
 @pytest.mark.parametrize("in_a_file", [False, True])
 def test_whatever_flags_the_user_gives(tmp_path, in_a_file):
-    flags = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text {FLAG}=reduce,individual_dot"
+    flags = f"{dump_to(tmp_path)} {FLAG}=reduce,individual_dot"
     result = run(["one_program"], written(tmp_path, flags) if in_a_file else flags)
     assert result.returncode == 0, result.stderr
     dumped = programs(tmp_path)
@@ -58,8 +64,7 @@ def test_whatever_flags_the_user_gives(tmp_path, in_a_file):
 
 @pytest.mark.slow
 def test_where_xla_was_used_before_nothing_of_ours_is_compiled_and_one_line_says_so(tmp_path):
-    flags = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
-    result = run(["use_xla_before", "all_late"], flags)
+    result = run(["use_xla_before", "all_late"], dump_to(tmp_path))
     assert result.returncode == 0, result.stderr
     assert result.stderr.count("slower kernels") == 1
     (before, looked_at) = sorted(programs(tmp_path), key=len)
