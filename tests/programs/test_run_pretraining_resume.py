@@ -1,5 +1,6 @@
 """A run that is killed, stopped or damaged ends with the bits of a run that was not."""
 
+import shutil
 import signal
 
 import pytest
@@ -12,6 +13,7 @@ from tests.support.pretraining_run import (
     metrics,
     outcome,
     run,
+    run_here,
     shorter_shard,
     start,
     two_workers,
@@ -38,32 +40,29 @@ def flags(tmp_path_factory):
 @pytest.fixture(scope="module")
 def unbroken(flags, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
-    run(folder, **flags)
-    return outcome(folder)
+    run_here(folder, **flags)
+    return folder
 
 
-def test_kill_9_and_sigterm_change_no_bit(flags, unbroken, tmp_path):
-    killed = start(tmp_path, **flags)
-    kill_at(killed, tmp_path, 11)
-    stopped = start(tmp_path, **flags)
-    kill_at(stopped, tmp_path, 22, signal.SIGTERM)
-    assert "the same command continues" in finish(stopped)
-    run(tmp_path, **flags)
-    assert outcome(tmp_path) == unbroken
-    assert "this run is finished" in run(tmp_path, **flags)
-
-
-def test_kill_9_inside_a_save_costs_that_save_only(flags, unbroken, tmp_path):
+def test_kill_9_even_inside_a_save_and_sigterm_change_no_bit(flags, unbroken, tmp_path, capsys):
     killed = start(tmp_path, program=("tests.support.killed_while_saving", "12"), **flags)
     killed.communicate()
     assert killed.returncode == -signal.SIGKILL
+    # It costs that save only.
     left = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
     assert [name for name in left if name.startswith("step-")] == ["step-00000004", "step-00000008"]
     (half_done,) = (name for name in left if name.endswith(".incomplete"))
     assert (tmp_path / "checkpoints" / half_done / "checkpoint.json").exists()
-    run(tmp_path, **flags)
-    assert outcome(tmp_path) == unbroken
+
+    kill_at(start(tmp_path, **flags), tmp_path, 18)
+    stopped = start(tmp_path, **flags)
+    kill_at(stopped, tmp_path, 26, signal.SIGTERM)
+    assert "the same command continues" in finish(stopped)
+    run_here(tmp_path, **flags)
+    assert outcome(tmp_path) == outcome(unbroken)
     assert not list((tmp_path / "checkpoints").glob(".*"))
+    run_here(tmp_path, **flags)
+    assert "this run is finished" in capsys.readouterr().out
 
 
 def test_kill_9_around_the_border_of_two_phases_changes_no_bit(flags, tmp_path):
@@ -79,11 +78,11 @@ def test_kill_9_around_the_border_of_two_phases_changes_no_bit(flags, tmp_path):
         "phase2_train_batch_size": 6,
         "phase2_learning_rate": 5e-4,
     }
-    run(tmp_path / "whole", **flags)
-    for step in (5, 6, 7):  # the last of the first phase, the border, the first of the second
+    run_here(tmp_path / "whole", **flags)
+    for step in (5, 7):  # continues before the border, from step 3; and on it, from step 6
         killed = start(tmp_path / "killed", **flags)
         kill_at(killed, tmp_path / "killed", step)
-    run(tmp_path / "killed", **flags)
+    run_here(tmp_path / "killed", **flags)
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
     rates = [line["learning_rate"] for line in metrics(tmp_path / "whole")]
     assert rates[5] == pytest.approx(1e-3 * 7 / 12)
@@ -113,12 +112,15 @@ def test_two_workers_of_which_one_dies_and_returns_change_no_bit(flags, tmp_path
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
 
 
-def test_workers_that_do_not_see_the_same_checkpoints_stop_in_one_sentence(flags, tmp_path):
-    run(tmp_path / "one", **flags, stop_after_step=4)
+def test_workers_that_do_not_see_the_same_checkpoints_stop_in_one_sentence(
+    flags, unbroken, tmp_path
+):
+    before_the_end = "checkpoints/step-00000036"
+    shutil.copytree(unbroken / before_the_end, tmp_path / "one" / before_the_end)
     folders = (tmp_path / "one", tmp_path / "other")
     processes = [
         start(folder, environment, **flags, **WORKERS)
         for folder, environment in zip(folders, two_workers(), strict=True)
     ]
     for process in processes:
-        assert "newest checkpoints are of the steps 4, 0; give them one" in finish(process, code=1)
+        assert "newest checkpoints are of the steps 36, 0; give them one" in finish(process, code=1)

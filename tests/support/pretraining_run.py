@@ -1,4 +1,4 @@
-"""The tool run_pretraining on the tiny recorded data set, in processes of its own."""
+"""The tool run_pretraining on the tiny recorded data set."""
 
 import json
 import os
@@ -32,24 +32,29 @@ RECORDED = {
 
 
 def config_with_dropout(folder):
-    """A configuration file like the recorded one, but with dropout."""
+    """A configuration file like the recorded one, but smaller and with dropout."""
     values = json.loads((GOLDEN / "bert_config.json").read_text())
     values |= {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
+    values |= {"num_hidden_layers": 1}
     path = Path(folder) / "bert_config.json"
     path.write_text(json.dumps(values))
     return path
 
 
-def start(output_dir, environment=None, program=("tools.run_pretraining",), **flags):
-    """Starts the tool, or a program that wraps it; gives the process."""
-    words = [
+def words(output_dir, **flags):
+    """The flags as they are written."""
+    return [
         f"--{'' if value is not False else 'no'}{name}"
         + ("" if isinstance(value, bool) else f"={value}")
-        for name, value in flags.items()
+        for name, value in {"output_dir": output_dir, **flags}.items()
         if value is not None
     ]
+
+
+def start(output_dir, environment=None, program=("tools.run_pretraining",), **flags):
+    """Starts the tool, or a program that wraps it; gives the process."""
     process = subprocess.Popen(
-        [sys.executable, "-m", *program, f"--output_dir={output_dir}", *words],
+        [sys.executable, "-m", *program, *words(output_dir, **flags)],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
@@ -76,6 +81,13 @@ def finish(process, code=0):
 def run(output_dir, **flags):
     """Runs the tool to its end."""
     return finish(start(output_dir, **flags))
+
+
+def run_here(output_dir, **flags):
+    """Runs the tool to its end in this process, which has loaded TensorFlow."""
+    from tools.run_pretraining import main
+
+    assert main(words(output_dir, **flags)) == 0
 
 
 def steps_logged(output_dir):
