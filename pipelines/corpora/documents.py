@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.tokenization.reference import as_text
+from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.sources import FORMS, Source
 from pipelines.corpora.unpacking import LineBlock, decode, read_line_blocks
 
@@ -205,20 +206,10 @@ def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:
     import tensorflow_datasets as tfds
 
     name, _, split = name.partition(":")
-    try:
+    with opening_data_set(f"tfds:{name}", "its name, split and `data_dir`"):
         examples = tfds.as_numpy(
             tfds.load(name, split=split or "train", data_dir=reading.data_dir, download=False)
         )
-    except (
-        ValueError,
-        AssertionError,
-        OSError,
-        tfds.core.registered.DatasetNotFoundError,
-    ) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "?"
-        raise UserError(
-            f"tfds:{name}: cannot be read ({reason}); check its name, split and `data_dir`."
-        ) from error
     first = 1
     iterator = iter(examples)
     while batch := list(islice(iterator, _EXAMPLES_AT_ONCE)):

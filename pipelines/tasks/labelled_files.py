@@ -23,6 +23,7 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import not_utf8
+from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.unpacking import read_line_blocks
 from pipelines.tasks.json_records import objects_of_array, objects_of_lines
 
@@ -313,24 +314,12 @@ def _builder(name: str, data_dir: str | None) -> tuple[Any, str]:
     import tensorflow_datasets as tfds
 
     data_set, _, split = name.removeprefix(TFDS).partition(":")
-    try:
+    split = split or "train"
+    with opening_data_set(name, "the data set's name, its split and `tfds_data_dir`"):
         builder = tfds.builder(data_set, data_dir=data_dir)
-        split = split or "train"
         if not builder.info.splits:
             raise ValueError("it is not on this machine; download and prepare it")
         _ = builder.info.splits[split].num_examples
-    except (
-        ValueError,
-        KeyError,
-        AssertionError,
-        OSError,
-        tfds.core.registered.DatasetNotFoundError,
-    ) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "?"
-        raise UserError(
-            f"{name}: cannot be read ({reason}); check the data set's name, its split and "
-            "`tfds_data_dir`."
-        ) from error
     return builder, split
 
 

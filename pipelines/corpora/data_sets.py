@@ -1,0 +1,32 @@
+"""What is wrong with a data set of TensorFlow Datasets, in one sentence."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from keras_bert_impl.errors import UserError
+
+
+@contextmanager
+def opening_data_set(name: str, options: str) -> Iterator[None]:
+    """Says what is wrong where a data set cannot be opened inside the block.
+
+    Args:
+        name: what the user calls it, "tfds:NAME:SPLIT".
+        options: what to check: the parameters of the caller that say where the data set is.
+
+    Raises:
+        UserError: there is no such data set or split on this machine.
+    """
+    import tensorflow_datasets as tfds
+
+    try:
+        yield
+    except (
+        ValueError,
+        KeyError,
+        AssertionError,
+        OSError,
+        tfds.core.registered.DatasetNotFoundError,
+    ) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "?"
+        raise UserError(f"{name}: cannot be read ({reason}); check {options}.") from error
