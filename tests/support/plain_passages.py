@@ -9,10 +9,12 @@ from pipelines.tasks.questions.passages import Passage, Question
 
 WORDS = [
     *("rain", "Regen", "naïve", "e\u0301te\u0301", "(1895–1943),", "x\u200by", "🙂", "U.S."),
-    *("비가", "내렸다.", "서울특별시는", "日本語", "it's", "\x00", "\ufffd"),
+    *("비가", "내렸다.", "서울특별시는", "日本語", "it's", "\x00", "\ufffd", "rain\u200b\u00ad"),
 ]
 BLANKS = [" ", " ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u202f", "\u3000 ", "\n\n"]
-CHARACTERS = sorted({c for word in WORDS for c in word + word.lower() if c > " "} - {"\u200b"})
+CHARACTERS = sorted(
+    {c for word in WORDS for c in word + word.lower() if c > " "} - {"\u200b", "\u00ad"}
+)
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, "rain", *CHARACTERS, *(f"##{c}" for c in CHARACTERS)])
 
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from pipelines.records.rows import Rows
+from pipelines.tasks.questions.answer_ends import visible_end
 from pipelines.tasks.questions.original_text import find_original_text, join_tokens
 from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.spans import BestSpans, find_best_spans, find_null_logits
@@ -166,5 +167,5 @@ class _SpanTexts:
                 float(self._spans.start_logit[span]),
                 float(self._spans.end_logit[span]),
                 start,
-                end,
+                visible_end(question.passage.text, start, end),
             )

@@ -13,6 +13,7 @@ from keras_bert_impl.serving.signatures import ServedModel, graph_function, text
 from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from pipelines.tasks.questions.answer_ends import dropped_at_the_end
 from pipelines.tasks.questions.graph_rows import QuestionPacker
 from pipelines.tasks.questions.graph_spans import (
     GraphSpans,
@@ -145,11 +146,11 @@ class ServedQuestions(ServedModel):
 def _texts(spans: GraphSpans, passage: tf.Tensor, count: int) -> dict[str, tf.Tensor]:
     """The answers as they stand in their passages, and where: [batch, count]."""
     of = tf.gather(passage, spans.question)  # [spans]
-    starts, ends = (
-        tf.strings.length(tf.strings.substr(of, tf.zeros_like(byte), byte), unit="UTF8_CHAR")
-        for byte in (spans.start, spans.end)
-    )
+    before = tf.strings.substr(of, tf.zeros_like(spans.start), spans.start)
+    starts = tf.strings.length(before, unit="UTF8_CHAR")
     texts = tf.strings.substr(of, spans.start, spans.end - spans.start)
+    texts = tf.strings.regex_replace(texts, dropped_at_the_end(), "")
+    ends = starts + tf.strings.length(texts, unit="UTF8_CHAR")
     dense = {
         name: _dense(spans.question, values, passage, count, padding)
         for name, values, padding in (

@@ -43,6 +43,12 @@ def test_the_best_span_is_the_answer_in_the_originals_words_and_in_the_texts():
     assert PASSAGE[best.start : best.end] == "It  rained"
 
 
+def test_an_answer_does_not_end_with_what_nobody_sees():
+    passage = "It rained\u200b\u00ad in May."
+    best = answered({4: 5.0}, {5: 5.0}, passage=passage).best()
+    assert passage[best.start : best.end] == "rained"
+
+
 def test_an_answer_is_given_once():
     texts = [candidate.text for candidate in answered().candidates]
     assert len(texts) == len(set(texts))

@@ -124,6 +124,8 @@ def test_answers_are_the_offline_ones_whatever_the_blanks(opened_and_served):
     questions = make_questions(80)
     _, texts = check_equal(opened, served, questions, predicted(opened, questions))
     assert any(blank in text for text in texts for blank in ("  ", "\t", "\n", "\u00a0"))
+    assert any("\u00ad" in text for text in texts)
+    assert not any(text.endswith(("\u00ad", "\u200b", "\x00")) for text in texts)
 
 
 def test_no_answer_is_given_where_none_is_offline(tmp_path):
