@@ -185,21 +185,3 @@ def test_the_originals_flags_are_taken(inputs, tmp_path, capsys):
     ]
     assert run_squad.main([*words(inputs, tmp_path / "run"), *flags]) == 1
     assert "/no/dev.json: no such file" in capsys.readouterr().err  # all flags were read
-
-
-@pytest.mark.slow
-def test_scored_alone_the_threshold_is_the_one_kept_or_the_one_that_is_given(inputs, tmp_path):
-    """Found on some questions, it is used for others; beside it the figures at 0."""
-    run, other = tmp_path / "run", f"--predict_file={inputs}/train2.json"
-
-    def scored(output, *flags):
-        alone = [f"--init_checkpoint={run}/model", "--nodo_train", "--nodo_predict", *flags]
-        assert run_squad.main([*words(inputs, output, 2), *alone]) == 0
-        return figures(output)["eval_null_score_diff_threshold"]
-
-    assert run_squad.main([*words(inputs, run, 2), "--num_train_epochs=0.2", "--nodo_predict",
-                           "--null_score_diff_threshold=auto"]) == 0  # fmt: skip
-    found = figures(run)["eval_null_score_diff_threshold"]
-    assert found != 0
-    assert scored(tmp_path / "zero", other, "--null_score_diff_threshold=0") == 0
-    assert scored(run, other) == found

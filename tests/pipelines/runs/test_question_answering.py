@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from keras_bert_impl.serving.task_settings import keep_task_settings
 from pipelines.runs.question_answering import task_of
 from pipelines.runs.question_answering_config import RunSquadConfig
 from tests.support.model_folders import WORD_VOCABULARY, write_encoder
@@ -32,3 +35,26 @@ def test_the_task_has_the_options_and_the_models_text(tmp_path):
     assert (answers.n_best_size, answers.max_answer_length) == (3, 4)
     assert task.null_score_diff_threshold == -1.5
     assert task.files("predict") == [Path("dev.json")]
+
+
+@pytest.mark.parametrize(
+    ("options", "threshold"),
+    [
+        ({"do_eval": True}, 1.25),
+        ({"do_eval": True, "null_score_diff_threshold": "0"}, 0.0),
+        ({"do_eval": True, "null_score_diff_threshold": "auto"}, None),
+        ({"do_train": True, "train_file": Path("train.json")}, 0.0),
+    ],
+)
+def test_scored_alone_the_threshold_is_the_one_kept_or_the_one_given(tmp_path, options, threshold):
+    """One that was found on some questions is used for others; a model trained further has none."""
+    model = write_encoder(tmp_path / "model")
+    keep_task_settings(model, {"null_score_diff_threshold": 1.25})
+    config = RunSquadConfig(
+        output_dir=tmp_path / "run",
+        init_checkpoint=str(model),
+        predict_file=Path("dev.json"),
+        version_2_with_negative=True,
+        **options,
+    )
+    assert task_of(config).null_score_diff_threshold == threshold
