@@ -1,4 +1,4 @@
-"""Measures what padding costs when a model is fine-tuned on the texts of a task.
+"""Measures what padding costs when a model is fine-tuned for a task, and when it answers.
 
 The same model takes steps over the same rows in several ways, in turns in one process:
   pad       every batch padded to --max_seq_length, as google's script does
@@ -6,6 +6,8 @@ The same model takes steps over the same rows in several ways, in turns in one p
             that suit the data (--nogroup_by_length)
   sorted    rows of like lengths in a batch (the default of training), padded in the same way
   trainer   transformers with PyTorch and its group_by_length, where both are installed
+  answer_pad, answer_sorted
+            no training: batches of prediction, padded to --max_seq_length or of like lengths
 
 What is compiled once for each length is compiled before the clock starts. An epoch of steps or a
 multiple of it sees the lengths as they are; batches are shuffled inside windows of up to fifty, so
@@ -14,8 +16,11 @@ a hundred steps see them nearly so.
 Example:
   python -m tools.benchmarks.padding --task_name=CoLA --data_dir=glue_data/CoLA
       --init_checkpoint=all-MiniLM-L6-v2 --max_seq_length=128
+  python -m tools.benchmarks.padding --train_file=train-v1.1.json --max_seq_length=384
+      --init_checkpoint=all-MiniLM-L6-v2 --ways=pad,cut,sorted,trainer,answer_pad,answer_sorted
 """
 
+import collections
 import contextlib
 import importlib.util
 import itertools
@@ -29,10 +34,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import check_options, option
 from tools import command_line
+from tools.benchmarks.parity_courses import Peer, torch_inputs, torch_labels
 from tools.config_flags import ConfigFlags
 
 
@@ -41,7 +49,11 @@ class PaddingConfig:
     """What is measured, and how often."""
 
     task_name: str = option("CoLA", "A task of GLUE.")
-    data_dir: str = option(REQUIRED, "The folder with its train.tsv.")
+    data_dir: Path | None = option(None, "The folder with its train.tsv.")
+    train_file: Path | None = option(
+        None,
+        "Questions in SQuAD's form, in place of a task of GLUE; the task is then called squad.",
+    )
     init_checkpoint: str | None = option(None, "The model; or give the next two flags.")
     model_size: str | None = option(None, "A published size with random weights.")
     vocab_file: str | None = option(None, "The vocabulary for it, uncased.")
@@ -55,13 +67,15 @@ class PaddingConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if bool(self.data_dir) == bool(self.train_file):
+            raise UserError("give `data_dir`, a folder of GLUE, or `train_file` with questions.")
 
 
 FLAGS = ConfigFlags(__doc__, PaddingConfig)
 
 _SEED = 1
 _MOST_BATCHES = 500  # so many are kept in memory for PyTorch
-_TRAINER: list[Any] = []  # in PyTorch's process: the model, its optimizer and its batches
+_TRAINER: list[Any] = []  # in PyTorch's process: model, optimizer, kind of model, batches
 Steps = Callable[[int], None]
 
 
@@ -109,8 +123,40 @@ def our_ways(rows: Any, head: Any, devices: Any, training: Any, length: int) -> 
     }
 
 
+def answer_ways(
+    rows: Any, head: Any, devices: Any, size: int, length: int, num_steps: int
+) -> dict[str, Any]:
+    """What answers a number of further batches, and the share of padding, by way.
+
+    Args:
+        rows: the rows to answer.
+        head: the task's model and objective.
+        devices: where it is computed.
+        size: rows of a batch.
+        length: the most tokens of a row.
+        num_steps: how many batches to choose, evenly from short and long ones.
+    """
+    from keras_bert_impl.training.evaluation import Prediction
+    from pipelines.inputs.row_batches import RowEvaluation
+
+    predict = Prediction(head.model, head.objective.input_names, devices.strategy)
+
+    def take(batches: Iterator[Any]) -> None:
+        collections.deque(predict(SimpleNamespace(batches=lambda: batches)), maxlen=0)
+
+    def way(fixed_length: int | None) -> tuple[Steps, float]:
+        source = RowEvaluation(rows, size, fixed_length)
+        every = max(1, source.num_batches // num_steps)
+        chosen = list(itertools.islice(source.batches(), 0, None, every))[:num_steps]
+        take(iter({batch["input_ids"].shape: batch for batch in chosen}.values()))
+        endless = itertools.cycle(chosen)
+        return lambda count: take(itertools.islice(endless, count)), source.padding_share()
+
+    return {"answer_pad": way(length), "answer_sorted": way(None)}
+
+
 @contextlib.contextmanager
-def trainer_way(rows: Any, folder: str, training: Any) -> Iterator[tuple[Steps, float]]:
+def trainer_way(rows: Any, folder: str, training: Any, peer: Peer) -> Iterator[tuple[Steps, float]]:
     """The same of transformers: its sampler for like lengths, batches padded to their longest.
 
     It runs in a process of its own: PyTorch's LLVM and XLA's do not share one.
@@ -129,8 +175,7 @@ def trainer_way(rows: Any, folder: str, training: Any) -> Iterator[tuple[Steps, 
         batches = [
             rows.read(batch).padded(int(lengths[batch].max())) for batch in chosen[:_MOST_BATCHES]
         ]
-        labels = int(rows.read(np.arange(len(rows))).values["label_ids"].max()) + 1
-        pool.submit(start_trainer, folder, labels, batches).result()
+        pool.submit(start_trainer, folder, peer, batches).result()
         yield lambda count: pool.submit(take_in_trainer, count).result(), 1 - tokens / positions
 
 
@@ -143,15 +188,14 @@ def trainer_order(lengths: list[int], size: int, seed: int) -> list[int]:
     return list(LengthGroupedSampler(size, lengths=lengths, generator=generator))
 
 
-def start_trainer(folder: str, labels: int, batches: list[Any]) -> None:
+def start_trainer(folder: str, peer: Peer, batches: list[Any]) -> None:
     """Makes the model of this process, and takes two steps so that nothing is new afterwards."""
     import torch
-    from transformers import AutoModelForSequenceClassification
 
     torch.set_num_threads(len(os.sched_getaffinity(0)))
-    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=labels).train()
+    model = peer.load(folder).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
-    _TRAINER[:] = [model, optimizer, itertools.cycle(batches)]
+    _TRAINER[:] = [model, optimizer, peer, itertools.cycle(batches)]
     take_in_trainer(2)
 
 
@@ -159,16 +203,10 @@ def take_in_trainer(count: int) -> None:
     """Takes further steps with the model of this process."""
     import torch
 
-    model, optimizer, batches = _TRAINER
+    model, optimizer, peer, batches = _TRAINER
     for batch in itertools.islice(batches, count):
-        inputs = {name: torch.from_numpy(array).long() for name, array in batch.items()}
         optimizer.zero_grad()
-        model(
-            input_ids=inputs["input_ids"],
-            attention_mask=inputs["input_mask"],
-            token_type_ids=inputs["segment_ids"],
-            labels=inputs["label_ids"],
-        ).loss.backward()
+        model(**torch_inputs(batch), **torch_labels(batch, peer)).loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
 
@@ -196,11 +234,10 @@ def measure(
 def _run() -> None:
     import keras
 
-    from keras_bert_impl.checkpoints.model_source import find_model
+    from keras_bert_impl.checkpoints.model_source import find_model, label_names
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.training.config import TrainingConfig
     from keras_bert_impl.training.strategy import make_devices
-    from pipelines.tasks.glue import find_task
     from pipelines.tasks.task_data import TaskData
 
     config = FLAGS.config()
@@ -218,23 +255,38 @@ def _run() -> None:
         vocab_file=config.vocab_file,
         default_lower_case=True,
     )
-    task = find_task(config.task_name).at(Path(config.data_dir))
+    task = _task(config)
+    model_config = task.configure(source.config)
     keras.utils.set_random_seed(_SEED)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as peers:
         data = TaskData(task, Tokenizer(source.text), config.max_seq_length, Path(folder))
         rows = data.rows(task.train_split)
         with devices.strategy.scope():
-            head = task.head(task.configure(source.config))
+            head = task.head(model_config)
         ways = our_ways(rows, head, devices, training, config.max_seq_length)
         if "trainer" in config.ways and (why := _why_no_trainer(config)):
             print(f"trainer is left out: {why}")
         elif "trainer" in config.ways:
-            trainer = trainer_way(rows, str(source.checkpoint), training)
+            kind = Peer.of_questions if config.train_file else Peer.of_texts
+            peer = kind(len(label_names(model_config)))
+            trainer = trainer_way(rows, str(source.checkpoint), training, peer)
             ways["trainer"] = peers.enter_context(trainer)
+        if any(way.startswith("answer") for way in config.ways):
+            size, steps_each = config.train_batch_size, config.num_steps
+            ways |= answer_ways(rows, head, devices, size, config.max_seq_length, steps_each)
         ways = {name: way for name, way in ways.items() if name in config.ways}
         steps = {name: take for name, (take, _) in ways.items()}
         rates = measure(steps, config.num_steps, config.rounds, config.train_batch_size)
-    _show(config, rates, {name: share for name, (_, share) in ways.items()})
+    _show(config, task.name, rates, {name: share for name, (_, share) in ways.items()})
+
+
+def _task(config: PaddingConfig) -> Any:
+    from pipelines.tasks.glue import find_task
+    from pipelines.tasks.questions.question_task import QuestionTask
+
+    if config.data_dir:
+        return find_task(config.task_name).at(config.data_dir)
+    return QuestionTask(train_file=config.train_file)
 
 
 def _why_no_trainer(config: PaddingConfig) -> str | None:
@@ -244,22 +296,23 @@ def _why_no_trainer(config: PaddingConfig) -> str | None:
     return None if config.init_checkpoint else "it needs --init_checkpoint."
 
 
-def _show(config: PaddingConfig, rates: dict[str, list[float]], padding: dict[str, float]) -> None:
+def _show(
+    config: PaddingConfig, task: str, rates: dict[str, list[float]], padding: dict[str, float]
+) -> None:
     middle = {name: statistics.median(measured) for name, measured in rates.items()}
-    base = middle.get("pad")
     cores = len(os.sched_getaffinity(0))
     shape = f"length {config.max_seq_length}, batches of {config.train_batch_size}"
-    print(f"{config.task_name}, {shape}, {cores} cores")
-    print(f"{'way':8} {'padding':>8} {'examples/s':>11} {'spread':>7} {'to pad':>7}")
-    ratios = {name: rate / base for name, rate in middle.items() if base}
+    print(f"{task}, {shape}, {cores} cores")
+    print(f"{'way':13} {'padding':>8} {'examples/s':>11} {'spread':>7} {'to pad':>7}")
+    ratios = {}
     for name, measured in rates.items():
+        if base := middle.get("answer_pad" if name.startswith("answer") else "pad"):
+            ratios[name] = middle[name] / base
         spread = (max(measured) - min(measured)) / middle[name]
         ratio = f"{ratios[name]:7.2f}" if base else ""
-        print(f"{name:8} {padding[name]:8.1%} {middle[name]:11.1f} {spread:7.1%} {ratio}")
+        print(f"{name:13} {padding[name]:8.1%} {middle[name]:11.1f} {spread:7.1%} {ratio}")
     figures = {"examples_per_second": rates, "padding": padding, "to_pad": ratios}
-    print(
-        json.dumps({"task": config.task_name, "max_seq_length": config.max_seq_length, **figures})
-    )
+    print(json.dumps({"task": task, "max_seq_length": config.max_seq_length, **figures}))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

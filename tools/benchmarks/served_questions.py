@@ -5,12 +5,16 @@ asked of the SavedModel that was exported from that run's model/. An answer is t
 starts and ends at the same characters. Between two answers that are equally good to the last digit
 the length of a batch may decide; the odds of what differs are shown.
 
+Questions about passages of like lengths are asked together. --part=2/8 asks the second eighth of
+the questions only, every eighth one, so that a whole dev set may be asked in several short calls.
+
 Example:
   python -m tools.benchmarks.served_questions --saved_model=served --data_file=dev-v1.1.json
       --answers_file=squad/answers.tsv
 """
 
 import csv
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -39,9 +43,19 @@ class ServedQuestionsConfig:
     answers_file: Path = option(REQUIRED, "answers.tsv of run_squad.")
     version_2_with_negative: bool = option(False, "Questions may have no answer.")
     batch_size: int = option(16, "Questions of a call.", at_least=1)
+    part: str = option("1/1", "Which part of the questions, of how many.")
 
     def __post_init__(self) -> None:
         check_options(self)
+        number, parts = self.which_part
+        if not 1 <= number <= parts:
+            raise UserError(f"`part={self.part}` is none; give one such as 2/8.")
+
+    @property
+    def which_part(self) -> tuple[int, int]:
+        """The number of the part, from 1, and how many there are; (0, 0) where it is none."""
+        found = re.fullmatch(r"(\d+)/(\d+)", self.part)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 FLAGS = ConfigFlags(__doc__, ServedQuestionsConfig)
@@ -85,7 +99,9 @@ def _run() -> None:
     from pipelines.tasks.questions.squad_files import read_questions
 
     negative = config.version_2_with_negative
-    questions = list(read_questions(config.data_file, version_2_with_negative=negative))
+    every = read_questions(config.data_file, version_2_with_negative=negative)
+    number, parts = config.which_part
+    questions = sorted(islice(every, number - 1, None, parts), key=lambda x: len(x.passage.text))
     offline = read_positions(config.answers_file)
     signature = load_signature(config.saved_model, "serving_default", "a model for questions")
     list(served_positions(signature, questions[: config.batch_size], config.batch_size))  # warm
@@ -97,7 +113,8 @@ def _run() -> None:
         for question, found in zip(questions, served, strict=True)
         if found[:2] != offline.get(question.identifier)
     ]
-    print(f"{len(questions) - len(differing)} of {len(questions)} answers are the same")
+    of_part = "" if parts == 1 else f" (part {config.part})"
+    print(f"{len(questions) - len(differing)} of {len(questions)} answers are the same{of_part}")
     for identifier, wanted, first, last, odds in differing[:_MOST_SHOWN]:
         print(f"  {identifier}: {wanted} offline, ({first}, {last}) served, odds {odds:.6f}")
     print(f"{len(questions) / seconds:.1f} answers a second, {config.batch_size} questions a call")

@@ -42,6 +42,19 @@ def test_answers_that_differ_are_counted_and_shown(inputs, capsys):
     assert "answers a second" in speed
 
 
+def test_parts_have_all_questions_between_them(inputs, capsys):
+    for part, found in (("1/2", "4 of 4"), ("2/2", "2 of 3")):
+        assert served_questions.main([*inputs, f"--part={part}"]) == 0
+        said = capsys.readouterr().out.splitlines()[0]
+        assert said == f"{found} answers are the same (part {part})"
+
+
+@pytest.mark.parametrize("part", ["0/2", "3/2", "half"])
+def test_a_part_that_is_none_is_refused(inputs, capsys, part):
+    assert served_questions.main([*inputs, f"--part={part}"]) == 1
+    assert f"--part={part} is none; give one such as 2/8" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", [None, "id\tstart\nx\t1\n"])
 def test_what_is_no_table_of_answers_is_one_sentence(inputs, tmp_path, capsys, content):
     path = tmp_path / "other.tsv"
