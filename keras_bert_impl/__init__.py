@@ -21,6 +21,7 @@ _HOMES = {
     "named_config": "config",
     # models
     "BertClassifier": "models.classifier",
+    "BertEmbedder": "models.embedder",
     "BertEncoder": "models.encoder",
     "BertMultipleChoice": "models.multiple_choice",
     "BertPretrainer": "models.pretrainer",
@@ -37,6 +38,7 @@ _HOMES = {
     "Lamb": "optimizers.lamb",
     "WarmupSchedule": "optimizers.schedules",
     # serving
+    "Embedder": "serving.embedder",
     "export_model": "serving.export",
     "open_model": "serving.opened_model",
 }
@@ -45,12 +47,14 @@ __all__ = [
     "BertAdamW",
     "BertClassifier",
     "BertConfig",
+    "BertEmbedder",
     "BertEncoder",
     "BertMultipleChoice",
     "BertPreprocessor",
     "BertPretrainer",
     "BertSpanLabeler",
     "BertTokenClassifier",
+    "Embedder",
     "Lamb",
     "TextSettings",
     "Tokenizer",
@@ -69,6 +73,7 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.errors import UserError
     from keras_bert_impl.keras_file import load_model
     from keras_bert_impl.models.classifier import BertClassifier
+    from keras_bert_impl.models.embedder import BertEmbedder
     from keras_bert_impl.models.encoder import BertEncoder
     from keras_bert_impl.models.multiple_choice import BertMultipleChoice
     from keras_bert_impl.models.pretrainer import BertPretrainer
@@ -77,6 +82,7 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.optimizers.bert_adamw import BertAdamW
     from keras_bert_impl.optimizers.lamb import Lamb
     from keras_bert_impl.optimizers.schedules import WarmupSchedule
+    from keras_bert_impl.serving.embedder import Embedder
     from keras_bert_impl.serving.export import export_model
     from keras_bert_impl.serving.opened_model import open_model
     from keras_bert_impl.tokenization.preprocessor import BertPreprocessor

@@ -312,18 +312,27 @@ def text_lines(path: str | os.PathLike[str]) -> Iterator[str]:
                 raise not_utf8(path, f"line {number}") from error
 
 
+def read_json_value(path: str | os.PathLike[str]) -> Any:
+    """Reads a small JSON file.
+
+    Raises:
+        UserError: no such file, not UTF-8 or not JSON.
+    """
+    with open_input(path) as file:
+        content = file.read()
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is not JSON ({error}); name a configuration file.") from error
+
+
 def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads a small JSON file that holds one object.
 
     Raises:
         UserError: no such file, not UTF-8, not JSON, or not an object.
     """
-    with open_input(path) as file:
-        content = file.read()
-    try:
-        values = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is not JSON ({error}); name a configuration file.") from error
+    values = read_json_value(path)
     if not isinstance(values, dict):
         raise UserError(f"{path}: holds no JSON object; name a configuration file.")
     return values

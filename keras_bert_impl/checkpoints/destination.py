@@ -24,8 +24,12 @@ _MODEL_FILES = (CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE)
 _OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
 
 
-def check_folder(folder: str | os.PathLike[str]) -> None:
+def check_folder(folder: str | os.PathLike[str], also: Collection[str] = ()) -> None:
     """Sees that a model directory may appear at a path: nothing is there, or an older one.
+
+    Args:
+        folder: the path.
+        also: further files and folders that are made anew.
 
     Raises:
         UserError: a file is there, or a folder that holds something else.
@@ -39,7 +43,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         return
     if not all((folder / name).is_file() for name in (CONFIG_FILE, WEIGHTS_FILE)):
         raise UserError(f"{folder}: exists and is no model directory; {_OTHER_OUTPUT}.")
-    check_nothing_else(folder, _MODEL_FILES)
+    check_nothing_else(folder, (*_MODEL_FILES, *also))
 
 
 def check_nothing_else(folder: Path, known: Collection[str]) -> None:

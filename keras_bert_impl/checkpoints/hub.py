@@ -7,6 +7,7 @@ What lies in the cache is taken without asking the network.
 import re
 from pathlib import Path
 
+from keras_bert_impl.checkpoints.sentence_modules import SENTENCE_PATTERNS
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
@@ -27,6 +28,7 @@ _FILES = (
     VOCABULARY_FILE,
     FAST_TOKENIZER_FILE,
     TOKENIZER_FILE,
+    *SENTENCE_PATTERNS,
 )
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 

@@ -11,6 +11,12 @@ from keras_bert_impl.checkpoints.destination import check_folder
 from keras_bert_impl.checkpoints.model_source import architecture_of
 from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
+from keras_bert_impl.checkpoints.sentence_modules import (
+    SENTENCE_FILES,
+    DenseWeights,
+    SentenceSettings,
+    write_sentence_files,
+)
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     TOKENIZER_FILE,
@@ -42,6 +48,7 @@ def write_model_directory(
     model: Any,
     text: TextSettings,
     config: BertConfig | None = None,
+    sentence: SentenceSettings | None = None,
 ) -> None:
     """Writes a model, its vocabulary and its casing as a Hugging Face directory.
 
@@ -52,6 +59,7 @@ def write_model_directory(
         model: one of this project's models.
         text: the vocabulary, the casing and the accents that the model was trained with.
         config: what to write as its configuration; the model's own by default.
+        sentence: how a text becomes one vector, for sentence-transformers' files beside it.
 
     Raises:
         UserError: the vocabulary is larger than the model's token table, the folder holds
@@ -68,6 +76,7 @@ def write_model_directory(
         {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables},
         config or model.config,
         text,
+        sentence,
     )
 
 
@@ -76,6 +85,7 @@ def write_tensors_directory(
     weights: dict[str, np.ndarray],
     config: BertConfig,
     text: TextSettings,
+    sentence: SentenceSettings | None = None,
 ) -> None:
     """Writes weights by our names (any type; it is kept) as a Hugging Face directory.
 
@@ -84,13 +94,14 @@ def write_tensors_directory(
         weights: arrays by our paths, shaped as our variables are.
         config: the model's configuration.
         text: the vocabulary, the casing and the accents.
+        sentence: how a text becomes one vector, for sentence-transformers' files beside it.
 
     Raises:
         UserError: the folder holds something else than a model directory, or cannot be written.
     """
     from keras_bert_impl.checkpoints.names import all_names
 
-    check_folder(folder)
+    check_folder(folder, () if sentence is None else SENTENCE_FILES)
     heads = heads_of(weights)
     tensors = {}
     for row in all_names(config.num_hidden_layers, heads):
@@ -104,6 +115,9 @@ def write_tensors_directory(
         text.vocabulary.write(aside / VOCABULARY_FILE)
         write_json(aside / TOKENIZER_FILE, tokenizer_config(config, text))
         write_json(aside / CONFIG_FILE, _model_config(config, heads, weights, text))
+        if sentence is not None:
+            pooler = DenseWeights(weights["pooler/dense/kernel"], weights["pooler/dense/bias"])
+            write_sentence_files(aside, sentence, config.hidden_size, pooler, write_json)
 
 
 def heads_of(paths: Any) -> tuple[str, ...]:

@@ -72,6 +72,17 @@ class ModelSource:
         return self.found_text
 
     @property
+    def folder(self) -> Path:
+        """The folder of the weights: what belongs to them lies there.
+
+        Raises:
+            ValueError: the model is new.
+        """
+        if self.checkpoint is None:
+            raise ValueError("a new model has no weights")
+        return folder_of(self.checkpoint)
+
+    @property
     def architecture(self) -> str:
         """The model that the configuration names first, e.g. "BertModel"; "" if it names none."""
         return architecture_of(self.config)

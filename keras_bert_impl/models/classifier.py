@@ -50,13 +50,13 @@ class BertClassifier(LabeledModel):
         encoder = BertEncoder(config, name="encoder", dtype=dtype)
         classifier = Logits(config, num_labels, name="classifier", dtype=dtype)
         inputs = encoder_inputs()
-        pooled = _pooled(pooling_of(config), encoder(inputs), inputs["input_mask"])
+        pooled = pooled_vector(pooling_of(config), encoder(inputs), inputs["input_mask"])
         outputs = {"logits": classifier(pooled)}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.classifier, self.num_labels = encoder, classifier, num_labels
 
 
-def _pooled(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> Any:
+def pooled_vector(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> Any:
     """The vector of the whole input: [batch, hidden]."""
     if pooling == POOLER:
         return encoded["pooled_output"]

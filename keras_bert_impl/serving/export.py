@@ -8,6 +8,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints.destination import check_nothing_else
+from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, not_written, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
@@ -58,7 +59,10 @@ def serve_model(
     if isinstance(opened.model, BertClassifier):
         long_texts = LongTexts.from_settings(task_settings(config))
         return ServedClassifier(opened, tokenizer, length, long_texts)
-    return ServedEncoder(opened, tokenizer, length)
+    sentence = read_sentence_settings(opened.source.folder)
+    if sentence and sentence.max_seq_length and not max_seq_length:
+        length = min(sentence.max_seq_length, length)
+    return ServedEncoder(opened, tokenizer, length, sentence)
 
 
 def export_saved_model(

@@ -9,6 +9,7 @@ import keras
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.restore import check_sizes, restore
+from keras_bert_impl.checkpoints.sentence_modules import restore_pooler
 from keras_bert_impl.checkpoints.sources import TensorSource
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
@@ -90,6 +91,8 @@ def open_model(
     model = _build(source)
     report = restore(model, str(source.checkpoint))
     untrained = frozenset(path.split("/")[0] for path in report.new)
+    if isinstance(model, BertEncoder) and restore_pooler(model.pooler.weights, source.folder):
+        untrained -= {"pooler"}
     return OpenedModel(model, source, untrained)
 
 

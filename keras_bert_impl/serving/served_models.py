@@ -4,6 +4,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.models.classifier import pooled_vector
+from keras_bert_impl.models.embedder import UnitLength
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs
 from keras_bert_impl.serving.text_inputs import (
@@ -94,10 +97,14 @@ class ServedEncoder(ServedModel):
     [batch, length, hidden], pooled_output [batch, hidden]; `text`: text, strings [batch] → these
     and input_mask [batch, length], which tells tokens from padding.
 
+    `embed`, where the model directory says how a text becomes one vector: text, strings [batch] →
+    embedding, float32 [batch, hidden], as `Embedder` gives it.
+
     Args:
         opened: an encoder with its vocabulary.
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
         max_length: texts are cut to this many tokens.
+        sentence: how a text becomes one vector.
     """
 
     def __init__(
@@ -105,6 +112,7 @@ class ServedEncoder(ServedModel):
         opened: OpenedModel,
         tokenizer: GraphTokenize,
         max_length: int,
+        sentence: SentenceSettings | None = None,
     ) -> None:
         model = opened.model
         super().__init__(model)
@@ -121,6 +129,16 @@ class ServedEncoder(ServedModel):
             return {**encode(*packed), "input_mask": packed[1]}
 
         self.add_signature("text", text, text_specs("text"))
+        if sentence is None:
+            return
+        unit_length, prompt = UnitLength(name="unit_length"), tf.constant(sentence.prompt)
+
+        def embed(text: tf.Tensor) -> dict[str, tf.Tensor]:
+            packed = packer(prompt + text).inputs
+            vector = pooled_vector(sentence.pooling, encode(*packed), packed[1])
+            return {"embedding": unit_length(vector) if sentence.normalize else vector}
+
+        self.add_signature("embed", embed, text_specs("text"))
 
 
 class ServedPretrainer(ServedModel):

@@ -1,0 +1,319 @@
+"""The files by which a model directory says how a text becomes one vector.
+
+They are sentence-transformers' own: `modules.json` lists what follows the encoder, `1_Pooling`
+says what is pooled, `sentence_bert_config.json` how many tokens are read. So what is written here
+opens there, and what is published there opens here. BERT's pooler is [CLS] and a dense layer with
+tanh there (`2_Dense`).
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.checkpoints.safetensors_file import (
+    read_header,
+    read_tensor,
+    write_safetensors,
+)
+from keras_bert_impl.checkpoints.sources import (
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+)
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, read_json_object, read_json_value
+from keras_bert_impl.models.pooling import CLS, MEAN, POOLER, POOLINGS
+
+MODULES_FILE = "modules.json"
+LENGTH_FILE = "sentence_bert_config.json"
+PROMPTS_FILE = "config_sentence_transformers.json"
+_UNLIMITED = 10**6  # tokenizers without a limit write a very large number
+_POOLING, _DENSE, _NORMALIZE = "1_Pooling", "2_Dense", "3_Normalize"
+SENTENCE_FILES = (
+    MODULES_FILE,
+    LENGTH_FILE,
+    PROMPTS_FILE,
+    *(_POOLING, _DENSE, _NORMALIZE, "2_Normalize"),
+)
+
+SENTENCE_PATTERNS = (
+    MODULES_FILE,
+    LENGTH_FILE,
+    PROMPTS_FILE,
+    f"*_Pooling/{CONFIG_FILE}",
+    f"*_Dense/{CONFIG_FILE}",
+    f"*_Dense/{WEIGHTS_FILE}",
+)
+"""What is fetched of a model of the hub besides the encoder."""
+
+_CLASSES = "sentence_transformers.models"
+_TANH = "torch.nn.modules.activation.Tanh"
+_KNOWN = (
+    ["Transformer", "Pooling"],
+    ["Transformer", "Pooling", "Normalize"],
+    ["Transformer", "Pooling", "Dense"],
+    ["Transformer", "Pooling", "Dense", "Normalize"],
+)
+_MODES = {"pooling_mode_cls_token": CLS, "pooling_mode_mean_tokens": MEAN}
+
+
+@dataclasses.dataclass(frozen=True)
+class SentenceSettings:
+    """How a text becomes one vector.
+
+    Attributes:
+        pooling: "mean", "cls" or "pooler"; see `models.pooling`.
+        normalize: whether vectors are scaled to length 1.
+        max_seq_length: longer texts are truncated to this many tokens; None is all positions.
+        prompt: what is written in front of every text.
+
+    Raises:
+        UserError: there is no such pooling.
+    """
+
+    pooling: str = MEAN
+    normalize: bool = False
+    max_seq_length: int | None = None
+    prompt: str = ""
+
+    def __post_init__(self) -> None:
+        if self.pooling not in POOLINGS:
+            raise UserError(f"`pooling={self.pooling}` is unknown; choose {', '.join(POOLINGS)}.")
+
+
+class DenseWeights(NamedTuple):
+    """The dense layer behind [CLS], which is the pooler here.
+
+    Attributes:
+        kernel: float [hidden, hidden], from the input to the output.
+        bias: float [hidden].
+    """
+
+    kernel: NDArray[Any]
+    bias: NDArray[Any]
+
+
+def read_sentence_settings(folder: Path) -> SentenceSettings | None:
+    """What the files in a model directory say; None where it has no `modules.json`.
+
+    Raises:
+        UserError: they ask for something that does not exist here, or are broken.
+
+    Example:
+        >>> read_sentence_settings(Path("/no/such/folder")) is None
+        True
+    """
+    path = folder / MODULES_FILE
+    if not path.exists():
+        return None
+    modules = _read_modules(path)
+    pooling = _read_pooling(folder / modules["Pooling"] / CONFIG_FILE)
+    if "Dense" in modules:
+        _check_dense(folder / modules["Dense"] / CONFIG_FILE, pooling)
+        pooling = POOLER
+    return SentenceSettings(
+        pooling=pooling,
+        normalize="Normalize" in modules,
+        max_seq_length=_read_length(folder),
+        prompt=_read_prompt(folder / PROMPTS_FILE),
+    )
+
+
+def read_dense(folder: Path) -> DenseWeights | None:
+    """The weights of the dense layer of a model directory; None where it has none.
+
+    Raises:
+        UserError: they are no safetensors file, or not those of one layer.
+    """
+    path = folder / MODULES_FILE
+    modules = _read_modules(path) if path.exists() else {}
+    if "Dense" not in modules:
+        return None
+    weights = folder / modules["Dense"] / WEIGHTS_FILE
+    header = read_header(weights)
+    names = "linear.weight", "linear.bias"
+    if not set(names) <= set(header):
+        raise UserError(f"{weights}: has no {' and '.join(names)}; get the model again.")
+    kernel, bias = (read_tensor(weights, header[name]) for name in names)
+    return DenseWeights(kernel.T, bias)
+
+
+def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
+    """Gives the pooler the weights of a directory's dense layer, where it has one.
+
+    Args:
+        weights: the pooler's variables, kernel and bias.
+        folder: the model directory.
+
+    Returns:
+        Whether it has one.
+
+    Raises:
+        UserError: its size is not the encoder's.
+    """
+    dense = read_dense(folder)
+    if dense is None:
+        return False
+    for weight, value in zip(weights, dense, strict=True):
+        if tuple(weight.shape) != value.shape:
+            raise UserError(
+                f"{folder}: its dense layer is of {value.shape[0]} numbers, but the encoder's "
+                f"vectors have {weight.shape[0]}; get the model again."
+            )
+        weight.assign(value)
+    return True
+
+
+def _read_modules(path: Path) -> dict[str, str]:
+    """The folder of each module, by the last part of its class' name.
+
+    Their classes are never imported: a name only says which of the modules here is meant.
+    """
+    modules = read_json_value(path)
+    if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules):
+        raise UserError(f"{path}: is no list of modules; get the model again.")
+    kinds = [str(one.get("type", "")).rpartition(".")[2] for one in modules]
+    if kinds not in _KNOWN:
+        raise UserError(
+            f"{path}: a model of {', '.join(kinds) or 'no module'} cannot be opened here; name one "
+            "of Transformer, Pooling and perhaps Dense and Normalize."
+        )
+    folders = {kind: str(one.get("path", "")) for kind, one in zip(kinds, modules, strict=True)}
+    if folders["Transformer"] not in ("", "."):
+        raise UserError(
+            f"{path}: the encoder lies in the folder {folders['Transformer']!r}; move its files "
+            f"beside {MODULES_FILE}, and leave its path empty there."
+        )
+    outside = [name for name in folders.values() if Path(name).is_absolute() or ".." in name]
+    if outside:
+        raise UserError(f"{path}: the module {outside[0]!r} lies outside of the model's folder.")
+    return folders
+
+
+def _check_dense(path: Path, pooling: str) -> None:
+    values = read_json_object(path)
+    sizes = values.get("in_features"), values.get("out_features")
+    if (
+        pooling != CLS
+        or sizes[0] != sizes[1]
+        or values.get("activation_function") != _TANH
+        or not values.get("bias", True)
+    ):
+        raise UserError(
+            f"{path}: a dense layer of {sizes[0]} to {sizes[1]} with "
+            f"{values.get('activation_function')} over the pooling {pooling} does not exist here; "
+            "name a model without it, or one whose layer is BERT's pooler (of one size, with tanh "
+            "and bias, over [CLS])."
+        )
+
+
+def _read_pooling(path: Path) -> str:
+    values = read_json_object(path)
+    if "pooling_mode" in values:  # the later form names the mode
+        named = values["pooling_mode"]
+        modes = [named] if isinstance(named, str) else list(named)
+    else:
+        modes = [
+            _MODES.get(name, name.removeprefix("pooling_mode_"))
+            for name, on in values.items()
+            if name.startswith("pooling_mode_") and on
+        ]
+    if modes not in ([CLS], [MEAN]):
+        raise UserError(
+            f"{path}: pools by {' and '.join(map(str, modes)) or 'nothing'}, which does not exist "
+            "here; name a model that pools by the mean or by [CLS]."
+        )
+    return str(modes[0])
+
+
+def _read_length(folder: Path) -> int | None:
+    """The most tokens of a text; later versions write it with the tokenizer alone."""
+    for name, entry in ((LENGTH_FILE, "max_seq_length"), (TOKENIZER_FILE, "model_max_length")):
+        path = folder / name
+        length = read_json_object(path).get(entry) if path.exists() else None
+        if length is None:
+            continue
+        if not isinstance(length, (int, float)) or length < 3:
+            raise UserError(f"{path}: {entry} is {length!r}; write a number of tokens.")
+        return int(length) if length < _UNLIMITED else None
+    return None
+
+
+def _read_prompt(path: Path) -> str:
+    if not path.exists():
+        return ""
+    values = read_json_object(path)
+    prompts, name = values.get("prompts"), values.get("default_prompt_name")
+    if name is None:
+        return ""
+    if not isinstance(prompts, dict) or not isinstance(prompts.get(name), str):
+        raise UserError(f"{path}: has no prompt {name!r}, its default; add it, or remove the name.")
+    return str(prompts[name])
+
+
+def write_sentence_files(
+    folder: Path,
+    settings: SentenceSettings,
+    hidden_size: int,
+    pooler: DenseWeights,
+    write_json: Callable[[Path, Any], None],
+) -> None:
+    """Writes the files beside a model that is being written.
+
+    Args:
+        folder: where the model is written.
+        settings: what they say.
+        hidden_size: width of the vectors.
+        pooler: the pooler's weights; read where it is the pooling.
+        write_json: writes a small file.
+    """
+    kinds = {"Transformer": "", "Pooling": _POOLING}
+    if settings.pooling == POOLER:
+        kinds["Dense"] = _DENSE
+        make_folder(folder / _DENSE)
+        write_json(folder / _DENSE / CONFIG_FILE, _dense(hidden_size))
+        tensors = {
+            "linear.weight": np.ascontiguousarray(pooler.kernel.T),
+            "linear.bias": np.asarray(pooler.bias),
+        }
+        write_safetensors(folder / _DENSE / WEIGHTS_FILE, tensors)
+    if settings.normalize:
+        kinds["Normalize"] = _NORMALIZE
+        make_folder(folder / _NORMALIZE)
+    modules = [
+        {"idx": number, "name": str(number), "path": path, "type": f"{_CLASSES}.{kind}"}
+        for number, (kind, path) in enumerate(kinds.items())
+    ]
+    write_json(folder / MODULES_FILE, modules)
+    make_folder(folder / _POOLING)
+    write_json(folder / _POOLING / CONFIG_FILE, _pooling(settings, hidden_size))
+    if settings.max_seq_length is not None:
+        length = {"max_seq_length": settings.max_seq_length, "do_lower_case": False}
+        write_json(folder / LENGTH_FILE, length)
+    if settings.prompt:
+        prompts = {"prompts": {"default": settings.prompt}, "default_prompt_name": "default"}
+        write_json(folder / PROMPTS_FILE, prompts)
+
+
+def _pooling(settings: SentenceSettings, hidden_size: int) -> dict[str, Any]:
+    modes = {
+        "cls_token": settings.pooling != MEAN,
+        "mean_tokens": settings.pooling == MEAN,
+        "max_tokens": False,
+        "mean_sqrt_len_tokens": False,
+    }
+    named = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
+    return {"word_embedding_dimension": hidden_size, **named}
+
+
+def _dense(hidden_size: int) -> dict[str, Any]:
+    return {
+        "in_features": hidden_size,
+        "out_features": hidden_size,
+        "bias": True,
+        "activation_function": _TANH,
+    }

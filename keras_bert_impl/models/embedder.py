@@ -1,0 +1,78 @@
+"""A model that gives a whole input one vector."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
+from keras_bert_impl.models.classifier import pooled_vector
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pooling import MEAN, POOLINGS
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class UnitLength(keras.layers.Layer):
+    """Scales vectors to length 1, in float32; a vector of zeros stays one.
+
+    Example:
+        >>> import numpy as np
+        >>> [round(x, 3) for x in np.array(UnitLength()(np.array([[3.0, 4.0]])))[0].tolist()]
+        [0.6, 0.8]
+    """
+
+    def call(self, vectors: Any) -> Any:
+        """Maps [batch, hidden] to float32 [batch, hidden]."""
+        vectors = ops.cast(vectors, "float32")
+        squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)  # [batch, 1]
+        return vectors / ops.maximum(ops.sqrt(squares), 1e-12)
+
+    def compute_output_spec(self, vectors: Any) -> keras.KerasTensor:
+        """float32 of the same shape."""
+        return keras.KerasTensor(vectors.shape, "float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class BertEmbedder(ConfiguredModel):
+    """Encoder and pooling: {"embedding": float32 [batch, hidden]} of a whole input.
+
+    Takes what `BertEncoder` takes. `serving.embedder.Embedder` takes texts.
+
+    Args:
+        config: the model's configuration.
+        pooling: "mean" of all tokens' vectors in the last layer, "cls", the first token's there,
+            or "pooler", BERT's own.
+        normalize: whether vectors are scaled to length 1.
+
+    Raises:
+        UserError: there is no such pooling.
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
+        ...                     num_hidden_layers=1, intermediate_size=16)
+        >>> ids = np.array([[2, 5, 3]], "int32")
+        >>> outputs = BertEmbedder(config)(
+        ...     {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0})
+        >>> tuple(outputs["embedding"].shape)
+        (1, 8)
+    """
+
+    def __init__(
+        self, config: BertConfig, pooling: str = MEAN, normalize: bool = False, **kwargs: Any
+    ) -> None:
+        if pooling not in POOLINGS:
+            raise UserError(f"`pooling={pooling}` is unknown; choose {', '.join(POOLINGS)}.")
+        dtype = kwargs.pop("dtype", None)
+        encoder = BertEncoder(config, name="encoder", dtype=dtype)
+        inputs = encoder_inputs()
+        vector = ops.cast(pooled_vector(pooling, encoder(inputs), inputs["input_mask"]), "float32")
+        outputs = {"embedding": UnitLength(name="unit_length")(vector) if normalize else vector}
+        super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
+        self.encoder, self.pooling, self.normalize = encoder, pooling, normalize
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make this model again."""
+        return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}

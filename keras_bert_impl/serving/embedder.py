@@ -1,0 +1,198 @@
+"""Texts to vectors."""
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.sentence_modules import (
+    SentenceSettings,
+    read_sentence_settings,
+    restore_pooler,
+)
+from keras_bert_impl.cpu_kernels.switch import forward_function
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.embedder import BertEmbedder
+from keras_bert_impl.models.pooling import POOLER
+from keras_bert_impl.serving.token_batches import token_batches
+from keras_bert_impl.tokenization.text_batches import as_texts
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training.config import dtype_policy
+
+TOKENS_AT_ONCE = 4096
+_TEXTS_AT_ONCE = 16384  # so many are sorted by length; their vectors are held
+
+Vectors = NDArray[np.float32]
+
+
+class Embedder:
+    """A model with its tokenizer: texts in, one vector each out.
+
+    Texts of like length are computed together, whatever their order, with little padding. Memory
+    is that of the model, of some 16,000 texts and of the vectors that are given back.
+
+    Args:
+        model: the encoder with its pooling; its present weights are used.
+        text: the vocabulary, the casing and the accents.
+        settings: how many tokens are read, and what stands in front of every text.
+        tokens_at_once: the positions of a batch.
+
+    Example:
+        >>> from keras_bert_impl.config import BertConfig
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog"]
+        >>> config = BertConfig(vocab_size=7, hidden_size=8, num_attention_heads=2,
+        ...                     num_hidden_layers=1, intermediate_size=16)
+        >>> embedder = Embedder(BertEmbedder(config), TextSettings(Vocabulary(tokens)))
+        >>> embedder.embed(["a dog", "dog"]).shape
+        (2, 8)
+    """
+
+    def __init__(
+        self,
+        model: BertEmbedder,
+        text: TextSettings,
+        settings: SentenceSettings | None = None,
+        tokens_at_once: int = TOKENS_AT_ONCE,
+    ) -> None:
+        settings = settings or SentenceSettings()
+        self.model, self.text = model, text
+        self.settings = dataclasses.replace(
+            settings, pooling=model.pooling, normalize=model.normalize
+        )
+        self.max_seq_length = settings.max_seq_length or model.config.max_position_embeddings
+        model.config.check_length(self.max_seq_length, at_least=3)
+        self._tokens_at_once = tokens_at_once
+        self._tokenizer = Tokenizer(text)
+        self._forward: Callable[..., Any] | None = None
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_name: str | os.PathLike[str],
+        *,
+        pooling: str | None = None,
+        normalize: bool | None = None,
+        max_seq_length: int | None = None,
+        precision: str = "float32",
+        do_lower_case: bool | None = None,
+    ) -> "Embedder":
+        """Opens a model, sentence-transformers' directories among them.
+
+        Args:
+            path_or_name: a model directory, a TF1 checkpoint or a name on the Hugging Face hub.
+            pooling: "mean", "cls" or "pooler"; by default what the directory says, else "mean".
+            normalize: whether vectors have length 1; by default what it says, else not.
+            max_seq_length: longer texts are truncated; by default what it says, else the model's
+                positions.
+            precision: "float32" or "bfloat16", which is faster where the processor knows it and
+                accurate to two digits.
+            do_lower_case: the casing, where no file says it.
+
+        Raises:
+            UserError: there is no such model, it is not whole, or its vector is made in a way that
+                does not exist here.
+        """
+        source = find_model(path_or_name, do_lower_case=do_lower_case)
+        folder = source.folder
+        settings = read_sentence_settings(folder) or SentenceSettings()
+        if settings.max_seq_length is not None:  # a file may name more than there are
+            most = source.config.max_position_embeddings
+            length = min(settings.max_seq_length, most)
+            settings = dataclasses.replace(settings, max_seq_length=length)
+        changes: dict[str, Any] = {
+            "pooling": pooling,
+            "normalize": normalize,
+            "max_seq_length": max_seq_length,
+        }
+        given = {name: value for name, value in changes.items() if value is not None}
+        settings = dataclasses.replace(settings, **given)
+        policy = dtype_policy(precision)
+        model = BertEmbedder(source.config, settings.pooling, settings.normalize, dtype=policy)
+        report = restore(model, str(source.checkpoint))
+        has_dense = restore_pooler(model.encoder.pooler.weights, folder)
+        untrained = any(path.startswith("pooler/") for path in report.new)
+        if settings.pooling == POOLER and untrained and not has_dense:
+            raise UserError(
+                f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
+                "`pooling=cls`."
+            )
+        return cls(model, source.text, settings)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a vector has."""
+        return int(self.model.config.hidden_size)
+
+    def embed(self, texts: Any) -> Vectors:
+        """The vectors of texts.
+
+        Args:
+            texts: a text, or a list, an array or a column of texts.
+
+        Returns:
+            float32 [texts, hidden]; of one text [1, hidden].
+
+        Raises:
+            UserError: something is no text.
+        """
+        rows, pairs = as_texts(texts)
+        if pairs is not None:
+            raise UserError("`texts` holds pairs of texts; a vector is of one text: give a list.")
+        blocks = list(self.embed_blocks(rows))
+        return np.concatenate(blocks) if blocks else np.empty((0, self.width), np.float32)
+
+    def embed_blocks(self, texts: Iterable[str | bytes]) -> Iterator[Vectors]:
+        """The vectors of any number of texts, some thousand at a time, in their order.
+
+        Yields:
+            float32 [texts of the block, hidden].
+        """
+        source = iter(texts)
+        while block := list(islice(source, _TEXTS_AT_ONCE)):
+            yield self._embed(block)
+
+    def _embed(self, texts: Sequence[str | bytes]) -> Vectors:
+        forward = self._forward = self._forward or forward_function(self.model)
+        rows = self._rows(texts)
+        vectors = np.empty((len(rows), self.width), np.float32)
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        for some, length in token_batches(lengths, self._tokens_at_once, self.max_seq_length):
+            outputs = forward(self._batch([rows[row] for row in some], length))
+            vectors[some] = np.asarray(outputs["embedding"])
+        return vectors
+
+    def _rows(self, texts: Sequence[str | bytes]) -> list[NDArray[np.int32]]:
+        """The ids of every text with [CLS] and [SEP], truncated."""
+        prompt = self.settings.prompt
+        if prompt:
+            texts = [prompt + (x if isinstance(x, str) else x.decode("utf-8")) for x in texts]
+        block = self._tokenizer.encode_lines(texts)
+        vocabulary, most = self.text.vocabulary, self.max_seq_length - 2
+        ends = [np.array([x], np.int32) for x in (vocabulary.cls_id, vocabulary.sep_id)]
+        ids = np.split(block.ids, block.offsets[1:-1])
+        return [np.concatenate([ends[0], row[:most], ends[1]]) for row in ids]
+
+    def _batch(self, rows: Sequence[NDArray[np.int32]], length: int) -> dict[str, Any]:
+        ids = np.full((len(rows), length), self.text.vocabulary.pad_id, np.int32)
+        mask = np.zeros((len(rows), length), np.int32)
+        for number, row in enumerate(rows):
+            ids[number, : len(row)] = row
+            mask[number, : len(row)] = 1
+        return {"input_ids": ids, "input_mask": mask, "segment_ids": np.zeros_like(ids)}
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Writes a directory that this package, transformers and sentence-transformers open.
+
+        Raises:
+            UserError: something else is there, or it cannot be written.
+        """
+        write_model_directory(folder, self.model, self.text, sentence=self.settings)

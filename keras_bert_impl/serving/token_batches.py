@@ -1,0 +1,49 @@
+"""Rows of unequal lengths in batches of like length, each within a budget of tokens."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+_STEP = 8
+_STEP_OF_LONG, _LONG = 32, 128
+
+
+def rounded_length(length: int) -> int:
+    """The length that a row is padded to, so that few different shapes are computed.
+
+    Up to 128 tokens a multiple of 8, above a multiple of 32.
+
+    Example:
+        >>> [rounded_length(length) for length in (3, 8, 9, 128, 129)]
+        [8, 8, 16, 128, 160]
+    """
+    step = _STEP if length <= _LONG else _STEP_OF_LONG
+    return -(-length // step) * step
+
+
+def token_batches(
+    lengths: NDArray[np.integer], budget: int, longest: int
+) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """Divides rows into batches; the longest come first, so that memory shows at once.
+
+    Args:
+        lengths: [rows], the tokens of each.
+        budget: the most positions of a batch, padding included; a row alone may have more.
+        longest: no row is padded to more than this.
+
+    Yields:
+        The rows' numbers, int64 [batch], and the length that they are padded to.
+
+    Example:
+        >>> [(rows.tolist(), length) for rows, length in
+        ...  token_batches(np.array([3, 20, 5, 18]), 32, 512)]
+        [([1], 24), ([3], 24), ([2, 0], 8)]
+    """
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        length = min(rounded_length(int(lengths[order[start]])), longest)
+        end = start + max(1, budget // length)
+        yield order[start:end], length
+        start = end

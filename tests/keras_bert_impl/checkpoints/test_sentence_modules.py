@@ -1,0 +1,112 @@
+"""The files of sentence-transformers: what is written is read, and what cannot be is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.model_directory import write_json
+from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
+from keras_bert_impl.checkpoints.sentence_modules import (
+    DenseWeights,
+    SentenceSettings,
+    read_dense,
+    read_sentence_settings,
+    write_sentence_files,
+)
+from keras_bert_impl.errors import UserError
+
+POOLER = DenseWeights(np.arange(6, dtype="float32").reshape(2, 3), np.ones(3, "float32"))
+
+
+def write(folder, **settings):
+    write_sentence_files(folder, SentenceSettings(**settings), 3, POOLER, write_json)
+    return folder
+
+
+def put(folder, name, value):
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(value))
+    return folder
+
+
+def modules(*kinds):
+    """As later versions of sentence-transformers name classes and folders."""
+    folders = {"Transformer": "", "Pooling": "1_Pooling", "Dense": "2_Dense"}
+    return [
+        {"idx": n, "path": folders.get(kind, f"{n}_{kind}"), "type": f"st.base.modules.{kind}"}
+        for n, kind in enumerate(kinds)
+    ]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_what_is_written_is_read(tmp_path, pooling, normalize):
+    wanted = {"pooling": pooling, "normalize": normalize, "max_seq_length": 9, "prompt": "query: "}
+    folder = write(tmp_path, **wanted)
+    assert read_sentence_settings(folder) == SentenceSettings(**wanted)
+    dense = read_dense(folder)
+    assert (dense is not None) == (pooling == "pooler")
+    if dense is not None:
+        np.testing.assert_array_equal(dense.kernel, POOLER.kernel)
+        np.testing.assert_array_equal(dense.bias, POOLER.bias)
+
+
+def test_a_folder_without_modules_says_nothing(tmp_path):
+    assert read_sentence_settings(tmp_path) is None
+    assert read_dense(tmp_path) is None
+
+
+def test_the_later_form_is_read(tmp_path):
+    put(tmp_path, "modules.json", modules("Transformer", "Pooling", "Normalize"))
+    put(tmp_path, "1_Pooling/config.json", {"embedding_dimension": 3, "pooling_mode": "cls"})
+    put(tmp_path, "tokenizer_config.json", {"model_max_length": 128})
+    assert read_sentence_settings(tmp_path) == SentenceSettings("cls", True, 128)
+    put(tmp_path, "tokenizer_config.json", {"model_max_length": 1e30})
+    assert read_sentence_settings(tmp_path).max_seq_length is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("modules.json", modules("Transformer", "Pooling", "LSTM"), "LSTM cannot be opened"),
+        ("modules.json", {}, "is no list of modules"),
+        (
+            "modules.json",
+            [{"path": "0_T", "type": "x.Transformer"}, *modules("a", "Pooling")[1:]],
+            "the encoder lies in the folder '0_T'",
+        ),
+        (
+            "modules.json",
+            [*modules("Transformer"), {"path": "../x", "type": "x.Pooling"}],
+            "'../x' lies outside",
+        ),
+        ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "pools by max_tokens"),
+        ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, "pools by cls and mean"),
+        ("1_Pooling/config.json", {}, "pools by nothing"),
+        ("sentence_bert_config.json", {"max_seq_length": "x"}, "max_seq_length is 'x'"),
+        ("config_sentence_transformers.json", {"default_prompt_name": "q"}, "no prompt 'q'"),
+    ],
+)
+def test_what_does_not_exist_here_is_one_sentence(tmp_path, name, value, sentence):
+    put(write(tmp_path), name, value)
+    with pytest.raises(UserError, match=sentence):
+        read_sentence_settings(tmp_path)
+
+
+def test_a_dense_layer_that_is_no_pooler_is_refused(tmp_path):
+    folder = write(tmp_path, pooling="pooler")
+    path = folder / "2_Dense" / "config.json"
+    known = json.loads(path.read_text())
+    for change in ({"out_features": 2}, {"bias": False}, {"activation_function": "torch.ReLU"}):
+        path.write_text(json.dumps({**known, **change}))
+        with pytest.raises(UserError, match="does not exist here"):
+            read_sentence_settings(folder)
+
+
+def test_weights_of_another_layer_are_refused(tmp_path):
+    folder = write(tmp_path, pooling="pooler")
+    write_safetensors(folder / "2_Dense" / "model.safetensors", {"x": np.ones(2, "float32")})
+    with pytest.raises(UserError, match="get the model again"):
+        read_dense(folder)

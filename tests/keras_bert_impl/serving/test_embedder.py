@@ -1,0 +1,127 @@
+"""Texts to vectors, and directories that sentence-transformers reads."""
+
+import json
+
+import numpy as np
+import pytest
+
+import keras_bert_impl as kb
+from keras_bert_impl.checkpoints.safetensors_file import read_header, read_tensor, write_safetensors
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.serving.embedder import Embedder
+from keras_bert_impl.serving.export import serve_model
+from keras_bert_impl.serving.opened_model import open_model
+from tests.support.model_folders import write_encoder
+
+TEXTS = ["the dog runs .", "", "a", "the cat sleeps , the dog runs , a list , a value .", "a cat"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("embedder") / "model")
+
+
+@pytest.fixture(scope="module")
+def embedder(folder):
+    return Embedder.from_pretrained(folder)
+
+
+def one_by_one(folder, texts, most=12):
+    """The mean of each text's vectors, from the encoder alone."""
+    encoder, tokenizer = (x.from_pretrained(folder) for x in (kb.BertEncoder, kb.Tokenizer))
+    rows = [encoder(tokenizer(text, max_seq_length=most))["sequence_output"] for text in texts]
+    return np.stack([np.array(row)[0].mean(axis=0) for row in rows])
+
+
+def test_vectors_are_the_means_of_the_encoders(folder, embedder):
+    found = embedder.embed(TEXTS)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, one_by_one(folder, TEXTS), atol=2e-6)
+
+
+def test_they_stand_in_the_order_of_the_texts_whatever_stands_beside(embedder):
+    alone = np.concatenate([embedder.embed(text) for text in TEXTS])
+    np.testing.assert_allclose(embedder.embed(TEXTS * 30), np.tile(alone, (30, 1)), atol=1e-6)
+    assert embedder.embed([]).shape == (0, 16)
+
+
+def test_texts_are_truncated_and_prompted_as_the_settings_say(folder, embedder):
+    changed = Embedder(
+        embedder.model, embedder.text, SentenceSettings(max_seq_length=4, prompt="the ")
+    )
+    expected = one_by_one(folder, [f"the {text}" for text in TEXTS], 4)
+    np.testing.assert_allclose(changed.embed(TEXTS), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+def test_a_written_directory_gives_the_same_vectors(folder, tmp_path, pooling):
+    first = Embedder.from_pretrained(folder, pooling=pooling, normalize=True, max_seq_length=8)
+    for _ in range(2):  # the second time it replaces what it wrote
+        first.save_pretrained(tmp_path / "again")
+    again = Embedder.from_pretrained(tmp_path / "again")
+    assert again.settings == SentenceSettings(pooling, True, 8)
+    np.testing.assert_array_equal(again.embed(TEXTS), first.embed(TEXTS))
+    np.testing.assert_allclose(np.linalg.norm(again.embed(TEXTS), axis=1), 1.0, atol=1e-6)
+
+
+def test_a_dense_layer_of_its_own_takes_the_poolers_place(folder, tmp_path):
+    Embedder.from_pretrained(folder, pooling="pooler").save_pretrained(tmp_path / "model")
+    path = tmp_path / "model" / "2_Dense" / "model.safetensors"
+    tensors = {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+    write_safetensors(path, {name: 0 * value for name, value in tensors.items()})
+    assert not Embedder.from_pretrained(tmp_path / "model").embed(TEXTS).any()
+
+
+def test_an_untrained_pooler_is_refused(folder, tmp_path):
+    kb.BertTokenClassifier.from_pretrained(folder, num_labels=2).save_pretrained(tmp_path / "tags")
+    path = tmp_path / "tags" / "model.safetensors"
+    tensors = {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+    kept = {name: value for name, value in tensors.items() if "pooler" not in name}
+    write_safetensors(path, kept)
+    with pytest.raises(kb.UserError, match="no weights of the pooler"):
+        Embedder.from_pretrained(tmp_path / "tags", pooling="pooler")
+
+
+def test_pairs_and_other_things_are_no_texts(embedder):
+    with pytest.raises(kb.UserError, match="pairs of texts"):
+        embedder.embed([("a", "cat")])
+    with pytest.raises(kb.UserError, match="text 1 is 7"):
+        embedder.embed(["a", 7])
+
+
+def test_a_length_beyond_the_positions_is_refused_but_in_a_file_cut(folder, tmp_path):
+    with pytest.raises(kb.UserError, match="max_seq_length=99"):
+        Embedder.from_pretrained(folder, max_seq_length=99)
+    Embedder.from_pretrained(folder).save_pretrained(tmp_path / "model")
+    length = {"max_seq_length": 99, "do_lower_case": False}
+    (tmp_path / "model" / "sentence_bert_config.json").write_text(json.dumps(length))
+    with pytest.raises(kb.UserError):
+        Embedder.from_pretrained(tmp_path / "model", max_seq_length=99)
+    assert Embedder.from_pretrained(tmp_path / "model").max_seq_length == 12
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+def test_it_is_served_as_it_embeds(folder, tmp_path, pooling):
+    made = Embedder.from_pretrained(folder, pooling=pooling, normalize=True)
+    settings = SentenceSettings(max_seq_length=7, prompt="a list ")
+    Embedder(made.model, made.text, settings).save_pretrained(tmp_path / "model")
+    expected = Embedder.from_pretrained(tmp_path / "model").embed(TEXTS)
+    served = serve_model(open_model(tmp_path / "model"))
+    found = served.call("embed", {"text": TEXTS})["embedding"]
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+def test_sentence_transformers_opens_ours_and_gives_the_same_vectors(
+    weights_folder, tmp_path, pooling
+):
+    peer = pytest.importorskip("sentence_transformers", reason="needs the extra `bench`")
+    texts = ["A man plays a guitar.", "Prices rose by 3% (again).", "x " * 400, "é ünïcode 한국어"]
+    ours = Embedder.from_pretrained(weights_folder, pooling=pooling)
+    ours.save_pretrained(tmp_path / "ours")
+    theirs = peer.SentenceTransformer(str(tmp_path / "ours"), device="cpu")
+    np.testing.assert_allclose(theirs.encode(texts), ours.embed(texts), atol=1e-5)
+    theirs.save(str(tmp_path / "theirs"))
+    opened = Embedder.from_pretrained(tmp_path / "theirs")
+    np.testing.assert_allclose(opened.embed(texts), ours.embed(texts), atol=1e-6)

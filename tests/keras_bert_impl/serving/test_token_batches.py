@@ -1,0 +1,28 @@
+"""Batches within a budget of tokens."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.serving.token_batches import rounded_length, token_batches
+
+
+@given(st.lists(st.integers(1, 512), max_size=200), st.integers(1, 5000))
+def test_every_row_is_in_one_batch_that_has_room_for_it(lengths, budget):
+    seen = []
+    for rows, length in token_batches(np.array(lengths, int), budget, 512):
+        assert max(lengths[row] for row in rows) <= length <= 512
+        assert len(rows) * length <= budget or len(rows) == 1
+        seen += rows.tolist()
+    assert sorted(seen) == list(range(len(lengths)))
+
+
+@given(st.integers(1, 512))
+def test_a_length_is_rounded_up_a_little(length):
+    assert length <= rounded_length(length) < length + 32
+    assert rounded_length(length) <= max(1.25 * length, length + 7)
+    assert rounded_length(rounded_length(length)) == rounded_length(length)
+
+
+def test_there_are_few_lengths():
+    assert len({rounded_length(length) for length in range(1, 513)}) == 16 + 12
