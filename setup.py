@@ -53,6 +53,7 @@ setup(
         "matplotlib>=3.8",
         "ml_dtypes>=0.4",
         "numpy>=2.0",
+        "pyarrow>=15",
         "scikit-learn>=1.5",
         "scipy>=1.13",
         "sentencex>=1.0.30",

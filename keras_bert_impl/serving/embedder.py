@@ -28,7 +28,7 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import dtype_policy
 
 TOKENS_AT_ONCE = 4096
-_TEXTS_AT_ONCE = 16384  # so many are sorted by length; their vectors are held
+_TEXTS_AT_ONCE = 16384  # so many are sorted by length, and their vectors held
 
 Vectors = NDArray[np.float32]
 
@@ -127,6 +127,9 @@ class Embedder:
             )
         return cls(model, source.text, settings)
 
+    texts_at_once = _TEXTS_AT_ONCE
+    """How many texts are divided into batches together: a block of `embed_blocks`."""
+
     @property
     def width(self) -> int:
         """How many numbers a vector has."""
@@ -157,7 +160,7 @@ class Embedder:
             float32 [texts of the block, hidden].
         """
         source = iter(texts)
-        while block := list(islice(source, _TEXTS_AT_ONCE)):
+        while block := list(islice(source, self.texts_at_once)):
             yield self._embed(block)
 
     def _embed(self, texts: Sequence[str | bytes]) -> Vectors:

@@ -1,0 +1,1 @@
+"""Vectors of whole texts: made for any number of lines, and searched."""

@@ -1,0 +1,117 @@
+"""The vectors of all texts of a file, as a file."""
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder
+from keras_bert_impl.progress import Progress
+from pipelines.tasks.task_data import file_sha256
+from pipelines.vectors.config import EmbedConfig, VectorModelConfig
+from pipelines.vectors.texts import Texts, open_texts
+from pipelines.vectors.vectors_file import growing_vectors
+
+if TYPE_CHECKING:
+    from keras_bert_impl.serving.embedder import Embedder
+
+_LOGGER = logging.getLogger(__name__)
+_FORM = 1  # raised when the same texts would get other bytes
+
+
+@dataclass(frozen=True)
+class EmbedResult:
+    """What was written.
+
+    Attributes:
+        rows: how many vectors.
+        width: numbers of a vector.
+        computed: how many of them now; the others were there from a run before.
+    """
+
+    rows: int
+    width: int
+    computed: int
+
+
+def embed_file(config: EmbedConfig) -> EmbedResult:
+    """Writes the vector of every text; memory does not grow with their number.
+
+    A run that is killed goes on where it was with the same command, to the same bytes. What
+    another model, another text or other options began is begun anew.
+
+    Raises:
+        UserError: a file is missing or not what it should be, or the model is not whole.
+    """
+    texts, output = open_texts(config), config.output_file
+    total = _count(texts)
+    make_folder(output.parent)
+    if output.is_dir():
+        raise UserError(f"{output}: is a folder; name a file in it with `output_file`.")
+    if output.exists() and output.samefile(config.input_file):
+        raise UserError(f"{output}: is the input, which would be replaced; name another file.")
+    embedder = open_embedder(config)
+    with growing_vectors(output, embedder.width, embedder.texts_at_once) as vectors:
+        if vectors.open(_description(config, embedder)):
+            _LOGGER.info("%s: was begun with other texts, model or options; begun anew.", output)
+        done = vectors.rows
+        if done:
+            _LOGGER.info("%s: %d of %d vectors are there.", output, done, total)
+        progress = Progress("embed", total - done, "texts")
+        for block in embedder.embed_blocks(islice(texts, done, None)):
+            vectors.append(block)
+            progress.advance(len(block))
+        progress.close()
+        vectors.finish(texts)
+        return EmbedResult(vectors.rows, embedder.width, vectors.rows - done)
+
+
+def open_embedder(config: VectorModelConfig) -> "Embedder":
+    """The model of the options.
+
+    Raises:
+        UserError: there is no such model, or it is not whole.
+    """
+    from keras_bert_impl.serving.embedder import Embedder
+
+    return Embedder.from_pretrained(
+        config.model,
+        pooling=config.pooling,
+        normalize=config.normalize,
+        max_seq_length=config.max_seq_length,
+        precision=config.precision,
+        do_lower_case=config.do_lower_case,
+    )
+
+
+def _count(texts: Texts) -> int:
+    total = sum(1 for _ in texts)
+    if not total:
+        raise UserError("`input_file` has no text; name a file with a text a line.")
+    return total
+
+
+def _description(config: EmbedConfig, embedder: "Embedder") -> dict[str, Any]:
+    """What the vectors depend on."""
+    weights = hashlib.sha256()
+    for variable in embedder.model.weights:
+        weights.update(np.ascontiguousarray(variable).tobytes())
+    settings = embedder.settings
+    return {
+        "form": _FORM,
+        "input_sha256": file_sha256(Path(config.input_file)),
+        "text_column": config.text_column,
+        "weights_sha256": weights.hexdigest(),
+        "vocabulary_sha256": embedder.text.vocabulary.sha256,
+        "casing": embedder.text.as_json(),
+        "pooling": settings.pooling,
+        "normalize": settings.normalize,
+        "prompt": settings.prompt,
+        "max_seq_length": embedder.max_seq_length,
+        "precision": config.precision,
+    }

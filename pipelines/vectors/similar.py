@@ -1,0 +1,139 @@
+"""The texts whose vectors point the same way as that of a text that is searched for."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import text_lines
+from pipelines.vectors.config import SimilarConfig
+from pipelines.vectors.embed import open_embedder
+from pipelines.vectors.texts import Texts, open_texts
+
+_BLOCK_BYTES = 64 << 20
+
+
+class Similar(NamedTuple):
+    """A text that was found.
+
+    Attributes:
+        query: the text that was searched for.
+        number: the text's number, from 1: its line in a file of lines.
+        cosine: of the two vectors.
+        text: the text.
+    """
+
+    query: str
+    number: int
+    cosine: float
+    text: str
+
+
+def find_similar(config: SimilarConfig) -> list[Similar]:
+    """The nearest texts of every query, by the cosine of their vectors, the nearest first.
+
+    The vectors are read in blocks of 64 MB, and the texts once; nothing of either is kept.
+
+    Raises:
+        UserError: a file is missing or not what it should be, or vectors and texts do not belong
+            together.
+    """
+    vectors = _open_vectors(config.vectors_file)
+    queries = [*config.query, *(text_lines(config.query_file) if config.query_file else ())]
+    embedder = open_embedder(config)
+    if embedder.width != vectors.shape[1]:
+        raise UserError(
+            f"{config.vectors_file}: its vectors have {vectors.shape[1]} numbers, but those of "
+            f"{config.model} have {embedder.width}; name the model that made them."
+        )
+    numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
+    texts = _pick(open_texts(config), set(numbers.ravel().tolist()), len(vectors), config)
+    return [
+        Similar(query, number + 1, cosine, texts[number])
+        for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True)
+        for number, cosine in zip(some, alike, strict=True)
+    ]
+
+
+def nearest(
+    vectors: NDArray[np.float32], queries: NDArray[np.float32], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The vectors with the highest cosine to each query.
+
+    Args:
+        vectors: [vectors, width]; may be mapped from a file.
+        queries: [queries, width].
+        count: how many are wanted.
+
+    Returns:
+        Their numbers, int64 [queries, count], and cosines, float32 [queries, count], the highest
+        first; of equal ones the earlier first. Fewer where there are fewer vectors.
+
+    Example:
+        >>> vectors = np.array([[1, 0], [0, 2], [3, 3]], np.float32)
+        >>> numbers, cosines = nearest(vectors, np.array([[0, 1]], np.float32), 2)
+        >>> numbers.tolist(), (100 * cosines).round().tolist()
+        ([[1, 2]], [[100.0, 71.0]])
+    """
+    wanted = _unit(queries)
+    numbers = np.empty((len(queries), 0), np.int64)
+    cosines = np.empty((len(queries), 0), np.float32)
+    block = max(1, _BLOCK_BYTES // (4 * vectors.shape[1]))
+    for start in range(0, len(vectors), block):
+        alike = wanted @ _unit(vectors[start : start + block]).T  # [queries, block]
+        these = np.broadcast_to(np.arange(start, start + alike.shape[1]), alike.shape)
+        numbers = np.concatenate([numbers, these], axis=1)
+        cosines = np.concatenate([cosines, alike], axis=1)
+        best = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+        numbers = np.take_along_axis(numbers, best, axis=1)
+        cosines = np.take_along_axis(cosines, best, axis=1)
+    return numbers, cosines
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-12)
+
+
+def _open_vectors(path: Path) -> NDArray[np.float32]:
+    try:
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file; make it with embed.") from error
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: is no file of vectors ({error}); make it with embed.") from error
+    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype != np.float32:
+        raise UserError(f"{path}: holds no float32 vectors; make it with embed.")
+    return vectors
+
+
+def _pick(texts: Texts, numbers: set[int], expected: int, config: SimilarConfig) -> dict[int, str]:
+    """The texts of some numbers; all are counted."""
+    found, count = dict[int, str](), 0
+    for count, text in enumerate(texts, start=1):
+        if count - 1 in numbers:
+            found[count - 1] = text
+    if count != expected:
+        raise UserError(
+            f"{config.vectors_file}: has {expected} vectors, but {config.input_file} has {count} "
+            "texts; name the file that they were made of."
+        )
+    return found
+
+
+def lines_of(found: Sequence[Similar]) -> Iterator[str]:
+    """The texts found as lines: each query, then its texts with cosine and number.
+
+    Example:
+        >>> list(lines_of([Similar("dog", 7, 0.5, "a cat")]))
+        ['dog', '  0.500  7  a cat']
+    """
+    query: str | None = None
+    for one in found:
+        if one.query != query:
+            query = one.query
+            yield query
+        yield f"  {one.cosine:.3f}  {one.number}  {one.text}"

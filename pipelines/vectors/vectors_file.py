@@ -1,0 +1,134 @@
+"""A file of vectors that grows block by block, survives a kill, and appears when it is whole."""
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.locks import owned
+from pipelines.vectors.config import PARQUET
+
+_NUMBER = np.dtype("<f4")
+_VECTORS, _DESCRIPTION = "vectors", "description.json"
+
+
+class GrowingVectors:
+    """The vectors that are there so far, in a folder beside the output.
+
+    Args:
+        output: the file that will appear.
+        width: numbers of a vector.
+        block: texts of a block; only whole blocks are kept, so that what follows them is computed
+            in the same batches, to the same bytes.
+
+    Attributes:
+        rows: how many vectors are there.
+    """
+
+    def __init__(self, output: Path, width: int, block: int) -> None:
+        self._output, self._width, self._block = output, width, block
+        self._folder = _folder_of(output)
+        self._file: Any = None
+        self.rows = 0
+
+    def open(self, description: Mapping[str, Any]) -> bool:
+        """Continues what was begun with the same description, or begins anew.
+
+        Returns:
+            Whether something else had been begun, which is gone now.
+        """
+        said, vectors = self._folder / _DESCRIPTION, self._folder / _VECTORS
+        known = _read(said)
+        if known != description:
+            vectors.unlink(missing_ok=True)
+            with open_whole(said) as file:
+                json.dump(description, file, indent=2, sort_keys=True)
+        self._file = vectors.open("ab")
+        block_bytes = self._block * self._width * _NUMBER.itemsize
+        whole = self._file.tell() // block_bytes
+        self._file.truncate(whole * block_bytes)
+        self._file.seek(0, os.SEEK_END)
+        self.rows = whole * self._block
+        return known not in (None, description)
+
+    def append(self, vectors: NDArray[np.float32]) -> None:
+        """Adds a block, and sees that it is on disk."""
+        self._file.write(np.ascontiguousarray(vectors, _NUMBER).tobytes())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.rows += len(vectors)
+
+    def finish(self, texts: Iterable[str]) -> None:
+        """Writes the output and removes the folder."""
+        self._file.close()
+        source = (
+            np.memmap(self._folder / _VECTORS, _NUMBER, "r") if self.rows else np.empty(0, _NUMBER)
+        )
+        vectors = source.reshape(self.rows, self._width)
+        if self._output.suffix == PARQUET:
+            _write_parquet(self._output, texts, vectors, self._block)
+        else:
+            _write_npy(self._output, vectors, self._block)
+        shutil.rmtree(self._folder)
+
+
+@contextlib.contextmanager
+def growing_vectors(output: Path, width: int, block: int) -> Iterator[GrowingVectors]:
+    """Gives the vectors that are there so far; no other process can have them meanwhile.
+
+    Raises:
+        UserError: another process writes this output.
+    """
+    make_folder(_folder_of(output))
+    with owned(
+        output.with_name(f".{output.name}.lock"),
+        f"{output}: another process is writing it; wait for it or name another file.",
+    ):
+        yield GrowingVectors(output, width, block)
+
+
+def _folder_of(output: Path) -> Path:
+    return output.with_name(f".{output.name}.incomplete")
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None  # nothing was begun, or it was killed in its first moment
+
+
+def _write_npy(path: Path, vectors: NDArray[np.float32], block: int) -> None:
+    header = {"descr": _NUMBER.str, "fortran_order": False, "shape": vectors.shape}
+    with open_whole(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, len(vectors), block):
+            file.write(vectors[start : start + block].tobytes())
+
+
+def _write_parquet(
+    path: Path, texts: Iterable[str], vectors: NDArray[np.float32], block: int
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    width = vectors.shape[1]
+    schema = pa.schema([("text", pa.string()), ("embedding", pa.list_(pa.float32(), width))])
+    source = iter(texts)
+    with open_whole(path, "wb") as file, pq.ParquetWriter(file, schema) as writer:
+        for start in range(0, len(vectors), block):
+            some = vectors[start : start + block]
+            numbers = pa.FixedSizeListArray.from_arrays(pa.array(some.reshape(-1)), width)
+            words = list(islice(source, len(some)))
+            if len(words) < len(some):
+                raise UserError(f"{path}: not written, because the text changed; start again.")
+            writer.write_table(pa.table([pa.array(words), numbers], schema))

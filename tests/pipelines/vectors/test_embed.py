@@ -1,0 +1,87 @@
+"""A file of texts to a file of vectors."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.embedder import Embedder
+from pipelines.vectors.config import EmbedConfig
+from pipelines.vectors.embed import EmbedResult, embed_file
+from tests.pipelines.vectors.conftest import TEXTS
+
+
+@pytest.fixture(autouse=True)
+def blocks_of_two(monkeypatch):
+    monkeypatch.setattr(Embedder, "texts_at_once", 2)
+
+
+def embed(model, input_file, output, **options):
+    config = EmbedConfig(model=model, input_file=str(input_file), output_file=output, **options)
+    return embed_file(config)
+
+
+def test_the_vectors_are_the_embedders_in_the_order_of_the_texts(model, lines, tmp_path):
+    output = tmp_path / "new" / "x.npy"
+    assert embed(model, lines, output) == EmbedResult(6, 16, 6)
+    expected = Embedder.from_pretrained(model).embed(TEXTS)
+    np.testing.assert_array_equal(np.load(output), expected)
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(model, lines, tmp_path, monkeypatch):
+    embed(model, lines, tmp_path / "whole.npy")
+    own = Embedder.embed_blocks
+
+    def killed(self, texts):
+        for number, block in enumerate(own(self, texts)):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield block
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Embedder, "embed_blocks", killed)
+        with pytest.raises(KeyboardInterrupt):
+            embed(model, lines, tmp_path / "x.npy")
+    assert embed(model, lines, tmp_path / "x.npy") == EmbedResult(6, 16, 2)
+    assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
+@pytest.mark.parametrize("change", ["text", "option", "weights"])
+def test_other_texts_options_or_weights_are_noticed(
+    model, lines, tmp_path, monkeypatch, change, caplog
+):
+    output, options = tmp_path / "x.npy", {}
+    monkeypatch.setattr("pipelines.vectors.vectors_file.GrowingVectors.finish", lambda *_: None)
+    embed(model, lines, output)
+    if change == "text":
+        Path(lines).write_text("the dog\na cat\n")
+    elif change == "option":
+        options["pooling"] = "cls"
+    else:
+        embedder = Embedder.from_pretrained(model)
+        embedder.model.weights[0].assign(0 * embedder.model.weights[0])
+        embedder.save_pretrained(tmp_path / "model")
+        model = str(tmp_path / "model")
+    with caplog.at_level("INFO"):
+        result = embed(model, lines, output, **options)
+    assert result.computed == result.rows
+    assert "begun anew" in caplog.text
+
+
+def test_a_column_of_a_table(model, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"id": n, "t": t}) + "\n" for n, t in enumerate(TEXTS)))
+    embed(model, path, tmp_path / "x.npy", text_column="t")
+    expected = Embedder.from_pretrained(model).embed(TEXTS)
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), expected)
+
+
+def test_the_input_and_a_folder_are_no_output(model, tmp_path):
+    (tmp_path / "x.npy").write_text("a text\n")
+    with pytest.raises(UserError, match="is the input"):
+        embed(model, tmp_path / "x.npy", tmp_path / "x.npy")
+    (tmp_path / "y.npy").mkdir()
+    with pytest.raises(UserError, match="is a folder"):
+        embed(model, tmp_path / "x.npy", tmp_path / "y.npy")

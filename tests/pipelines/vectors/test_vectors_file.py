@@ -1,0 +1,63 @@
+"""A file of vectors that grows, and goes on after a kill."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.vectors.vectors_file import growing_vectors
+
+VECTORS = np.arange(21, dtype="float32").reshape(7, 3)
+TEXTS = [f"text {number}" for number in range(7)]
+WHAT = {"model": 1}
+
+
+def write(output, stop_after=None, description=WHAT):
+    """Writes blocks of two; a kill is what leaves the block without `finish`."""
+    with growing_vectors(output, 3, 2) as growing:
+        anew = growing.open(description)
+        start = growing.rows
+        for first in range(start, 7, 2)[:stop_after]:
+            growing.append(VECTORS[first : first + 2])
+        if stop_after is None:
+            growing.finish(TEXTS)
+    return start, anew
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 3, 4])
+def test_it_goes_on_after_the_whole_blocks(tmp_path, blocks):
+    output = tmp_path / "x.npy"
+    assert write(output, blocks) == (0, False)
+    assert not output.exists()
+    assert write(output) == (min(2 * blocks, 6), False)
+    np.testing.assert_array_equal(np.load(output), VECTORS)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_half_a_block_is_made_again(tmp_path):
+    write(tmp_path / "x.npy", 2)
+    with (tmp_path / ".x.npy.incomplete" / "vectors").open("ab") as file:
+        file.write(b"\1" * 13)
+    assert write(tmp_path / "x.npy") == (4, False)
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), VECTORS)
+
+
+def test_what_something_else_began_is_begun_anew(tmp_path):
+    write(tmp_path / "x.npy", 2, {"model": 2})
+    assert write(tmp_path / "x.npy") == (0, True)
+
+
+def test_parquet_has_texts_and_vectors(tmp_path):
+    write(tmp_path / "x.parquet")
+    table = pq.read_table(tmp_path / "x.parquet")
+    assert table["text"].to_pylist() == TEXTS
+    np.testing.assert_array_equal(np.array(table["embedding"].to_pylist()), VECTORS)
+
+
+def test_two_processes_do_not_write_one_file(tmp_path):
+    with (
+        growing_vectors(tmp_path / "x.npy", 3, 2),
+        pytest.raises(UserError, match="another process is writing it"),
+        growing_vectors(tmp_path / "x.npy", 3, 2),
+    ):
+        pass

@@ -1,0 +1,36 @@
+"""Gives every text of a file one vector.
+
+Texts are lines, or a column of CSV, TSV or JSON. Those of like length are computed together,
+whatever their order. A run that is killed goes on with the same command.
+
+Examples:
+  keras-bert embed --model=all-MiniLM-L6-v2 --input_file=lines.txt --output_file=lines.npy
+  keras-bert embed --model=all-MiniLM-L6-v2 --input_file=reviews.csv --text_column=review
+      --output_file=reviews.parquet --precision=bfloat16
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pipelines.vectors.config import EmbedConfig
+from tools import command_line
+from tools.config_flags import ConfigFlags
+
+FLAGS = ConfigFlags(__doc__, EmbedConfig)
+
+
+def _run() -> None:
+    config = FLAGS.config()
+    from pipelines.vectors.embed import embed_file
+
+    result = embed_file(config)
+    print(f"{result.rows} vectors of {result.width} numbers: {config.output_file}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
