@@ -50,7 +50,8 @@ def open_texts(config: TextsConfig) -> Texts:
 
     Example:
         >>> import tempfile
-        >>>         >>> path = Path(tempfile.mkdtemp()) / "reviews.csv"
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp()) / "reviews.csv"
         >>> _ = path.write_text('stars,review\n5,"Rain,\nand wind."\n')
         >>> list(open_texts(TextsConfig(input_file=str(path), text_column="review")))
         ['Rain,\nand wind.']
