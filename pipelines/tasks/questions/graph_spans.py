@@ -38,8 +38,8 @@ def best_spans_in_graph(
         rows: what the model read.
         start_logits: float32 [rows, length].
         end_logits: float32 [rows, length].
-        n_best_size: how many starts and ends of each row to combine, and how many spans of a row to
-            keep.
+        n_best_size: how many starts and ends of each row to combine, and how many spans of each
+            question to give at most.
         max_answer_length: the most tokens of a span.
     """
     first, first_logit = _best_positions(rows, start_logits, n_best_size)  # [rows, k] both
@@ -57,6 +57,8 @@ def best_spans_in_graph(
     question = tf.gather(rows.question, row)
     by_score = tf.argsort(-score, stable=True)
     order = tf.gather(by_score, tf.argsort(tf.gather(question, by_score), stable=True))
+    # Each span's text is cut out of a copy of its passage: of a book there may be few.
+    order = tf.boolean_mask(order, _ranks(tf.gather(question, order)) < n_best_size)
     return GraphSpans(
         tf.gather(question, order),
         tf.gather(score, order),
@@ -89,6 +91,12 @@ def _best_positions(rows: GraphRows, logits: tf.Tensor, count: int) -> tuple[tf.
         tf.where(is_token, logits, _IMPOSSIBLE), tf.minimum(count, tf.shape(logits)[1])
     )
     return tf.cast(best.indices, tf.int64), tf.cast(best.values, tf.float64)
+
+
+def _ranks(sorted_numbers: tf.Tensor) -> tf.Tensor:
+    """How many equal numbers stand before each: int32 [n]."""
+    first = tf.searchsorted(sorted_numbers, sorted_numbers, side="left")
+    return tf.range(tf.size(sorted_numbers)) - first
 
 
 def _best_of_rows(
