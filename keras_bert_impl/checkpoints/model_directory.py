@@ -37,10 +37,12 @@ _ARCHITECTURES = {
     ("span",): "BertForQuestionAnswering",
     ("tagger",): "BertForTokenClassification",
     ("choice",): "BertForMultipleChoice",
+    ("feature_tagger",): "BertFeatureTagger",  # of this project
 }
 _HEADS = {name: heads for heads, name in _ARCHITECTURES.items()} | {
     "BertLMHeadModel": ("masked_lm",)
 }
+_LABEL_BIASES = ("classifier/dense/bias", "tagger/dense/bias", "feature_tagger/logits/dense/bias")
 
 
 def write_model_directory(
@@ -159,8 +161,8 @@ def _model_config(
 
 
 def _labels(weights: dict[str, np.ndarray]) -> int:
-    bias = weights.get("classifier/dense/bias", weights.get("tagger/dense/bias"))
-    return 0 if bias is None else bias.shape[0]
+    found = [weights[path] for path in _LABEL_BIASES if path in weights]
+    return found[0].shape[0] if found else 0
 
 
 def tokenizer_config(config: BertConfig, text: TextSettings) -> dict[str, Any]:

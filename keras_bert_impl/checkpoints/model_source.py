@@ -19,7 +19,7 @@ import os
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
-from keras_bert_impl.checkpoints.names import head_names
+from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
@@ -121,7 +121,7 @@ class ModelSource:
     def _count_labels(self) -> int:
         if self.checkpoint is None:
             return 0
-        tensors, weights = self.tensors(), head_names("classifier")
+        tensors, weights = self.tensors(), label_names_of_heads()
         found = [hit for hit in map(tensors.find, weights) if hit]  # a tagger's are called the same
         return max((weight_shape(tensors, hit)[-1] for hit in found), default=0)
 

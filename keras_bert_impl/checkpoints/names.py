@@ -6,6 +6,7 @@ in google's encoder, [out, in] in Hugging Face's files and in google's output la
 
 import dataclasses
 import re
+from itertools import product
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +59,8 @@ _OUTPUTS = {
     "tagger/dense": ("output_", "classifier"),
     "span/dense": ("cls/squad/output_", "qa_outputs"),
 }
+# The BiLSTM over frozen layers: PyTorch marks the direction by an ending.
+_MIX, _LSTM_LAYERS, _DIRECTIONS = ("scalars", "gamma"), 2, {"forward": "", "backward": "_reverse"}
 
 
 def _dense(ours: str, google: str) -> list[Names]:
@@ -113,7 +116,8 @@ def head_names(head: str) -> list[Names]:
     """The names of a head's weights; empty for a name that is no head.
 
     Args:
-        head: "masked_lm", "next_sentence", "classifier", "span", "tagger" or "choice".
+        head: "masked_lm", "next_sentence", "classifier", "span", "tagger", "choice" or
+            "feature_tagger".
 
     Example:
         >>> [row.hugging_face for row in head_names("classifier")]
@@ -125,12 +129,44 @@ def head_names(head: str) -> list[Names]:
             *_dense("masked_lm/transform", "cls/predictions/transform/dense"),
             *_norm("masked_lm/layer_norm", "cls/predictions/transform/LayerNorm"),
         ]
+    if head == "feature_tagger":
+        return _feature_tagger_names()
     layer = f"{head}/dense"
     if layer not in _OUTPUTS:
         return []
     google, hugging_face = _OUTPUTS[layer]
     kernel = Names(f"{layer}/kernel", f"{google}weights", f"{hugging_face}.weight", True, True)
     return [kernel, Names(f"{layer}/bias", f"{google}bias", f"{hugging_face}.bias")]
+
+
+def _feature_tagger_names() -> list[Names]:
+    """A BiLSTM's names are those of PyTorch's; its gates stand in the same order as Keras'."""
+    head = "feature_tagger"
+    rows = [
+        Names(f"{head}/mix/{name}", f"{head}/mix/{name}", f"{head}.mix.{name}") for name in _MIX
+    ]
+    parts = {"kernel": ("weight_ih", True), "recurrent_kernel": ("weight_hh", True)}
+    parts["bias"] = ("bias_ih", False)
+    for layer, (direction, ending) in product(range(_LSTM_LAYERS), _DIRECTIONS.items()):
+        ours = f"{head}/lstm/{direction}_{layer}"
+        for part, (theirs, transposed) in parts.items():
+            rows.append(
+                Names(
+                    f"{ours}/lstm_cell/{part}",
+                    f"{ours}/{part}",
+                    f"{head}.lstm.{theirs}_l{layer}{ending}",
+                    hugging_face_transposed=transposed,
+                )
+            )
+    dense = f"{head}/logits/dense"
+    kernel = Names(f"{dense}/kernel", f"{head}/weights", f"{head}.classifier.weight")
+    kernel = dataclasses.replace(kernel, hugging_face_transposed=True)
+    return [*rows, kernel, Names(f"{dense}/bias", f"{head}/bias", f"{head}.classifier.bias")]
+
+
+def label_names_of_heads() -> list[Names]:
+    """The weights whose last axis has a number for each label: of classifiers and of taggers."""
+    return [*head_names("classifier"), *_feature_tagger_names()[-2:]]
 
 
 def all_names(blocks: int, heads: tuple[str, ...] = ()) -> list[Names]:

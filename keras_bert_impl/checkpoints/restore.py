@@ -28,7 +28,10 @@ _TIED = {  # by the ends of the names
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
-HEADS = ("masked_lm", "next_sentence", "classifier", "span", "tagger", "choice")
+HEADS = (
+    *("masked_lm", "next_sentence", "classifier"),
+    *("span", "tagger", "choice", "feature_tagger"),
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -49,7 +49,7 @@ def test_hugging_face_s_names_are_those_of_transformers():
 def test_dense_matrices_are_transposed_where_the_other_form_stores_outputs_first():
     by_name = {row.ours: row for row in all_names(1, HEADS)}
     for name, row in by_name.items():
-        is_kernel = name.endswith("/kernel")
+        is_kernel = name.endswith("kernel")
         assert row.hugging_face_transposed == is_kernel or name == "embeddings"
         in_output = row.part in ("next_sentence", "classifier", "tagger", "choice", "span")
         assert row.google_transposed == (is_kernel and in_output), name
