@@ -79,7 +79,9 @@ _TRAINER: list[Any] = []  # in PyTorch's process: model, optimizer, kind of mode
 Steps = Callable[[int], None]
 
 
-def our_ways(rows: Any, head: Any, devices: Any, training: Any, length: int) -> dict[str, Any]:
+def our_ways(
+    rows: Any, head: Any, devices: Any, training: Any, length: int, wanted: Sequence[str]
+) -> dict[str, Any]:
     """What takes a number of further steps, and the share of padding, by way.
 
     Args:
@@ -88,6 +90,7 @@ def our_ways(rows: Any, head: Any, devices: Any, training: Any, length: int) -> 
         devices: where it is trained.
         training: batch size and seed.
         length: the most tokens of a row.
+        wanted: the ways to make.
     """
     from keras_bert_impl.training.batches import prefetched
     from keras_bert_impl.training.state import TrainingState
@@ -116,11 +119,12 @@ def our_ways(rows: Any, head: Any, devices: Any, training: Any, length: int) -> 
                 take(iter([batch]))  # compiles what is compiled for this length
         return lambda count: take(itertools.islice(endless, count)), source.padding_share()
 
-    return {
-        "pad": way(fixed=True, by_length=False),
-        "cut": way(fixed=False, by_length=False),
-        "sorted": way(fixed=False, by_length=True),
+    arranged = {
+        "pad": {"fixed": True, "by_length": False},
+        "cut": {"fixed": False, "by_length": False},
+        "sorted": {"fixed": False, "by_length": True},
     }
+    return {name: way(**options) for name, options in arranged.items() if name in wanted}
 
 
 def answer_ways(
@@ -263,7 +267,7 @@ def _run() -> None:
         rows = data.rows(task.train_split)
         with devices.strategy.scope():
             head = task.head(model_config)
-        ways = our_ways(rows, head, devices, training, config.max_seq_length)
+        ways = our_ways(rows, head, devices, training, config.max_seq_length, config.ways)
         if "trainer" in config.ways and (why := _why_no_trainer(config)):
             print(f"trainer is left out: {why}")
         elif "trainer" in config.ways:

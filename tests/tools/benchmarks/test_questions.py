@@ -8,6 +8,7 @@ import pytest
 from tests.support.model_folders import write_encoder
 from tests.support.squad_files import write_squad
 from tools.benchmarks import questions
+from tools.benchmarks.questions import QuestionsConfig
 
 TOKENIZER = SimpleNamespace(cls_token_id=2)
 
@@ -29,19 +30,39 @@ def test_the_peers_positions_are_those_of_the_answers_tokens(start, text, found)
     assert questions.span_of(sides, spans, [2, 9, 3, 9, 9, 9, 3], TOKENIZER, question) == found
 
 
+@pytest.fixture
+def inputs(tmp_path):
+    train, model = write_squad(tmp_path / "train.json"), write_encoder(tmp_path / "model")
+    lengths = {"max_seq_length": 16, "doc_stride": 4, "max_query_length": 4}
+    return QuestionsConfig(train_file=train, model=model, sample=4, **lengths)
+
+
+def test_all_questions_of_a_file_become_rows(inputs, tmp_path):
+    count, seconds = questions.our_features(inputs, inputs.train_file, tmp_path / "rows")
+    assert count == 24
+    assert seconds > 0
+
+
 @pytest.mark.slow
-def test_rows_are_timed_and_a_long_passage_is_asked(tmp_path, capsys):
-    arguments = [
-        f"--train_file={write_squad(tmp_path / 'train.json')}",
-        f"--model={write_encoder(tmp_path / 'model')}",
-        "--contenders=ours,original", "--sample=4", "--passage_tokens=200", "--max_seq_length=16",
-        "--doc_stride=4", "--max_query_length=4",
-    ]  # fmt: skip
-    assert questions.main(arguments) == 0
+def test_a_long_passage_is_asked(inputs, tmp_path):
+    found = questions.ask_long_passage(inputs, 200, tmp_path / "served")
+    assert found["peak_mib"] >= found["before"] > 50
+
+
+def test_contenders_stand_in_a_table(inputs, monkeypatch, capsys):
+    """Ours gets the whole file, the others a part of it; the original only if it is there."""
+    files = {}
+
+    def measured(what, file, folder):
+        files[what] = file
+        return {"questions": 8, "seconds": 2.0, "peak_mib": 90.0, "before": 80.0}
+
+    monkeypatch.setattr(questions, "_in_a_process", measured)
+    flags = [f"--train_file={inputs.train_file}", f"--model={inputs.model}", "--passage_tokens=200"]
+    assert questions.main(flags) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any("needs --bert_source" in line for line in lines)
-    ours, passage = json.loads(lines[-1])["rows"]
-    assert (ours["contender"], ours["questions"]) == ("ours", 24)
-    assert ours["questions_per_second"] > 0
-    assert passage["passage_tokens"] == 200
-    assert passage["peak_mib"] >= passage["before"] > 50
+    rows = json.loads(lines[-1])["rows"]
+    assert [row.get("contender") for row in rows] == ["ours", "transformers", None]
+    assert [row.get("questions_per_second") for row in rows] == [4.0, 4.0, None]
+    assert files["ours"] == inputs.train_file != files["transformers"] == files["200"]
