@@ -234,6 +234,9 @@ def their_course(work: Work, folder: str, kernel: NDArray, bias: NDArray) -> Cou
 
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     model = work.peer.load(folder, **WITHOUT_DROPOUT)
+    # [PAD]'s vector has no gradient in transformers. Where padding competes with an answer,
+    # google's code trains it, and so do we.
+    model.get_input_embeddings().padding_idx = None
     weights = dict(model.named_parameters())
     moments = {name: (torch.zeros_like(w), torch.zeros_like(w)) for name, w in weights.items()}
     with torch.no_grad():

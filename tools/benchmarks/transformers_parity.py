@@ -11,7 +11,8 @@ otherwise, and nothing else differs.
 
 Texts with labels (--data_dir, --tasks), questions (--train_file and --predict_file, in SQuAD's
 form) and tagged words (--tags_dir) are compared if they are given. In the loss of questions
-padding competes with the answer, as it does in transformers.
+padding competes with the answer, as it does in transformers; but [PAD]'s vector, which transformers
+leaves untrained, is trained on both sides, as in google's code.
 
 It needs torch and transformers beside this package (pip install torch transformers).
 
