@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLANKS = " \t\r\n\u202f"
-_BLANK_CODES = np.array([ord(character) for character in _BLANKS], np.uint32)
 _WORDS = re.compile(f"[^{_BLANKS}]+")
 
 
@@ -41,10 +40,9 @@ class Passage:
     @cached_property
     def word_of_character(self) -> NDArray[np.int32]:
         """The word that each character is of; a blank is of the word in front of it, or -1."""
-        data = self.text.encode("utf-32-le", "surrogatepass")
-        blank = np.isin(np.frombuffer(data, np.uint32), _BLANK_CODES)
-        after_blank = np.concatenate([[True], blank[:-1]])[: len(blank)]
-        return (np.cumsum(~blank & after_blank) - 1).astype(np.int32)
+        begins = np.zeros(len(self.text), np.int32)
+        begins[[word.start() for word in _WORDS.finditer(self.text)]] = 1
+        return np.cumsum(begins, dtype=np.int32) - 1
 
 
 class PlacedText(NamedTuple):

@@ -45,6 +45,7 @@ def question_rows(
     settings: WindowSettings,
     *,
     training: bool,
+    answered: bool = True,
 ) -> Rows:
     """Makes one row or more for each question: one for each window of its passage.
 
@@ -53,6 +54,7 @@ def question_rows(
         tokenizer: the model's.
         settings: lengths and stride.
         training: whether rows get positions to train on.
+        answered: whether rows get what undoes them; it is half of their bytes.
 
     Returns:
         Rows with the token features `input_ids`, `input_mask`, `segment_ids`, and with what undoes
@@ -80,9 +82,10 @@ def question_rows(
     if training:
         positions = answer_positions(questions, passages, tokenizer, windows, offset)
         values = dict(zip(("start_positions", "end_positions"), positions, strict=True))
-    begins = np.cumsum(lengths) - lengths + offset
-    places = _places(passages, windows, shown, begins, int(lengths.sum()))
-    return Rows(number, lengths, {**tokens, **places}, values)
+    if answered:
+        begins = np.cumsum(lengths) - lengths + offset
+        tokens = {**tokens, **_places(passages, windows, shown, begins, int(lengths.sum()))}
+    return Rows(number, lengths, tokens, values)
 
 
 def _say_what_is_odd(

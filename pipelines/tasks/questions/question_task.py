@@ -141,7 +141,9 @@ class QuestionTask:
     ) -> Rows:
         """Windows over the questions' passages."""
         settings = WindowSettings(max_seq_length, self.doc_stride, self.max_query_length)
-        return question_rows(examples, tokenizer, settings, training=training)
+        return question_rows(
+            examples, tokenizer, settings, training=training, answered=not training
+        )
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Leaves out the labels of what the model may have been trained for before."""

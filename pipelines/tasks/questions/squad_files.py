@@ -5,7 +5,7 @@ Files in TriviaQA's form are known by what they hold, and read as `trivia_files`
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,16 @@ def read_questions(
     """
     seen = set[str]()
     for question in _questions(path, evidence, training=training):
-        where = _where(path, question)
         if question.identifier in seen:
-            raise UserError(f"{where} comes a second time; give every question an `id` of its own.")
+            raise UserError(
+                f"{_where(path, question)} comes a second time; give every question an `id` of its "
+                "own."
+            )
         seen.add(question.identifier)
         if question.is_impossible and not version_2_with_negative:
-            raise UserError(f"{where} is impossible to answer; set `version_2_with_negative`.")
+            raise UserError(
+                f"{_where(path, question)} is impossible to answer; set `version_2_with_negative`."
+            )
         yield question
     if not seen:
         raise UserError(f"{path}: has no questions; name a file in SQuAD's form.")
@@ -66,9 +70,10 @@ def read_training_questions(
     for question in read_questions(
         path, version_2_with_negative=negative, evidence=evidence, training=True
     ):
-        where = _where(path, question)
         if not (question.is_impossible or question.answers):
-            raise UserError(f"{where} has no answer, so it cannot be trained on; remove it.")
+            raise UserError(
+                f"{_where(path, question)} has no answer, so it cannot be trained on; remove it."
+            )
         count += 1
         further += len(question.answers) > 1 and not question.is_impossible
         if question.is_impossible or question.answer_words is not None:
@@ -76,6 +81,7 @@ def read_training_questions(
             continue
         if not left_out:
             text, start = question.answers[0]
+            where = _where(path, question)
             _LOGGER.warning("%s is left out: %r does not stand at %d.", where, text, start)
         left_out += 1
     if left_out:
@@ -138,7 +144,7 @@ def _list(holder: Any, name: str, where: str) -> list[Any]:
 
 
 def _field(holder: Any, name: str, kind: type, where: str) -> Any:
-    value = holder.get(name) if isinstance(holder, Mapping) else None
+    value = holder.get(name) if isinstance(holder, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
         raise UserError(
             f"{where}: has no {name!r} (of type {kind.__name__}); name a file in SQuAD's form."

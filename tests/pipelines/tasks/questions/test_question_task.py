@@ -142,3 +142,15 @@ def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path
     settings = AnswerSettings(version_2_with_negative=True)
     task = QuestionTask(TEXT, predict_file=path, answer_settings=settings)
     assert task.constant_scores("predict") == {"f1": 50.0}
+
+
+def test_rows_to_train_on_have_no_more_than_the_model_reads(tmp_path):
+    task = QuestionTask(TEXT, train_file=write_squad(tmp_path / "train.json", 5))
+    examples = list(task.examples("train"))
+    trained, answered = (
+        task.rows(examples, Tokenizer(TEXT), 14, training=training) for training in (True, False)
+    )
+    assert set(trained.tokens) == {"input_ids", "input_mask", "segment_ids"}
+    assert set(answered.tokens) > set(trained.tokens)
+    for name, numbers in trained.tokens.items():
+        np.testing.assert_array_equal(numbers, answered.tokens[name], err_msg=name)
