@@ -25,10 +25,12 @@ def pytest_configure(config):
     """Lets all processes of a run of the tests take what one of them compiled from a folder.
 
     Most programs of the tiny models are the same in many tests, and compiling them was a quarter of
-    the time.
+    the time. TensorFlow says of each that it may not suit this machine, in bytes that are no text:
+    whoever reads a process' standard error would stumble over them.
     """
     if hasattr(config, "workerinput") or "TF_XLA_FLAGS" in os.environ:
         return  # a worker has its parent's environment
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     config.stash[_COMPILED] = tempfile.mkdtemp(prefix="compiled-")
     os.environ["TF_XLA_FLAGS"] = (
         f"--tf_xla_persistent_cache_directory={config.stash[_COMPILED]} "

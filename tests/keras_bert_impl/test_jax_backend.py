@@ -19,10 +19,11 @@ ROOMS = [
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 def test_layers_and_models_pass_their_tests_on_jax_as_well():
     # Keras takes its backend when it is imported: another backend needs another process.
+    quickly = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # it compiles every operation, for one use
     result = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ROOMS],
         cwd=ROOT,
-        env={**os.environ, "KERAS_BACKEND": "jax"},
+        env={**os.environ, "KERAS_BACKEND": "jax", **quickly},
         capture_output=True,
         text=True,
     )

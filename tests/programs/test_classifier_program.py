@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import compiling
 from tests.support.glue_files import write_cola
-from tests.support.model_folders import write_encoder
+from tests.support.model_folders import write_start
 
 ROOT = Path(__file__).parent.parent.parent
 STEPS = 300
@@ -38,7 +39,9 @@ def command(inputs, output, *flags):
 
 def run_until_checkpoint_then_kill(words, checkpoints):
     """Starts the program and kills it, without warning, when its first checkpoint is there."""
-    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        words, cwd=ROOT, env=compiling.anew(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     give_up = time.monotonic() + 120
     while not list(checkpoints.glob("step-*")):
         assert process.poll() is None, process.stderr.read().decode()
@@ -51,19 +54,20 @@ def run_until_checkpoint_then_kill(words, checkpoints):
 
 @pytest.mark.slow
 def test_the_same_command_continues_a_killed_run_to_the_same_bits(tmp_path):
-    write_encoder(tmp_path / "model")
+    write_start(tmp_path / "model")
     write_cola(tmp_path / "cola", train=STEPS * 8 // 3)
     killed, whole = tmp_path / "killed", tmp_path / "whole"
 
     run_until_checkpoint_then_kill(command(tmp_path, killed), killed / "checkpoints")
     assert not (killed / "model").exists()
     words = command(tmp_path, killed, "--do_eval", "--do_predict")
-    again = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    again = subprocess.run(words, cwd=ROOT, env=compiling.anew(), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert "eval_matthews_correlation = 1.0" in again.stdout
     assert f"global_step = {STEPS}" in again.stdout
     assert len((killed / "CoLA.tsv").read_text().splitlines()) == 6
 
-    subprocess.run(command(tmp_path, whole), cwd=ROOT, capture_output=True, check=True)
+    words = command(tmp_path, whole)
+    subprocess.run(words, cwd=ROOT, env=compiling.anew(), capture_output=True, check=True)
     weights = [(run / "model" / "model.safetensors").read_bytes() for run in (killed, whole)]
     assert weights[0] == weights[1]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.programs.test_classifier_program import ROOT, command
 from tests.support.glue_files import write_cola
-from tests.support.model_folders import write_encoder
+from tests.support.model_folders import write_start
 
 
 def start_until(words, is_there):
@@ -25,8 +25,8 @@ def start_until(words, is_there):
 
 @pytest.mark.slow
 def test_no_finished_run_is_lost_and_the_stopped_one_continues(tmp_path):
-    write_encoder(tmp_path / "model")
-    write_cola(tmp_path / "cola", train=2000)
+    write_start(tmp_path / "model")
+    write_cola(tmp_path / "cola", train=800)
     out = tmp_path / "runs"
     words = command(tmp_path, out, "--do_eval", "--num_seeds=2", "--seed=1")
     first, second = out / "seed-1", out / "seed-2"
