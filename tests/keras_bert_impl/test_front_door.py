@@ -18,7 +18,7 @@ import tensorflow as tf
 import keras_bert_impl as kb
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
-from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder, write_start
 from tests.support.tiny_bert import scatter_weights
 
 ROOT = Path(__file__).parent.parent.parent
@@ -126,7 +126,8 @@ def test_a_name_of_the_hub_opens_from_the_cache_without_internet(published, monk
     assert "pooled_output" in in_new_process(OFFLINE)
 
 
-def test_a_classifier_from_text_to_a_saved_model(published):
+def test_a_classifier_from_text_to_a_saved_model(tmp_path):
+    published = str(write_start(tmp_path / "published"))
     data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)).batch(8)
     preprocessor = kb.BertPreprocessor.from_pretrained(published, max_seq_length=12)
     rows = data.map(lambda text, label: (preprocessor(text), label))

@@ -1,5 +1,7 @@
 """Served entities, held to those that the task finds offline, windows and all."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -34,13 +36,20 @@ def documents(unit, count=40):
     return made
 
 
-def open_tagger(folder, scheme, unit):
-    labels = scheme.tags(["LOC", "PER"])
-    task = TaggingTask(labels, scheme, unit)
-    write_tagger(folder, labels)
-    opened = open_task_model(folder, task, do_lower_case=True)
-    opened.model.config = with_task_settings(opened.model.config, {"max_seq_length": LENGTH})
-    return task, opened
+@pytest.fixture(scope="module")
+def open_tagger(tmp_path_factory):
+    """Gives the task, the opened model and the served one; each is made once."""
+
+    @functools.cache
+    def made(scheme, unit):
+        folder, labels = tmp_path_factory.mktemp("tagger") / "model", scheme.tags(["LOC", "PER"])
+        task = TaggingTask(labels, scheme, unit)
+        write_tagger(folder, labels)
+        opened = open_task_model(folder, task, do_lower_case=True)
+        opened.model.config = with_task_settings(opened.model.config, {"max_seq_length": LENGTH})
+        return task, opened, task.served(opened, None)
+
+    return made
 
 
 def offline(task, opened, made):
@@ -73,22 +82,20 @@ def entities_of(outputs):
     ("scheme", "unit"),
     [(IOB2, "words"), (BIOES, "words"), (BARE, "words"), (IOB2, "characters")],
 )
-def test_served_entities_are_the_offline_ones(tmp_path, scheme, unit):
-    task, opened = open_tagger(tmp_path / "model", scheme, unit)
+def test_served_entities_are_the_offline_ones(open_tagger, scheme, unit):
+    task, opened, served = open_tagger(scheme, unit)
     made = documents(unit)
     expected = offline(task, opened, made)
     assert sum(map(len, expected)) > 40
     texts = [text_of(document, unit) for document in made]
-    served = task.served(opened, None)
     found = entities_of(served.call("text", {"text": texts}))
     assert [[tuple(entity) for entity in entities] for entities in expected] == found
     for text, entities in zip(texts, found, strict=True):
         assert [text[entity[2] : entity[3]] for entity in entities] == [x[1] for x in entities]
 
 
-def test_entities_of_raw_text_end_in_front_of_marks(tmp_path):
-    task, opened = open_tagger(tmp_path / "model", IOB2, "words")
-    served = task.served(opened, None)
+def test_entities_of_raw_text_end_in_front_of_marks(open_tagger):
+    _, _, served = open_tagger(IOB2, "words")
     text = '"The dog," (a list). Values!'
     apart = '" The dog , " ( a list ) . Values !'
     found = entities_of(served.call("raw_text", {"text": [text]}))[0]
@@ -99,17 +106,16 @@ def test_entities_of_raw_text_end_in_front_of_marks(tmp_path):
     assert [x[1].replace(" ", "") for x in found] == blank_free
 
 
-def test_texts_without_words_have_no_entities(tmp_path):
-    task, opened = open_tagger(tmp_path / "model", IOB2, "words")
-    served = task.served(opened, None)
+def test_texts_without_words_have_no_entities(open_tagger):
+    _, _, served = open_tagger(IOB2, "words")
     found = served.call("text", {"text": tf.constant(["", " \n", "\u200b"])})
     assert found["count"].numpy().tolist() == [0, 0, 0]
     assert found["type"].shape == (3, 0)
 
 
-def test_ids_give_logits(tmp_path):
-    task, opened = open_tagger(tmp_path / "model", IOB2, "words")
+def test_ids_give_logits(open_tagger):
+    _, opened, served = open_tagger(IOB2, "words")
     ids = np.array([[2, 6, 3]], np.int32)
     inputs = {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0}
-    found = task.served(opened, None).call("serving_default", inputs)["logits"]
+    found = served.call("serving_default", inputs)["logits"]
     np.testing.assert_allclose(found, opened.model(inputs)["logits"], atol=1e-6)
