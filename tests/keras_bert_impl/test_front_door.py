@@ -306,7 +306,8 @@ def test_the_same_fit_under_a_mirrored_strategy(tmp_path):
     replica's loss is a mean over its own rows, so that a last batch that does not divide evenly
     weighs its rows unevenly; and Keras compiles nothing with XLA under a strategy.
     """
-    config = tiny_config(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    rates = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config = tiny_config(num_hidden_layers=1, **rates)
     model = scatter_weights(kb.BertClassifier(config, num_labels=2))
     model.save_pretrained("published", kb.TextSettings(WORD_VOCABULARY))
     two, one = in_new_process(MIRRORED, "published").strip().splitlines()

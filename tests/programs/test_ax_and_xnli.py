@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.pipelines.tasks.test_xnli import HEADER, row, write
-from tests.support.model_folders import write_classifier, write_encoder
+from tests.support.model_folders import write_classifier, write_start
 from tools import run_classifier
 
 MNLI_LABELS = ["contradiction", "entailment", "neutral"]
@@ -37,7 +37,7 @@ def test_a_model_of_mnli_answers_the_diagnostics(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_xnli_trains_on_one_language_and_scores_several(tmp_path, capsys):
-    model = write_encoder(tmp_path / "model")
+    model = write_start(tmp_path / "model")
     pairs = [("the dog runs", "a cat sleeps"), ("a list", "the value"), ("the cat", "a dog .")]
     training = [
         f"{first}|{second}|{label}"

@@ -14,7 +14,7 @@ from pipelines.runs.fine_tuning import run_classifier
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.tasks.glue import SST_2
 from pipelines.tasks.serving import open_and_serve
-from tests.support.model_folders import WORDS, write_encoder
+from tests.support.model_folders import WORDS, write_start
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def trained(documents, tmp_path_factory):
     """Trains with long texts treated in a way; gives the run's folder and its accuracy."""
     folder = tmp_path_factory.mktemp("runs")
     rates = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    encoder = write_encoder(folder / "encoder", **rates)
+    encoder = write_start(folder / "encoder", **rates)
 
     @cache
     def train(name, long_texts, pooling=None):

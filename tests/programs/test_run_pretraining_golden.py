@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.support.pretraining_run import GOLDEN, RECORDED, metrics, run
+from tests.support.pretraining_run import GOLDEN, RECORDED, metrics, run, run_here
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def recorded():
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    run(folder / "run", tf1_checkpoint=folder / "ours.ckpt", **RECORDED)
+    run_here(folder / "run", tf1_checkpoint=folder / "ours.ckpt", **RECORDED)
     return folder
 
 
@@ -42,8 +42,8 @@ def test_losses_rates_and_norms_follow_the_original(whole, recorded):
     assert_follows(metrics(whole / "run"), recorded)
 
 
-@pytest.mark.parametrize("kernels", ["plain", "auto"])
-def test_another_configuration_and_whole_words_follow_the_original_too(tmp_path, kernels):
+@pytest.mark.parametrize(("kernels", "run"), [("plain", run_here), ("auto", run)])
+def test_another_configuration_and_whole_words_follow_the_original_too(tmp_path, kernels, run):
     """Relu, three layers, three segment types, no warm-up, whole-word records of full length."""
     flags = {
         **RECORDED,
@@ -76,13 +76,15 @@ def test_weights_and_moments_end_where_the_originals_end(whole):
 
 
 def test_a_run_of_the_original_is_continued_from_its_checkpoint(tmp_path, recorded):
-    run(tmp_path / "first", tf1_checkpoint=tmp_path / "at_15.ckpt", stop_after_step=15, **RECORDED)
+    run_here(
+        tmp_path / "first", tf1_checkpoint=tmp_path / "at_15.ckpt", stop_after_step=15, **RECORDED
+    )
     flags = {**RECORDED, "init_checkpoint": tmp_path / "at_15.ckpt", "continue_tf1_run": True}
-    run(tmp_path / "second", **flags)
+    run_here(tmp_path / "second", **flags)
     assert_follows(metrics(tmp_path / "second"), recorded[15:])
 
 
 def test_a_run_may_go_on_over_two_replicas(tmp_path, recorded):
-    run(tmp_path, stop_after_step=20, **RECORDED)
+    run_here(tmp_path, stop_after_step=20, **RECORDED)
     run(tmp_path, distribution_strategy="mirrored", num_logical_devices=2, **RECORDED)
     assert_follows(metrics(tmp_path), recorded)

@@ -69,7 +69,11 @@ def write_own(path, texts, labels, seed):
 def answered(folder, **task):
     """Answers with a model of random weights; gives the config and what serves the model."""
     config = RunClassifierConfig(
-        output_dir=folder / "run", do_train=True, max_seq_length=LENGTH, **task
+        output_dir=folder / "run",
+        do_train=True,
+        max_seq_length=LENGTH,
+        trim_padding=False,  # one length: each is traced once
+        **task,
     )
     labels = task_of(config)  # as training makes it, and what it leaves in the model directory
     settings = {"task": labels.name, **labels.settings, "max_seq_length": LENGTH}

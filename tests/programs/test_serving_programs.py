@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.model_folders import write_pretrainer
+from tools import export_saved_model, fill_mask
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def run(tool, *flags):
+    """Runs a tool as a process of its own; gives what it prints."""
     words = [sys.executable, "-m", "tools", tool, *flags]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -20,14 +22,16 @@ def run(tool, *flags):
 
 
 @pytest.mark.slow
-def test_a_saved_model_is_verified_and_answers_as_the_model_directory(tmp_path):
+def test_a_saved_model_is_verified_and_answers_as_the_model_directory(tmp_path, capsys):
     model, saved = write_pretrainer(tmp_path / "model"), tmp_path / "a saved model"
-    shown = run("export_saved_model", f"--model_dir={model}", f"--output_dir={saved}")
+    assert export_saved_model.main([f"--model_dir={model}", f"--output_dir={saved}"]) == 0
+    shown = capsys.readouterr().out
     assert "A fresh process loaded it: 6 calls, largest difference 0.0e+00." in shown
     texts = ["--text=the [MASK] runs.", "--text=[MASK] sleeps", "--format=json"]
+    assert fill_mask.main([f"--model={model}", *texts]) == 0
     by_saved_model, by_directory = (
-        [json.loads(line) for line in run("fill_mask", f"--model={folder}", *texts).splitlines()]
-        for folder in (saved, model)
+        [json.loads(line) for line in printed.splitlines()]
+        for printed in (run("fill_mask", f"--model={saved}", *texts), capsys.readouterr().out)
     )
     assert [record["text"] for record in by_saved_model] == ["the [MASK] runs.", "[MASK] sleeps"]
     for left, right in zip(by_saved_model, by_directory, strict=True):

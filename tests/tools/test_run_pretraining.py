@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.support.pretraining_run import GOLDEN, RECORDED
+from tests.support.pretraining_run import GOLDEN, RECORDED, config_with_dropout
 from tools.run_pretraining import main
 
 
@@ -16,6 +16,13 @@ def words(output_dir, **changes):
         for name, value in flags.items()
         if value is not None
     ]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Flags of a model that is ready to train sooner than the recorded one."""
+    path = config_with_dropout(tmp_path_factory.mktemp("small"))
+    return {"bert_config_file": path, "init_checkpoint": None}
 
 
 def sentence(capsys, output_dir, **changes):
@@ -151,26 +158,27 @@ def test_a_dry_run_takes_a_step_of_each_phase_and_leaves_nothing(capsys, tmp_pat
     assert not list((tmp_path / "run").rglob("*"))
 
 
-def test_a_finished_run_names_the_flags_that_differ(capsys, tmp_path):
-    assert main(words(tmp_path / "run", num_train_steps=2)) == 0
-    same = words(tmp_path / "run", num_train_steps=2, log_steps=2)
+def test_a_finished_run_names_the_flags_that_differ(capsys, tmp_path, small):
+    assert main(words(tmp_path / "run", **small, num_train_steps=2)) == 0
+    same = words(tmp_path / "run", **small, num_train_steps=2, log_steps=2)
     assert main(same) == 0
     assert "is finished; its model is in model/ (not looked at: --log_steps)" in (
         capsys.readouterr().out
     )
-    error = sentence(capsys, tmp_path / "run", num_train_steps=2, seed=7)
+    error = sentence(capsys, tmp_path / "run", **small, num_train_steps=2, seed=7)
     assert "--seed was 12345 and is 7" in error
-    error = sentence(capsys, tmp_path / "run", num_train_steps=4)
+    error = sentence(capsys, tmp_path / "run", **small, num_train_steps=4)
     assert "--num_train_steps was 2 and is 4" in error
-    further = words(tmp_path / "run", num_train_steps=4, allow_changed_flags=True)
+    further = words(tmp_path / "run", **small, num_train_steps=4, allow_changed_flags=True)
     assert main(further) == 0
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 4
 
 
-def test_a_run_that_was_made_longer_is_finished_at_its_new_end_only(capsys, tmp_path):
+def test_a_run_that_was_made_longer_is_finished_at_its_new_end_only(capsys, tmp_path, small):
     run = tmp_path / "run"
-    assert main(words(run, num_train_steps=2, do_eval=True, max_eval_steps=1)) == 0
-    longer = {"num_train_steps": 6, "do_eval": True, "max_eval_steps": 1}
+    evaluated = {**small, "do_eval": True, "max_eval_steps": 1}
+    assert main(words(run, **evaluated, num_train_steps=2)) == 0
+    longer = {**evaluated, "num_train_steps": 6}
     assert main(words(run, **longer, allow_changed_flags=True, stop_after_step=4)) == 0
     before = (run / "model" / "model.safetensors").read_bytes()
     assert main(words(run, **longer)) == 0  # the old model and its figures are there, but old
@@ -181,12 +189,13 @@ def test_a_run_that_was_made_longer_is_finished_at_its_new_end_only(capsys, tmp_
     assert "is finished" in capsys.readouterr().out
 
 
-def test_a_refused_command_leaves_the_flags_of_the_run(capsys, tmp_path):
-    assert main(words(tmp_path / "run", num_train_steps=4, stop_after_step=1)) == 0
+def test_a_refused_command_leaves_the_flags_of_the_run(capsys, tmp_path, small):
+    assert main(words(tmp_path / "run", **small, num_train_steps=4, stop_after_step=1)) == 0
     flags = (tmp_path / "run" / "flags.cfg").read_text()
     assert "--num_train_steps=4" in flags
     assert "--stop_after_step" not in flags  # a repetition shall not stop there again
-    assert "--seed was" in sentence(capsys, tmp_path / "run", num_train_steps=4, seed=7)
+    error = sentence(capsys, tmp_path / "run", **small, num_train_steps=4, seed=7)
+    assert "--seed was" in error
     assert (tmp_path / "run" / "flags.cfg").read_text() == flags
 
 
@@ -206,13 +215,14 @@ def test_an_evaluation_with_another_model_than_the_runs_is_refused_and_blames_no
 
 
 def test_without_a_checkpoint_the_runs_model_is_evaluated_and_without_that_nothing(
-    capsys, tmp_path
+    capsys, tmp_path, small
 ):
-    evaluate = {"do_train": False, "do_eval": True, "init_checkpoint": None, "max_eval_steps": 2}
+    evaluate = {**small, "do_train": False, "do_eval": True, "max_eval_steps": 2}
     error = sentence(capsys, tmp_path / "typo", **evaluate)
     assert "typo: holds no checkpoint that --do_eval could measure" in error
     run, results = tmp_path / "run", tmp_path / "run" / "eval_results.txt"
-    assert main(words(run, num_train_steps=2, do_eval=True, max_eval_steps=2)) == 0
+    trained = {**evaluate, "do_train": True}
+    assert main(words(run, num_train_steps=2, **trained)) == 0
     before = results.read_text()
     results.unlink()
     shutil.rmtree(run / "checkpoints")
@@ -220,15 +230,16 @@ def test_without_a_checkpoint_the_runs_model_is_evaluated_and_without_that_nothi
     assert results.read_text() == before
 
 
-def test_a_finished_run_of_two_phases_is_not_one_of_a_single_phase(capsys, tmp_path):
+def test_a_finished_run_of_two_phases_is_not_one_of_a_single_phase(capsys, tmp_path, small):
     phase2 = {
         "phase2_input_file": GOLDEN / "train.tfrecord",
         "phase2_num_train_steps": 1,
         "phase2_max_seq_length": 64,
         "phase2_max_predictions_per_seq": 10,
     }
-    assert main(words(tmp_path / "run", num_train_steps=2, **phase2)) == 0
-    assert "--phase2_input_file was" in sentence(capsys, tmp_path / "run", num_train_steps=2)
+    assert main(words(tmp_path / "run", **small, num_train_steps=2, **phase2)) == 0
+    error = sentence(capsys, tmp_path / "run", **small, num_train_steps=2)
+    assert "--phase2_input_file was" in error
 
 
 def test_held_out_records_are_looked_at_before_the_first_step(capsys, tmp_path):
@@ -238,14 +249,14 @@ def test_held_out_records_are_looked_at_before_the_first_step(capsys, tmp_path):
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
 
 
-def test_shards_may_move_but_not_change(capsys, tmp_path):
-    assert main(words(tmp_path / "run", num_train_steps=2, stop_after_step=1)) == 0
+def test_shards_may_move_but_not_change(capsys, tmp_path, small):
+    assert main(words(tmp_path / "run", **small, num_train_steps=2, stop_after_step=1)) == 0
     other = poisoned_shard(tmp_path, 3, "next_sentence_labels", 1)
-    error = sentence(capsys, tmp_path / "run", num_train_steps=2, input_file=other)
+    error = sentence(capsys, tmp_path / "run", **small, num_train_steps=2, input_file=other)
     assert "--input_file was '1 shard, " in error
     moved = tmp_path / "moved.tfrecord"
     shutil.copy(GOLDEN / "train.tfrecord", moved)
-    assert main(words(tmp_path / "run", num_train_steps=2, input_file=moved)) == 0
+    assert main(words(tmp_path / "run", **small, num_train_steps=2, input_file=moved)) == 0
 
 
 def test_no_vocabulary_is_asked_for_before_training(capsys, tmp_path):

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.support import compiling
 from tests.support.pretraining_run import ROOT, two_workers
 
 pytestmark = pytest.mark.slow
@@ -21,7 +22,7 @@ def started(strategy, ways, environment=None):
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.cut_batches", strategy, *ways],
         cwd=ROOT,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, "XLA_FLAGS": compiling.QUICKLY, **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
