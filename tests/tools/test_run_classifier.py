@@ -186,7 +186,7 @@ def test_a_figure_stands_beside_what_others_reached(tmp_path, capsys, monkeypatc
         evaluation={"eval_accuracy": 0.66, "eval_loss": 0.5},
         expected=expected_scores("RTE", "bert-base-cased"),
     )
-    monkeypatch.setattr("pipelines.runs.fine_tuning.run_classifier", lambda _config: results)
+    monkeypatch.setattr("pipelines.runs.fine_tuning.fine_tune", lambda _config, _task: results)
     words = ["--task_name=RTE", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}"]
     assert run_classifier.main(words) == 0
     assert capsys.readouterr().out.splitlines() == [
