@@ -1,6 +1,7 @@
 """What every tool that fine-tunes does with its flags: one run, or one for each seed or setting."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tools.config_flags import ConfigFlags
@@ -40,7 +41,7 @@ def _run_often(
 ) -> None:
     from pipelines.runs.many_runs import run_many
 
-    results = run_many(config, task_of, lambda changes: _flags_of_one(flags, changes), set_up)
+    results = run_many(config, task_of, partial(flags_of_one, flags), set_up)
     for line in results.report.lines() if results.report else ():
         print(line)
     for path in results.files:
@@ -49,7 +50,12 @@ def _run_often(
         print("Stopped; the same command continues.")
 
 
-def _flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
-    """The command of one of several runs."""
+def flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
+    """The command of one of several runs, as a flag file.
+
+    Args:
+        flags: of the command that stands for all of them.
+        changes: what the one has for itself.
+    """
     same = flags.as_flagfile(without=(*_OF_MANY, *changes))
     return same + "".join(f"--{name}={value}\n" for name, value in changes.items())

@@ -1,6 +1,7 @@
 """Batches of a task's rows: from shards, in an order that is arithmetic, with little padding."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from pipelines.inputs.batch_lengths import BatchLengths
 from pipelines.inputs.order import RecordOrder, shuffled
 from pipelines.pretraining_data.draws import mix, seed_word
-from pipelines.records.row_set import RowSet
+from pipelines.records.rows import Rows
 
 Batch = Mapping[str, np.ndarray]
 Numbers = NDArray[np.int64]
@@ -22,6 +23,28 @@ LEAST_WINDOWS = 4
 would otherwise be in one batch, in every epoch."""
 
 _COUNTED_STEPS = 1000
+
+
+class BatchRows(Protocol):
+    """Rows that batches can be made of, such as a `RowSet`."""
+
+    @property
+    def examples(self) -> NDArray[np.uint32]:
+        """The number of each row's example: uint32 [rows]."""
+        ...
+
+    @property
+    def lengths(self) -> NDArray[np.uint32]:
+        """The tokens of each row: uint32 [rows]."""
+        ...
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+    def read(self, numbers: Numbers) -> Rows:
+        """Reads rows in the order of their numbers: int64 [n]."""
+        ...
 
 
 class LengthOrder:
@@ -94,7 +117,7 @@ class RowBatches:
 
     def __init__(
         self,
-        rows: RowSet,
+        rows: BatchRows,
         batch_size: int,
         seed: int,
         *,
@@ -153,7 +176,7 @@ class RowEvaluation:
         fixed_length: pad all batches to it; otherwise as in `RowBatches`.
     """
 
-    def __init__(self, rows: RowSet, batch_size: int, fixed_length: int | None = None) -> None:
+    def __init__(self, rows: BatchRows, batch_size: int, fixed_length: int | None = None) -> None:
         self._rows = rows
         self.batch_size = batch_size
         self._lengths = _batch_lengths(rows, self.numbers(), fixed_length)
@@ -184,7 +207,7 @@ class RowEvaluation:
 
 
 def _batch_lengths(
-    rows: RowSet, batches: Iterable[Numbers], fixed_length: int | None
+    rows: BatchRows, batches: Iterable[Numbers], fixed_length: int | None
 ) -> BatchLengths:
     if fixed_length is not None:
         return BatchLengths.fixed(fixed_length)
@@ -193,7 +216,7 @@ def _batch_lengths(
 
 
 def _padding_share(
-    rows: RowSet, batches: Iterable[Numbers], lengths: BatchLengths, batch_size: int
+    rows: BatchRows, batches: Iterable[Numbers], lengths: BatchLengths, batch_size: int
 ) -> float:
     tokens = positions = 0
     for numbers in batches:

@@ -28,7 +28,8 @@ class Rows:
         lengths: int64 [rows], the tokens of each row; of several choices, those of the longest.
         tokens: features with a number for each token, flat, row after row: int32
             [sum of lengths]; with choices [sum of lengths * choices], where all choices of a row
-            are padded with 0 to its length.
+            are padded with 0 to its length. In memory there may be more numbers for each token,
+            [sum of lengths, ...].
         values: features of a fixed shape: int32 or float32 [rows, ...]. Integers are 0 or more.
         choices: how many choices each row holds; None where rows are single texts.
 
@@ -64,7 +65,8 @@ class Rows:
             length: the positions of each row, at least its tokens.
 
         Returns:
-            Token features [rows, length], with choices [rows, choices, length]; and the values.
+            Token features [rows, length, ...], with choices [rows, choices, length, ...]; and the
+            values.
         """
         shape = (len(self), length) if self.choices is None else (len(self), self.choices, length)
         return {name: self._padded(flat, shape) for name, flat in self.tokens.items()} | dict(
@@ -72,9 +74,10 @@ class Rows:
         )
 
     def _padded(self, flat: NDArray, shape: tuple[int, ...]) -> NDArray:
-        array = np.zeros(shape, flat.dtype)
+        array = np.zeros([*shape, *flat.shape[1:]], flat.dtype)
         lengths = np.repeat(self.lengths, self.width)[:, None]  # of each line of the array
-        array.reshape(-1, shape[-1])[np.arange(shape[-1]) < lengths] = flat
+        lines = array.reshape(-1, shape[-1], *flat.shape[1:])
+        lines[np.arange(shape[-1]) < lengths] = flat
         return array
 
     def of(self, start: int, stop: int, first_example: int = 0) -> Self:

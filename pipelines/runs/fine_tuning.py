@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.model_source import ModelSource, label_names, model_identity
-from keras_bert_impl.checkpoints.restore import RestoreReport
+from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
@@ -26,20 +25,22 @@ from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
-from pipelines.inputs.row_batches import RowBatches, RowEvaluation
+from pipelines.features.row_vectors import VectorStore, encoder_identity
+from pipelines.inputs.row_batches import BatchRows, RowBatches, RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet
 from pipelines.runs.classifier_task import task_of
 from pipelines.runs.ensemble import compute_outputs, other_members
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
 from pipelines.runs.fine_tuning_start import starting_point, with_trained_length
+from pipelines.runs.trained_model import check_head_is_trained, check_trained
 from pipelines.runs.training_run import TrainingRun, check_destination
 from pipelines.tasks.expected_scores import (
     ExpectedScore,
     expected_scores,
     published_model,
 )
-from pipelines.tasks.task import Calibrated, Head, Illustrated, Task, figure_prefixes
+from pipelines.tasks.task import Calibrated, FrozenEncoder, Head, Illustrated, Task, figure_prefixes
 from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss, missing_labels
 
 _LOGGER = logging.getLogger(__name__)
@@ -129,9 +130,24 @@ class _Job:
         self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
-        predict = self._predicts(self._head)
+        self._computed, self._inputs = self._head, dict[str, BatchRows](self._rows)
+        if config.do_train and self._head.frozen is not None:
+            self._compute_over_vectors(self._head.frozen)
+        predict = self._predicts(self._computed)
         self._models: list[Callable[[], Prediction]] = [lambda: predict]
         self._models += [partial(self._member, source) for source in other_members(config, start)]
+
+    def _compute_over_vectors(self, frozen: FrozenEncoder) -> None:
+        """The encoder computes every row once, and from then on its kept vectors stand for it."""
+        store = VectorStore(
+            *(self._work, self._head.model.encoder, self._devices),
+            *(self._config.training.precision, self._config.eval_batch_size),
+        )
+        self._computed = frozen.head
+        self._inputs = {
+            split: store.vectors(split, rows, frozen.layers, frozen.vectors)
+            for split, rows in self._rows.items()
+        }
 
     def _predicts(self, head: Head) -> Prediction:
         return Prediction(head.model, head.objective.input_names, self._devices.strategy)
@@ -159,7 +175,7 @@ class _Job:
     def _check_start(self) -> None:
         """Refuses, before anything is tokenized, what can be known to end in a refusal."""
         if not self._config.do_train:
-            self._check_trained(self._model_config)
+            check_trained(self._directory, self._start, self._model_config, self._task.name)
         elif self._directory.finished_step() is None:
             check_destination(self._directory, self._start.checkpoint)
 
@@ -179,7 +195,8 @@ class _Job:
         if report is None:
             _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
         else:
-            self._check_restored(report, source)
+            if not self._config.do_train:
+                check_head_is_trained(report, source, self._task.name)
             _start_anew(model, fresh)
         return heads[-1]
 
@@ -189,7 +206,7 @@ class _Job:
         if not self._run.is_written(training.num_train_steps):
             check_destination(self._directory, self._start.checkpoint)
         batches = RowBatches(
-            rows,
+            self._inputs[self._task.train_split],
             training.train_batch_size,
             training.seed,
             fixed_length=self._fixed_length(training),
@@ -197,8 +214,8 @@ class _Job:
         )
         _log_padding(self._task.train_split, batches.padding_share())
         return self._run.train(
-            self._head.model,
-            self._head.objective,
+            self._computed.model,
+            self._computed.objective,
             one_phase(batches, training),
             self._settings(rows),
             self._write_model,
@@ -257,7 +274,7 @@ class _Job:
         """The model's outputs for a split, in files that are gone after the block."""
         rows = self._rows[split]
         fixed = None if self._trims() else self._config.max_seq_length
-        source = RowEvaluation(rows, batch_size, fixed)
+        source = RowEvaluation(self._inputs[split], batch_size, fixed)
         _log_padding(split, source.padding_share())
         with scratch_folder(self._work, ".outputs") as folder:
             outputs = RowOutputs(folder, rows, self._head.token_outputs)
@@ -320,38 +337,13 @@ class _Job:
             "do_lower_case": self._start.text.do_lower_case,
             "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),
+            **self._frozen_settings(),
         }
 
-    def _check_trained(self, config: BertConfig) -> None:
-        """Refuses to score without a model, or one whose classes mean something else."""
-        if self._start.checkpoint is None:
-            raise UserError(
-                f"{self._directory.path}: holds no trained model to score (no "
-                f"{self._directory.model.name}/); add `do_train=True`, or name a fine-tuned model "
-                "with `init_checkpoint`."
-            )
-        found = [label.lower() for label in self._start.labels]
-        wanted = _label_names(config)
-        unnamed = all(name.startswith("label_") for name in found)
-        # In the run's own model the user may have named the classes otherwise.
-        own = Path(self._start.checkpoint) == self._directory.model
-        renamed = own and set(found) != set(wanted)
-        if found != wanted and not unnamed and not renamed:
-            raise UserError(
-                f"{self._start.checkpoint}: its labels are {', '.join(found)}, but those of "
-                f"{self._task.name} are {', '.join(wanted)}, in this order; name a model that was "
-                "trained for this task here, or add `do_train=True`."
-            )
-
-    def _check_restored(self, report: RestoreReport, source: ModelSource) -> None:
-        """Refuses to score or serve a head that was never trained."""
-        new_head = [path for path in report.new if not path.startswith(("pooler", "embeddings"))]
-        if new_head and not self._config.do_train:
-            raise UserError(
-                f"{source.checkpoint}: holds no trained head for {self._task.name} (its "
-                f"{new_head[0]} is missing); add `do_train=True` or name a fine-tuned model "
-                "directory."
-            )
+    def _frozen_settings(self) -> dict[str, Any]:
+        """A frozen encoder is no part of the checkpoints: it must be the same one again."""
+        frozen = self._head.frozen is not None
+        return {"encoder": encoder_identity(self._head.model.encoder)} if frozen else {}
 
 
 def _start_anew(model: Any, fresh: list[FreshWeights]) -> None:
@@ -378,15 +370,3 @@ def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) 
 
 def _log_padding(split: str, share: float) -> None:
     _LOGGER.info("%s: %.1f %% of the computed positions are padding", split, 100 * share)
-
-
-def _label_names(config: BertConfig) -> list[str]:
-    """The names of a configuration's labels in the order of the classes, in small letters.
-
-    Example:
-        >>> _label_names(BertConfig(vocab_size=9, extra={"id2label": {"1": "Yes", "0": "No"}}))
-        ['no', 'yes']
-    """
-    names = label_names(config)
-    by_class = sorted(names, key=lambda number: (len(number), number))
-    return [names[number].lower() for number in by_class]

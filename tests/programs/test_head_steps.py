@@ -13,7 +13,10 @@ from tests.support.pretraining_run import ROOT
 
 pytestmark = pytest.mark.slow
 
-HEADS = ("classification", "regression", "several labels", "span", "tokens", "choices")
+HEADS = (
+    *("classification", "regression", "several labels"),
+    *("span", "tokens", "choices", "features"),
+)
 STRATEGIES = {"one_device": 1, "mirrored": 2}
 
 # Over two steps of rate 1e-3: sums in another order, as in training/test_step.py.

@@ -15,6 +15,8 @@ import numpy as np
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.feature_tagger import BertFeatureTagger
+from keras_bert_impl.models.frozen_features import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.span_labeler import BertSpanLabeler
 from keras_bert_impl.models.token_classifier import BertTokenClassifier
@@ -45,6 +47,7 @@ CONFIG = BertConfig(
     attention_probs_dropout_prob=0.0,
     initializer_range=0.3,
 )
+FROZEN = with_frozen_features(CONFIG, FrozenFeatures("weighted_all", lstm_size=6))
 
 
 HEADS = {
@@ -54,6 +57,7 @@ HEADS = {
     "span": (lambda: BertSpanLabeler(CONFIG), SpanObjective()),
     "tokens": (lambda: BertTokenClassifier(CONFIG, 4), TagObjective()),
     "choices": (lambda: BertMultipleChoice(CONFIG, CHOICES), ClassificationObjective()),
+    "features": (lambda: BertFeatureTagger(FROZEN, 4), TagObjective()),
 }
 
 
@@ -70,6 +74,7 @@ def batch_for(head, seed):
         },
         "several labels": {"label_ids": draws.integers(0, 2, [ROWS, 3]).astype("int32")},
         "tokens": {"tag_ids": draws.integers(0, 5, shape).astype("int32")},
+        "features": {"tag_ids": draws.integers(0, 5, shape).astype("int32")},
     }
     return {
         "input_ids": draws.integers(1, TOKENS, shape).astype("int32"),

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.names import encoder_names
 from pipelines.metrics.entities import EntityScorer
 from pipelines.tasks.tagging.schemes import SCHEMES
 from tests.support.model_folders import write_encoder
@@ -20,6 +22,7 @@ RATES = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
     write_encoder(folder / "encoder", max_position_embeddings=16, **RATES)
+    write_encoder(folder / "deep", max_position_embeddings=16, num_hidden_layers=4, **RATES)
     for scheme in ("iob2", "bare"):
         for seed, (split, count) in enumerate({"train": 400, "dev": 40, "test": 20}.items()):
             (folder / scheme).mkdir(exist_ok=True)
@@ -122,9 +125,54 @@ def test_it_learns_scores_tags_and_serves(inputs, tmp_path, scheme):
     assert all(len(line.split(" ")) == 2 for line in tagged if line)
 
 
+@pytest.mark.slow
+def test_a_bilstm_over_a_frozen_encoder_learns_scores_tags_and_serves(inputs, tmp_path, capsys):
+    run, again, alone = tmp_path / "run", tmp_path / "again", tmp_path / "alone"
+    flags = ["--features=concat_last_four", "--lstm_size=12", "--lstm_learning_rate=1e-2"]
+    flags += [f"--work_dir={tmp_path}/work", f"--init_checkpoint={inputs}/deep"]
+    assert run_ner.main(words(inputs, run, *flags)) == 0
+    assert "train: vectors of 4 layers, 4 computed now" in capsys.readouterr().err
+    # Another seed computes nothing of the encoder.
+    more = ["--num_train_epochs=1", "--seed=7"]
+    assert run_ner.main(words(inputs, again, *flags, *more)) == 0
+    assert capsys.readouterr().err.count("vectors of 4 layers, 0 computed now") == 3
+    found = figures(run)
+    assert found["eval_f1"] > 50
+
+    # What learned is the head alone, and it stands beside the encoder that it was trained on.
+    given, trained = HuggingFaceSource(inputs / "deep"), HuggingFaceSource(run / "model")
+    for names in encoder_names(4):
+        before, after = given.find(names), trained.find(names)
+        assert np.array_equal(given.read(before.name), trained.read(after.name))
+    config = json.loads((run / "model" / "config.json").read_text())
+    assert config["architectures"] == ["BertFeatureTagger"]
+
+    # The whole model says of the text what the head said of the kept vectors.
+    tagged = (run / "dev_predictions.txt").read_bytes()
+    scored = [f"--data_dir={inputs}/iob2", f"--init_checkpoint={run}/model"]
+    scored += [f"--output_dir={alone}", "--do_eval", "--do_predict"]
+    assert run_ner.main(scored) == 0
+    assert (alone / "dev_predictions.txt").read_bytes() == tagged
+    assert figures(alone)["eval_loss"] == pytest.approx(found["eval_loss"], abs=1e-4)
+    lines = [json.loads(line) for line in (run / "dev_entities.jsonl").read_text().splitlines()]
+    saved = tmp_path / "saved"
+    exported = [f"--model={run}/model", f"--output_dir={saved}"]
+    assert export_saved_model.main(exported) == 0
+    loaded = tf.saved_model.load(str(saved)).signatures["text"]
+    texts = [line["text"] for line in lines]
+    assert [line["entities"] for line in lines] == served_entities(loaded, texts)
+
+    # A command that contradicts what the model is, is told so.
+    capsys.readouterr()
+    assert run_ner.main([*scored, "--features=last"]) == 1
+    assert "the model was trained otherwise (concat_last_four)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
+        (["--features=concat_last_four"], "the model has 2 blocks only; choose other features"),
+        (["--features=last", "--reinit_layers=1"], "leave out --reinit_layers"),
         (["--dev_file=/no/dev.txt"], "/no/dev.txt: no such file"),
         (["--data_dir=/no"], "/no: there is no such folder"),
         (["--nodo_train", "--nodo_predict", "--nodo_eval"], "nothing to do"),

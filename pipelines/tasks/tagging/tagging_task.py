@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.models.frozen_features import frozen_features
 from keras_bert_impl.serving.task_settings import task_settings, without_task
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
@@ -30,7 +31,7 @@ from pipelines.tasks.tagging.tag_rows import (
 )
 from pipelines.tasks.tagging.tag_survey import CHARACTERS, WORDS
 from pipelines.tasks.tagging.tagging_config import DOCUMENT, SENTENCE
-from pipelines.tasks.task import Answered, Head
+from pipelines.tasks.task import Answered, FrozenEncoder, Head
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -160,13 +161,23 @@ class TaggingTask:
         return config.replace(extra={**config.extra, **names})
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """A model with a score of each tag for each token."""
+        """A model with a score of each tag for each token, its encoder frozen or not."""
         from keras_bert_impl.checkpoints.model_source import label_names
+        from keras_bert_impl.models.feature_tagger import (
+            LAYER_VECTORS,
+            VECTOR_INPUTS,
+            BertFeatureTagger,
+        )
         from keras_bert_impl.models.token_classifier import BertTokenClassifier
         from keras_bert_impl.training.tag_objective import TagObjective
 
-        model = BertTokenClassifier(config, num_labels=len(label_names(config)), dtype=dtype)
-        return Head(model, TagObjective(), labels=(TAG_IDS,), token_outputs=("logits",))
+        labels, both = len(label_names(config)), ((TAG_IDS,), ("logits",))
+        if frozen_features(config) is None:
+            return Head(BertTokenClassifier(config, labels, dtype=dtype), TagObjective(), *both)
+        model = BertFeatureTagger(config, labels, dtype=dtype)
+        learns = Head(model.on_vectors, TagObjective(VECTOR_INPUTS), *both)
+        frozen = FrozenEncoder(model.layers_read, LAYER_VECTORS, learns)
+        return Head(model, TagObjective(), *both, frozen=frozen)
 
     def answers(
         self, examples: Sequence[Document], rows: Rows, outputs: Mapping[str, NDArray]
