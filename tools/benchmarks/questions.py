@@ -73,7 +73,7 @@ def sampled(content: Mapping[str, Any], count: int) -> dict[str, Any]:
     """
     articles = content["data"]
     sizes = [sum(len(part["qas"]) for part in one["paragraphs"]) for one in articles]
-    wanted = max(1, round(len(articles) * count / sum(sizes)))
+    wanted = min(len(articles), max(1, round(len(articles) * count / sum(sizes))))
     return {"version": content.get("version", "1.1"), "data": articles[:: len(articles) // wanted]}
 
 
