@@ -184,13 +184,16 @@ class RowEvaluation:
 
     def batches(self) -> Iterator[Batch]:
         """Gives the batches of one pass, in the same order every time."""
-        for numbers in self.numbers():
-            padded = np.full(self.batch_size, numbers[0])
-            padded[: len(numbers)] = numbers
-            weights = np.arange(self.batch_size) < len(numbers)
-            length = self._lengths.of(self._rows.lengths[padded])
-            batch = self._rows.read(padded).padded(length)
-            yield {**batch, EXAMPLE_WEIGHTS: weights.astype(np.float32)}
+        yield from map(self.batch_of, self.numbers())
+
+    def batch_of(self, numbers: Numbers) -> Batch:
+        """The batch of some rows: those of one batch of `numbers`."""
+        padded = np.full(self.batch_size, numbers[0])
+        padded[: len(numbers)] = numbers
+        weights = np.arange(self.batch_size) < len(numbers)
+        length = self._lengths.of(self._rows.lengths[padded])
+        batch = self._rows.read(padded).padded(length)
+        return {**batch, EXAMPLE_WEIGHTS: weights.astype(np.float32)}
 
     def numbers(self) -> Iterator[Numbers]:
         """Gives the numbers of the real rows of each batch: int64 [batch_size] or fewer."""

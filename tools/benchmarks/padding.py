@@ -151,7 +151,8 @@ def answer_ways(
     def way(fixed_length: int | None) -> tuple[Steps, float]:
         source = RowEvaluation(rows, size, fixed_length)
         every = max(1, source.num_batches // num_steps)
-        chosen = list(itertools.islice(source.batches(), 0, None, every))[:num_steps]
+        some = itertools.islice(source.numbers(), 0, every * num_steps, every)
+        chosen = list(map(source.batch_of, some))
         take(iter({batch["input_ids"].shape: batch for batch in chosen}.values()))
         endless = itertools.cycle(chosen)
         return lambda count: take(itertools.islice(endless, count)), source.padding_share()

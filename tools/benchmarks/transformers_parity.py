@@ -212,12 +212,13 @@ def _work(
     batches = RowBatches(rows, size, config.seed, by_length=True)
     dev = RowEvaluation(data.rows(task.evaluation_splits[0]), _DEV_BATCH)
     every = round(1 / config.dev_share)  # short and long rows alike
+    dev_rows = list(itertools.islice(dev.numbers(), 0, None, every))
     schedule = WarmupSchedule(config.learning_rate, config.num_steps, config.num_warmup_steps)
     return Work(
         [batches.batch_at(number) for number in steps],
         [float(schedule.at(number)) for number in steps],
-        list(itertools.islice(dev.batches(), 0, None, every)),
-        list(itertools.islice(dev.numbers(), 0, None, every)),
+        list(map(dev.batch_of, dev_rows)),
+        dev_rows,
         peer,
     )
 
