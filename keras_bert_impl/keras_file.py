@@ -12,7 +12,9 @@ from keras_bert_impl.errors import UserError
 # Importing a module registers its classes with Keras, and imports the layers that they are made of.
 _REGISTERING = (
     "models.classifier",
+    "models.embedder",
     "models.encoder",
+    "models.feature_tagger",
     "models.multiple_choice",
     "models.pretrainer",
     "models.span_labeler",

@@ -1,5 +1,6 @@
 """The BiLSTM, held to one written out in NumPy: values, gradients, padding."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -26,7 +27,9 @@ def layer():
 def test_it_is_two_lstms_a_layer_that_begin_at_a_rows_two_ends(layer):
     outputs = np.array(layer(INPUTS, MASK)) * MASK[..., None]
     expected = bilstm(INPUTS, LENGTHS, weights_of(layer))
-    np.testing.assert_allclose(outputs, expected, atol=1e-12)
+    # JAX has no float64 unless a whole process asks for it.
+    within = 1e-12 if keras.backend.backend() == "tensorflow" else 2e-6
+    np.testing.assert_allclose(outputs, expected, atol=within)
 
 
 def test_more_padding_changes_nothing(layer):
@@ -36,6 +39,7 @@ def test_more_padding_changes_nothing(layer):
     np.testing.assert_array_equal(outputs * MASK[..., None], same * MASK[..., None])
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="takes TensorFlow's gradients")
 def test_gradients_are_the_slopes_of_the_lstm_in_numpy(layer):
     inputs = tf.constant(INPUTS)
     with tf.GradientTape() as tape:
