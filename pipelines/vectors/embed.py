@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,7 +12,9 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
+from keras_bert_impl.models.pooling import POOLER
 from keras_bert_impl.progress import Progress
+from pipelines.features.row_vectors import encoder_identity
 from pipelines.tasks.task_data import file_sha256
 from pipelines.vectors.config import EmbedConfig, VectorModelConfig
 from pipelines.vectors.texts import Texts, open_texts
@@ -98,15 +101,14 @@ def _count(texts: Texts) -> int:
 
 def _description(config: EmbedConfig, embedder: "Embedder") -> dict[str, Any]:
     """What the vectors depend on."""
-    weights = hashlib.sha256()
-    for variable in embedder.model.weights:
-        weights.update(np.ascontiguousarray(variable).tobytes())
-    settings = embedder.settings
+    settings, encoder = embedder.settings, embedder.model.encoder
     return {
         "form": _FORM,
         "input_sha256": file_sha256(Path(config.input_file)),
         "text_column": config.text_column,
-        "weights_sha256": weights.hexdigest(),
+        "encoder": encoder_identity(encoder),
+        # Of a model that comes without one it is random, and has no part in other poolings.
+        "pooler": _sha256(encoder.pooler.weights) if settings.pooling == POOLER else None,
         "vocabulary_sha256": embedder.text.vocabulary.sha256,
         "casing": embedder.text.as_json(),
         "pooling": settings.pooling,
@@ -115,3 +117,10 @@ def _description(config: EmbedConfig, embedder: "Embedder") -> dict[str, Any]:
         "max_seq_length": embedder.max_seq_length,
         "precision": config.precision,
     }
+
+
+def _sha256(weights: Iterable[Any]) -> str:
+    digest = hashlib.sha256()
+    for weight in weights:
+        digest.update(np.ascontiguousarray(weight).data)
+    return digest.hexdigest()

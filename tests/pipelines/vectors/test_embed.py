@@ -1,11 +1,13 @@
 """A file of texts to a file of vectors."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.safetensors_file import read_header, read_tensor, write_safetensors
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
 from pipelines.vectors.config import EmbedConfig
@@ -68,6 +70,17 @@ def test_other_texts_options_or_weights_are_noticed(
         result = embed(model, lines, output, **options)
     assert result.computed == result.rows
     assert "begun anew" in caplog.text
+
+
+def test_a_model_without_a_pooler_goes_on_as_well(model, lines, tmp_path, monkeypatch):
+    """Its pooler is random in every process, and has no part in a mean."""
+    path = Path(shutil.copytree(model, tmp_path / "model")) / "model.safetensors"
+    tensors = {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+    write_safetensors(path, {name: x for name, x in tensors.items() if "pooler" not in name})
+    model, output = str(tmp_path / "model"), tmp_path / "x.npy"
+    monkeypatch.setattr("pipelines.vectors.vectors_file.GrowingVectors.finish", lambda *_: None)
+    embed(model, lines, output)
+    assert embed(model, lines, output).computed == 0
 
 
 def test_a_column_of_a_table(model, tmp_path):
