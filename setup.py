@@ -81,6 +81,7 @@ setup(
             "nupunkt>=0.5",
             "psutil>=6",
             "pysbd>=0.3.4",
+            "sentence-transformers>=5",
             "torch>=2.6",
             "transformers>=5",
         ],
