@@ -147,7 +147,11 @@ def _model_steps(folder: Path, num_train_steps: int) -> list[Step]:
         Step(
             "A fresh process loads it and fills in masked words",
             "fill_mask",
-            (f"--model={folder}/saved_model", *(f"--text={text}" for text in _MASKED)),
+            (
+                f"--model={folder}/saved_model",
+                "--trust_saved_model",
+                *(f"--text={text}" for text in _MASKED),
+            ),
         ),
     ]
 

@@ -1,11 +1,12 @@
 """Gives the words that may stand at [MASK] in a text, with their probabilities.
 
-The model is a SavedModel of export_saved_model (asked through its raw-text signature) or a model
-directory with a masked-LM head. A text longer than the model's positions is read around its first
-[MASK] only.
+The model is a model directory with a masked-LM head, or a SavedModel of export_saved_model (asked
+through its raw-text signature), which must be trusted, because it is a program. A text longer than
+the model's positions is read around its first [MASK] only.
 
 Example:
-  keras-bert fill_mask --model=saved_model --text='The [MASK] of the list is returned.'
+  keras-bert fill_mask --model=run/model --text='The [MASK] of the list is returned.'
+  keras-bert fill_mask --model=saved_model --trust_saved_model --text='The [MASK] of the list.'
 """
 
 import json

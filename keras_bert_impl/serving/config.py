@@ -32,7 +32,18 @@ class ExportConfig(DescribedCheckpoint):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FillMaskConfig(DescribedCheckpoint):
+class SavedModelTrust:
+    """The option of every job that may load a SavedModel."""
+
+    trust_saved_model: bool = option(
+        False,
+        "Load the SavedModel that is named: it is a program, which can do with your files whatever "
+        "you can; for one that you made, or whose maker you trust.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillMaskConfig(DescribedCheckpoint, SavedModelTrust):
     """Which texts to fill in, and with which model.
 
     Raises:

@@ -50,9 +50,13 @@ def fill_mask(config: FillMaskConfig) -> list[FilledText]:
         UserError: there is no text, or the model or a text is not what it should be.
     """
     texts = read_texts(config)
-    return FillMask.load(config.model, config.top_k, **config.description()).fill(
-        texts, config.top_k
+    answers = FillMask.load(
+        config.model,
+        config.top_k,
+        trust_saved_model=config.trust_saved_model,
+        **config.description(),
     )
+    return answers.fill(texts, config.top_k)
 
 
 def read_texts(config: FillMaskConfig) -> list[str]:
@@ -91,19 +95,32 @@ class FillMask:
         self._signature = signature
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], top_k: int, **description: Any) -> "FillMask":
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        top_k: int,
+        *,
+        trust_saved_model: bool = False,
+        **description: Any,
+    ) -> "FillMask":
         """Loads a SavedModel, or a model with a masked-LM head in any form.
 
         Args:
             path: the SavedModel's folder, or what `find_model` understands.
             top_k: how many tokens will be asked for.
+            trust_saved_model: load a SavedModel, which is a program that can do anything.
             description: what `open_model` takes of what the model does not say of itself.
 
         Raises:
-            UserError: it is neither, or it cannot fill in words.
+            UserError: it is neither or not trusted, or it cannot fill in words.
         """
         if is_saved_model(Path(path)):
-            loaded = load_signature(Path(path), SIGNATURE, "a model with a masked-LM head")
+            loaded = load_signature(
+                Path(path),
+                SIGNATURE,
+                "a model with a masked-LM head",
+                trusted=trust_saved_model,
+            )
             return cls(lambda texts: loaded(text=tf.constant(texts)))
         return cls(_serve_model(path, top_k, description))
 

@@ -154,6 +154,10 @@ class ServedPretrainer(ServedModel):
     best first; mask_counts [batch] (rows with fewer masks are padded with "" and 0);
     num_truncated [batch] (more than 0 where the text was longer than the model's positions).
 
+    `next_sentence_text`: text_a, text_b, strings [batch] → probability, float32 [batch], that
+    text_b follows text_a, and next_sentence_logits [batch, 2] (0: it follows; 1: it does not). In
+    both text signatures all special tokens are recognised.
+
     An output that would come from weights which the model directory does not hold is left out.
 
     Args:
@@ -200,6 +204,21 @@ class ServedPretrainer(ServedModel):
 
         self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))
         self.add_signature("fill_mask_text", fill_mask_text, text_specs("text"))
+        if opened.trained({"next_sentence_logits": None}):
+            self._serve_next_sentence(model, TextPacker(tokenizer, vocabulary, max_length))
+
+    def _serve_next_sentence(self, model: Any, packer: TextPacker) -> None:
+        def next_sentence_text(text_a: tf.Tensor, text_b: tf.Tensor) -> dict[str, tf.Tensor]:
+            inputs = _named(tuple(packer(text_a, text_b).inputs))
+            pooled = model.encoder(inputs, training=False)["pooled_output"]
+            logits = model.next_sentence(pooled, training=False)  # [batch, 2]
+            return {
+                "probability": tf.nn.softmax(logits)[:, 0],
+                "next_sentence_logits": logits,
+            }
+
+        specs = text_specs("text_a", "text_b")
+        self.add_signature("next_sentence_text", next_sentence_text, specs)
 
 
 MASKED_LM_INPUTS = (*ENCODER_INPUTS, "masked_lm_positions")

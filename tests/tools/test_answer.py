@@ -82,6 +82,10 @@ def test_an_exported_model_is_asked_the_same(inputs, capsys):
     assert "serving_default: question, passage -> answer, end, no_answer_score, score" in shown
     flags = ["--question=rain?", "--format=json"]
     here = json.loads(run(inputs, capsys, *flags)[1])
+    code, _, error = run(inputs, capsys, *flags, model="saved")
+    assert (code, "is a SavedModel, a program" in error) == (1, True)
+    assert "give --trust_saved_model" in error
+    flags.append("--trust_saved_model")
     there = json.loads(run(inputs, capsys, *flags, model="saved")[1])
     assert [one["start"] for one in there["answers"]] == [one["start"] for one in here["answers"]]
 

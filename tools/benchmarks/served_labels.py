@@ -8,7 +8,7 @@ Example:
   keras-bert run_classifier --dev_file=dev.csv --do_predict --init_checkpoint=mine/model
       --output_dir=answers
   keras-bert export_saved_model --model=mine/model --output_dir=served
-  python -m tools.benchmarks.served_labels --saved_model=served
+  python -m tools.benchmarks.served_labels --saved_model=served --trust_saved_model
       --predictions_file=answers/dev_predictions.tsv
 """
 
@@ -24,6 +24,7 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.serving.config import SavedModelTrust
 from tools import command_line
 from tools.config_flags import ConfigFlags
 
@@ -36,7 +37,7 @@ Row = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServedLabelsConfig:
+class ServedLabelsConfig(SavedModelTrust):
     """What is compared."""
 
     saved_model: Path = option(REQUIRED, "The SavedModel.")
@@ -119,7 +120,12 @@ def _run() -> None:
     table = read_answers(config.predictions_file)
     rows = [row for row, _ in table]
     signature = "text_pair" if "text_pair" in rows[0] else "text"
-    ask = load_signature(config.saved_model, signature, "a model for labels")
+    ask = load_signature(
+        config.saved_model,
+        signature,
+        "a model for labels",
+        trusted=config.trust_saved_model,
+    )
     list(
         served_answers(ask, rows[: config.batch_size], config.batch_size)
     )  # traces, outside the time

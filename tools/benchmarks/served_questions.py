@@ -9,8 +9,8 @@ Questions about passages of like lengths are asked together. --part=2/8 asks the
 the questions only, every eighth one, so that a whole dev set may be asked in several short calls.
 
 Example:
-  python -m tools.benchmarks.served_questions --saved_model=served --data_file=dev-v1.1.json
-      --answers_file=squad/answers.tsv
+  python -m tools.benchmarks.served_questions --saved_model=served --trust_saved_model
+      --data_file=dev-v1.1.json --answers_file=squad/answers.tsv
 """
 
 import csv
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.serving.config import SavedModelTrust
 from tools import command_line
 from tools.config_flags import ConfigFlags
 
@@ -35,7 +36,7 @@ _MOST_SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServedQuestionsConfig:
+class ServedQuestionsConfig(SavedModelTrust):
     """What is compared."""
 
     saved_model: Path = option(REQUIRED, "The SavedModel.")
@@ -103,7 +104,12 @@ def _run() -> None:
     number, parts = config.which_part
     questions = sorted(islice(every, number - 1, None, parts), key=lambda x: len(x.passage.text))
     offline = read_positions(config.answers_file)
-    signature = load_signature(config.saved_model, "serving_default", "a model for questions")
+    signature = load_signature(
+        config.saved_model,
+        "serving_default",
+        "a model for questions",
+        trusted=config.trust_saved_model,
+    )
     list(served_positions(signature, questions[: config.batch_size], config.batch_size))  # warm
     start = time.perf_counter()
     served = list(served_positions(signature, questions, config.batch_size))

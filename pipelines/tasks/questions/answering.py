@@ -101,7 +101,9 @@ def _answered(question: str, passage: str, ask: Signature, count: int) -> Answer
 
 def _load(config: AnswerConfig) -> Signature:
     if is_saved_model(config.model):
-        loaded = load_signature(config.model, ANSWERS, "a model for questions")
+        loaded = load_signature(
+            config.model, ANSWERS, "a model for questions", trusted=config.trust_saved_model
+        )
         return lambda question, passage: loaded(
             question=tf.constant([question]), passage=tf.constant([passage])
         )

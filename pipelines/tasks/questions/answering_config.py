@@ -7,10 +7,11 @@ from pathlib import Path
 from keras_bert_impl.checkpoints.described import DescribedCheckpoint
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.serving.config import SavedModelTrust
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerConfig(DescribedCheckpoint):
+class AnswerConfig(DescribedCheckpoint, SavedModelTrust):
     """What is asked of a passage, and of which model.
 
     Raises:

@@ -45,7 +45,9 @@ def test_more_tokens_than_the_model_gives_are_refused():
 def test_a_saved_model_answers_as_its_model_directory(pretrainer_folder, tmp_path):
     opened = open_model(pretrainer_folder)
     export_saved_model(serve_model(opened), opened, tmp_path / "saved", verify=False)
-    by_saved_model = FillMask.load(tmp_path / "saved", top_k=3).fill(TEXTS, top_k=3)
+    by_saved_model = FillMask.load(tmp_path / "saved", top_k=3, trust_saved_model=True).fill(
+        TEXTS, top_k=3
+    )
     by_directory = FillMask.load(pretrainer_folder, top_k=3).fill(TEXTS, top_k=3)
     assert [len(filled.masks) for filled in by_saved_model] == [1, 2, 1]
     assert [filled.num_truncated for filled in by_saved_model] == [0, 0, 6]
@@ -64,7 +66,7 @@ def test_a_classifier_cannot_fill_masks(classifier_folder, tmp_path):
     opened = open_model(classifier_folder)
     export_saved_model(serve_model(opened), opened, tmp_path / "saved", verify=False)
     with pytest.raises(UserError, match="has no signature fill_mask_text"):
-        FillMask.load(tmp_path / "saved", top_k=1)
+        FillMask.load(tmp_path / "saved", top_k=1, trust_saved_model=True)
 
 
 def test_what_is_no_model_is_named(tmp_path):

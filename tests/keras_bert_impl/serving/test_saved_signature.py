@@ -19,13 +19,19 @@ def saved(tmp_path):
 
 def test_a_signature_keeps_its_weights(saved):
     assert is_saved_model(saved)
-    signature = load_signature(saved, "double", "something")
+    signature = load_signature(saved, "double", "something", trusted=True)
     assert signature(x=tf.constant([3.0]))["y"].numpy().tolist() == [6.0]
 
 
 def test_a_missing_signature_and_a_damaged_model_are_one_sentence(saved):
     with pytest.raises(UserError, match="has no signature answers"):
-        load_signature(saved, "answers", "a model for questions")
+        load_signature(saved, "answers", "a model for questions", trusted=True)
     (saved / "saved_model.pb").write_bytes(b"damaged")
     with pytest.raises(UserError, match="cannot be loaded"):
-        load_signature(saved, "double", "something")
+        load_signature(saved, "double", "something", trusted=True)
+
+
+def test_what_nobody_trusts_is_not_even_loaded(saved, monkeypatch):
+    monkeypatch.setattr(tf.saved_model, "load", lambda *_: pytest.fail("it was loaded"))
+    with pytest.raises(UserError, match=r"is a SavedModel, a program .* `trust_saved_model=True`"):
+        load_signature(saved, "double", "something", trusted=False)

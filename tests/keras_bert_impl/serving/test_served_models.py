@@ -61,6 +61,7 @@ def test_a_pretrained_model_serves_vectors_scores_and_words(pretrainer):
             ("text",),
             ("mask_counts", "num_truncated", "probabilities", "tokens"),
         ),
+        "next_sentence_text": (("text_a", "text_b"), ("next_sentence_logits", "probability")),
     }
 
 
@@ -97,6 +98,17 @@ def test_the_best_tokens_of_a_text_come_first_with_their_probabilities(pretraine
     assert found["tokens"].tolist() == [[words], [[b"", b"", b""]]]
     close(found["probabilities"], [[np.exp(logs[best])], [[0, 0, 0]]])
     assert found["mask_counts"].tolist() == [1, 0]
+
+
+def test_a_pair_of_texts_gets_the_probability_that_the_second_follows(pretrainer):
+    served, reference = pretrainer
+    pair = {"text_a": ["the dog", "a"], "text_b": ["a cat runs.", "list"]}
+    found = arrays(served.call("next_sentence_text", pair))
+    sequence = reference.encode(*packed("the dog", "a cat runs."))[-1]
+    logs = reference.next_sentence_log_probabilities(reference.pooled(sequence))
+    close(found["probability"][0], np.exp(logs[0, 0]))
+    close(log_softmax(found["next_sentence_logits"])[0], logs[0])
+    assert found["probability"].shape == (2,)
 
 
 def test_more_tokens_than_the_vocabulary_has_are_not_asked_for(pretrainer_folder):

@@ -35,7 +35,7 @@ def compare(tmp_path, monkeypatch, capsys):
     def run(kind):
         asked, calls = [], []
 
-        def load(folder, name, what):
+        def load(folder, name, what, *, trusted):
             def ask(**texts):
                 # The first call warms it up, and its texts are asked again.
                 first = len(asked) if len(calls) > 1 else 0

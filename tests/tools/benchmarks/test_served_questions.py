@@ -14,7 +14,9 @@ def inputs(tmp_path, monkeypatch):
     """Seven questions; every served answer is the passage's first character."""
     data = write_squad(tmp_path / "dev.json", 7)
 
-    def load(*_):
+    def load(*_, trusted):
+        assert trusted
+
         def ask(question, passage):
             count = int(question.shape[0])
             zeros = {name: [0] * count for name in ("start", "no_answer_score", "score")}
@@ -28,6 +30,7 @@ def inputs(tmp_path, monkeypatch):
     (tmp_path / "answers.tsv").write_text(COLUMNS + "".join(rows))
     return [
         f"--saved_model={tmp_path}",
+        "--trust_saved_model",
         f"--data_file={data}",
         f"--answers_file={tmp_path}/answers.tsv",
         "--batch_size=3",
