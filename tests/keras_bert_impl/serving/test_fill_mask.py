@@ -84,4 +84,4 @@ def test_a_tf1_folder_fills_masks_too(pretrainer_folder, tmp_path):
 def test_a_broken_saved_model_is_named(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"not a protocol buffer")
     with pytest.raises(UserError, match="cannot be loaded"):
-        FillMask.load(tmp_path, top_k=1)
+        FillMask.load(tmp_path, top_k=1, trust_saved_model=True)
