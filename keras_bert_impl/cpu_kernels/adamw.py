@@ -20,13 +20,13 @@ def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[An
 
     Args:
         optimizer: any optimizer with `update_step(gradient, variable, learning_rate)`; only
-            `BertAdamW` without bias correction has a compiled form.
+            `BertAdamW` has a compiled form.
         chosen: the kernels that the model trains with.
 
     Returns:
         A function with the arguments and the effect of `update_step`.
     """
-    if chosen is kernels.PLAIN or type(optimizer) is not BertAdamW or optimizer.bias_correction:
+    if chosen is kernels.PLAIN or type(optimizer) is not BertAdamW:
         return optimizer.update_step
 
     def update_step(gradient: Any, variable: Any, learning_rate: Any) -> None:
@@ -42,6 +42,7 @@ def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[An
             gradient,
             tf.cast(learning_rate, tf.float32) * optimizer._factors[index],
             tf.constant(optimizer.decay if optimizer._decayed[index] else 0.0, tf.float32),
+            optimizer.corrections() if optimizer.bias_correction else None,
             (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon),
         )
 
@@ -56,12 +57,14 @@ def _adamw(
     gradient: Any,
     rate: Any,
     decay: Any,
+    corrections: tuple[Any, Any] | None,
     constants: tuple[float, float, float],
 ) -> None:
     beta_1, beta_2, epsilon = constants
     m = first_moment + (gradient - first_moment) * (1.0 - beta_1)
     v = second_moment + (tf.square(gradient) - second_moment) * (1.0 - beta_2)
-    direction = m / (tf.sqrt(v) + epsilon) + decay * variable
+    of_m, of_v = (m, v) if corrections is None else (m / corrections[0], v / corrections[1])
+    direction = of_m / (tf.sqrt(of_v) + epsilon) + decay * variable
     first_moment.assign(m)
     second_moment.assign(v)
     variable.assign_sub(rate * direction)

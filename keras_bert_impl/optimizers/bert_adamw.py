@@ -92,11 +92,17 @@ class BertAdamW(keras.optimizers.Optimizer):
         self.assign_add(v, (ops.square(gradient) - v) * (1.0 - self.beta_2))
         if not self.bias_correction:
             return m / (ops.sqrt(v) + self.epsilon)
-        count = ops.cast(self.iterations + 1, gradient.dtype)
+        of_m, of_v = self.corrections(gradient.dtype)
+        return (m / of_m) / (ops.sqrt(v / of_v) + self.epsilon)
+
+    def corrections(self, dtype: Any = "float32") -> tuple[Any, Any]:
+        """What m and v of the step that is being taken are divided by: 1 - b1^t and 1 - b2^t."""
+        count = ops.cast(self.iterations + 1, dtype)
         # -expm1(t log b) is 1 - b^t without losing the digits of a b near 1.
-        corrected_m = m / -ops.expm1(count * math.log(self.beta_1))
-        corrected_v = v / -ops.expm1(count * math.log(self.beta_2))
-        return corrected_m / (ops.sqrt(corrected_v) + self.epsilon)
+        return (
+            -ops.expm1(count * math.log(self.beta_1)),
+            -ops.expm1(count * math.log(self.beta_2)),
+        )
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make this optimizer again."""

@@ -36,6 +36,7 @@ from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
 
 ROWS, LENGTH, CHOICES, TOKENS, STEPS, MAX_LENGTH = 12, 16, 3, 50, 2, 24
+RATE = 5e-5
 CONFIG = BertConfig(
     vocab_size=TOKENS,
     hidden_size=16,
@@ -97,7 +98,7 @@ def train(head, devices, config):
     model, step = training_step(*HEADS[head], devices, config)
     losses = []
     for number in range(STEPS):
-        (row,) = step.run(*step.prepare([batch_for(head, number)], number, [1e-3]))
+        (row,) = step.run(*step.prepare([batch_for(head, number)], number, [RATE]))
         losses.append(step.metrics(row)["loss"])
     weights = np.concatenate([np.ravel(weight) for weight in model.weights])
     return {"losses": losses, "weights": weights.astype("float64").tolist()}
@@ -131,13 +132,13 @@ def traced_lengths(devices, config, fixed):
         for number in range(40):
             batch = batches.batch_at(number)
             seen.append(batch["input_ids"].shape[1])
-            step.run(*step.prepare([batch], number, [1e-3]))
+            step.run(*step.prepare([batch], number, [RATE]))
     return {"traced": objective.lengths, "seen": sorted(set(seen))}
 
 
 def main(strategy):
     config = TrainingConfig(
-        learning_rate=1e-3,
+        learning_rate=RATE,
         num_train_steps=STEPS,
         num_warmup_steps=0,
         train_batch_size=ROWS,
