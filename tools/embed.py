@@ -1,7 +1,8 @@
 """Gives every text of a file one vector.
 
 Texts are lines, or a column of CSV, TSV or JSON. Those of like length are computed together,
-whatever their order. A run that is killed goes on with the same command.
+whatever their order. A run that is killed goes on with the same command. With the extra openvino
+installed, --engine=openvino is faster on CPUs, and --precision=int8 the fastest.
 
 Examples:
   keras-bert embed --model=all-MiniLM-L6-v2 --input_file=lines.txt --output_file=lines.npy

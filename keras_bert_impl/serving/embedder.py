@@ -1,8 +1,9 @@
 """Texts to vectors."""
 
 import dataclasses
+import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -17,7 +18,10 @@ from keras_bert_impl.checkpoints.sentence_modules import (
     read_sentence_settings,
     restore_pooler,
 )
-from keras_bert_impl.cpu_kernels.switch import forward_function
+from keras_bert_impl.engines.config import FLOAT32, TENSORFLOW, check_engine
+from keras_bert_impl.engines.engine import Engine, Features, KerasEngine
+from keras_bert_impl.engines.open_engine import open_engine
+from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.pooling import POOLER
@@ -27,10 +31,10 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import dtype_policy
 
-TOKENS_AT_ONCE = 4096
 _TEXTS_AT_ONCE = 16384  # so many are sorted by length, and their vectors held
 
 Vectors = NDArray[np.float32]
+Ids = NDArray[np.int32]
 
 
 class Embedder:
@@ -43,7 +47,9 @@ class Embedder:
         model: the encoder with its pooling; its present weights are used.
         text: the vocabulary, the casing and the accents.
         settings: how many tokens are read, and what stands in front of every text.
-        tokens_at_once: the positions of a batch.
+        engine: what computes the model; by default what is fastest on TensorFlow.
+        deterministic: compute every text alone, so that it gets the same bytes whatever stands
+            beside it.
 
     Example:
         >>> from keras_bert_impl.config import BertConfig
@@ -61,7 +67,8 @@ class Embedder:
         model: BertEmbedder,
         text: TextSettings,
         settings: SentenceSettings | None = None,
-        tokens_at_once: int = TOKENS_AT_ONCE,
+        engine: Engine | None = None,
+        deterministic: bool = False,
     ) -> None:
         settings = settings or SentenceSettings()
         self.model, self.text = model, text
@@ -70,9 +77,9 @@ class Embedder:
         )
         self.max_seq_length = settings.max_seq_length or model.config.max_position_embeddings
         model.config.check_length(self.max_seq_length, at_least=3)
-        self._tokens_at_once = tokens_at_once
+        self.engine = engine or KerasEngine(model)
+        self._deterministic = deterministic
         self._tokenizer = Tokenizer(text)
-        self._forward: Callable[..., Any] | None = None
 
     @classmethod
     def from_pretrained(
@@ -82,7 +89,10 @@ class Embedder:
         pooling: str | None = None,
         normalize: bool | None = None,
         max_seq_length: int | None = None,
-        precision: str = "float32",
+        engine: str = TENSORFLOW,
+        precision: str = FLOAT32,
+        deterministic: bool = False,
+        calibration_texts: Iterable[str] = (),
         do_lower_case: bool | None = None,
     ) -> "Embedder":
         """Opens a model, sentence-transformers' directories among them.
@@ -93,14 +103,20 @@ class Embedder:
             normalize: whether vectors have length 1; by default what it says, else not.
             max_seq_length: longer texts are truncated; by default what it says, else the model's
                 positions.
+            engine: "tensorflow" or "openvino", which is faster on CPUs and has to be installed.
             precision: "float32" or "bfloat16", which is faster where the processor knows it and
-                accurate to two digits.
+                accurate to two digits; with OpenVINO also "int8", which is faster still.
+            deterministic: compute every text alone, so that it gets the same bytes whatever stands
+                beside it.
+            calibration_texts: texts like those to come; some hundred of them give the scales of
+                int8, once, which are kept beside the model.
             do_lower_case: the casing, where no file says it.
 
         Raises:
-            UserError: there is no such model, it is not whole, or its vector is made in a way that
-                does not exist here.
+            UserError: there is no such model, it is not whole, its vector is made in a way that
+                does not exist here, or the engine is not installed.
         """
+        check_engine(engine, precision)
         source = find_model(path_or_name, do_lower_case=do_lower_case)
         folder = source.folder
         settings = read_sentence_settings(folder) or SentenceSettings()
@@ -115,7 +131,7 @@ class Embedder:
         }
         given = {name: value for name, value in changes.items() if value is not None}
         settings = dataclasses.replace(settings, **given)
-        policy = dtype_policy(precision)
+        policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
         model = BertEmbedder(source.config, settings.pooling, settings.normalize, dtype=policy)
         report = restore(model, str(source.checkpoint))
         has_dense = restore_pooler(model.encoder.pooler.weights, folder)
@@ -125,7 +141,12 @@ class Embedder:
                 f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
                 "`pooling=cls`."
             )
-        return cls(model, source.text, settings)
+        embedder = cls(model, source.text, settings, deterministic=deterministic)
+        rows = functools.partial(embedder._calibration_rows, calibration_texts)
+        embedder.engine = open_engine(
+            model, engine, precision, folder, rows, deterministic=deterministic
+        )
+        return embedder
 
     texts_at_once = _TEXTS_AT_ONCE
     """How many texts are divided into batches together: a block of `embed_blocks`."""
@@ -164,16 +185,24 @@ class Embedder:
             yield self._embed(block)
 
     def _embed(self, texts: Sequence[str | bytes]) -> Vectors:
-        forward = self._forward = self._forward or forward_function(self.model)
         rows = self._rows(texts)
         vectors = np.empty((len(rows), self.width), np.float32)
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        for some, length in token_batches(lengths, self._tokens_at_once, self.max_seq_length):
-            outputs = forward(self._batch([rows[row] for row in some], length))
-            vectors[some] = np.asarray(outputs["embedding"])
+        for some, outputs in self.engine.compute(self._batches(rows)):
+            vectors[some] = outputs["embedding"]
         return vectors
 
-    def _rows(self, texts: Sequence[str | bytes]) -> list[NDArray[np.int32]]:
+    def _batches(self, rows: Sequence[Ids]) -> Iterator[tuple[NDArray[np.int64], Features]]:
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        budget = 1 if self._deterministic else self.engine.tokens_at_once
+        few = self.engine.few_lengths
+        for some, length in token_batches(lengths, budget, self.max_seq_length, few_lengths=few):
+            yield some, self._batch([rows[row] for row in some], length)
+
+    def _calibration_rows(self, texts: Iterable[str]) -> list[Features]:
+        rows = self._rows(evenly_spread(texts, CALIBRATION_ROWS))
+        return [self._batch([row], len(row)) for row in rows]
+
+    def _rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
         """The ids of every text with [CLS] and [SEP], truncated."""
         prompt = self.settings.prompt
         if prompt:
@@ -184,7 +213,7 @@ class Embedder:
         ids = np.split(block.ids, block.offsets[1:-1])
         return [np.concatenate([ends[0], row[:most], ends[1]]) for row in ids]
 
-    def _batch(self, rows: Sequence[NDArray[np.int32]], length: int) -> dict[str, Any]:
+    def _batch(self, rows: Sequence[Ids], length: int) -> dict[str, NDArray[np.int32]]:
         ids = np.full((len(rows), length), self.text.vocabulary.pad_id, np.int32)
         mask = np.zeros((len(rows), length), np.int32)
         for number, row in enumerate(rows):

@@ -23,7 +23,7 @@ def rounded_length(length: int) -> int:
 
 
 def token_batches(
-    lengths: NDArray[np.integer], budget: int, longest: int
+    lengths: NDArray[np.integer], budget: int, longest: int, *, few_lengths: bool = True
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Divides rows into batches; the longest come first, so that memory shows at once.
 
@@ -31,6 +31,8 @@ def token_batches(
         lengths: [rows], the tokens of each.
         budget: the most positions of a batch, padding included; a row alone may have more.
         longest: no row is padded to more than this.
+        few_lengths: whether lengths are rounded up (`rounded_length`); else every batch is as long
+            as its longest row.
 
     Yields:
         The rows' numbers, int64 [batch], and the length that they are padded to.
@@ -43,7 +45,8 @@ def token_batches(
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
-        length = min(rounded_length(int(lengths[order[start]])), longest)
+        own = int(lengths[order[start]])
+        length = min(rounded_length(own), longest) if few_lengths else own
         end = start + max(1, budget // length)
         yield order[start:end], length
         start = end

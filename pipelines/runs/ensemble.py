@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.evaluation import Prediction
 from pipelines.inputs.row_batches import RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
+from pipelines.runs.engine_answers import Predicts
 from pipelines.runs.fine_tuning_config import FineTuningConfig
 
 
@@ -34,7 +34,7 @@ def other_members(config: FineTuningConfig, first: ModelSource) -> list[ModelSou
 
 
 def compute_outputs(
-    outputs: RowOutputs, rows: RowEvaluation, models: Sequence[Callable[[], Prediction]]
+    outputs: RowOutputs, rows: RowEvaluation, models: Sequence[Callable[[], Predicts]]
 ) -> None:
     """Computes the outputs of all rows, of several models their mean.
 

@@ -11,6 +11,7 @@ from typing import Any
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.locks import scratch_folder
@@ -30,6 +31,7 @@ from pipelines.inputs.row_batches import BatchRows, RowBatches, RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet
 from pipelines.runs.classifier_task import task_of
+from pipelines.runs.engine_answers import Predicts, engine_prediction
 from pipelines.runs.ensemble import compute_outputs, other_members
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
 from pipelines.runs.fine_tuning_start import starting_point, with_trained_length
@@ -133,8 +135,8 @@ class _Job:
         self._computed, self._inputs = self._head, dict[str, BatchRows](self._rows)
         if config.do_train and self._head.frozen is not None:
             self._compute_over_vectors(self._head.frozen)
-        predict = self._predicts(self._computed)
-        self._models: list[Callable[[], Prediction]] = [lambda: predict]
+        predict = self._predicts(self._computed, start)
+        self._models: list[Callable[[], Predicts]] = [lambda: predict]
         self._models += [partial(self._member, source) for source in other_members(config, start)]
 
     def _compute_over_vectors(self, frozen: FrozenEncoder) -> None:
@@ -149,12 +151,16 @@ class _Job:
             for split, rows in self._rows.items()
         }
 
-    def _predicts(self, head: Head) -> Prediction:
-        return Prediction(head.model, head.objective.input_names, self._devices.strategy)
+    def _predicts(self, head: Head, source: ModelSource) -> Predicts:
+        names = head.objective.input_names
+        if self._config.engine == TENSORFLOW:
+            return Prediction(head.model, names, self._devices.strategy)
+        rows = self._inputs[_wanted(self._config, self._task)[0]]
+        return engine_prediction(self._config, head, source, rows)
 
-    def _member(self, source: ModelSource) -> Prediction:
+    def _member(self, source: ModelSource) -> Predicts:
         """Another model of an ensemble."""
-        return self._predicts(self._build_head(source, self._configured(source.config)))
+        return self._predicts(self._build_head(source, self._configured(source.config)), source)
 
     def _configured(self, config: BertConfig) -> BertConfig:
         """A model's configuration with what the task and the options say."""

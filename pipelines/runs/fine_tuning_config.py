@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.config import ENGINES, FLOAT32, PRECISIONS, TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pooling import POOLINGS, with_pooling
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
@@ -82,6 +83,20 @@ class FineTuningConfig:
         "computed; every epoch still has each row once. Without it batches are drawn from all "
         "rows, as google's script draws them.",
     )
+    engine: str = option(
+        TENSORFLOW,
+        "What computes scores and answers where nothing is trained: tensorflow, or openvino, which "
+        "is faster on CPUs and needs the extra openvino.",
+        choices=ENGINES,
+        resume=FREE,
+    )
+    engine_precision: str = option(
+        FLOAT32,
+        "The number format that openvino computes in; the scales of int8 are found once on rows "
+        "of the split, and kept beside the model.",
+        choices=PRECISIONS,
+        resume=FREE,
+    )
     num_train_epochs: float = option(
         3.0,
         "Passes over the training split.",
@@ -120,6 +135,25 @@ class FineTuningConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        self._check_engine()
+
+    def _check_engine(self) -> None:
+        if self.engine == TENSORFLOW:
+            if self.engine_precision != FLOAT32:
+                raise UserError(
+                    f"`engine_precision={self.engine_precision}` needs `engine=openvino`; for "
+                    "tensorflow give `precision`."
+                )
+        elif self.do_train:
+            raise UserError(
+                f"`engine={self.engine}` scores and answers, but trains nothing; leave it out of "
+                "the command that trains."
+            )
+        elif self.training.precision != FLOAT32:
+            raise UserError(
+                f"`precision={self.training.precision}` is for tensorflow; give "
+                f"`engine_precision` for `engine={self.engine}`."
+            )
 
     @property
     def members(self) -> Sequence[str]:

@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pooling import POOLINGS
 from keras_bert_impl.options import REQUIRED, check_options, option
@@ -15,11 +16,11 @@ NPY, PARQUET = ".npy", ".parquet"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class VectorModelConfig:
+class VectorModelConfig(EngineConfig):
     """Which model makes the vectors, and how.
 
     Raises:
-        UserError: a choice is unknown.
+        UserError: a choice is unknown, or the engine has no such precision.
     """
 
     model: str = option(REQUIRED, _MODEL)
@@ -38,18 +39,9 @@ class VectorModelConfig:
         "says, else the model's positions.",
         at_least=3,
     )
-    precision: str = option(
-        "float32",
-        "The number format to compute in; bfloat16 is about twice as fast where the processor "
-        "supports it, and accurate to two digits.",
-        choices=("float32", "bfloat16"),
-    )
     do_lower_case: bool | None = option(
         None, "Whether text is lower-cased, where the checkpoint does not say it."
     )
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,7 +80,7 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if self.output_file.suffix not in (NPY, PARQUET):
             raise UserError(
                 f"`output_file={self.output_file}`: its ending says no form; let it end in {NPY} "
@@ -112,6 +104,6 @@ class SimilarConfig(VectorModelConfig, TextsConfig):
     top_k: int = option(5, "How many texts are given.", at_least=1)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not self.query and not self.query_file:
             raise UserError("nothing is searched for; give `query` or `query_file`.")

@@ -58,7 +58,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
         raise UserError(f"{output}: is a folder; name a file in it with `output_file`.")
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
-    embedder = open_embedder(config)
+    embedder = open_embedder(config, texts)
     with growing_vectors(output, embedder.width, embedder.texts_at_once) as vectors:
         if vectors.open(_description(config, embedder)):
             _LOGGER.info("%s: was begun with other texts, model or options; begun anew.", output)
@@ -74,11 +74,15 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
         return EmbedResult(vectors.rows, embedder.width, vectors.rows - done)
 
 
-def open_embedder(config: VectorModelConfig) -> "Embedder":
+def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder":
     """The model of the options.
 
+    Args:
+        config: which model, and what computes it.
+        texts: some of them give the scales of int8 where none are kept beside the model.
+
     Raises:
-        UserError: there is no such model, or it is not whole.
+        UserError: there is no such model, it is not whole, or its engine is not installed.
     """
     from keras_bert_impl.serving.embedder import Embedder
 
@@ -87,7 +91,10 @@ def open_embedder(config: VectorModelConfig) -> "Embedder":
         pooling=config.pooling,
         normalize=config.normalize,
         max_seq_length=config.max_seq_length,
+        engine=config.engine,
         precision=config.precision,
+        deterministic=config.deterministic,
+        calibration_texts=texts,
         do_lower_case=config.do_lower_case,
     )
 
@@ -115,7 +122,10 @@ def _description(config: EmbedConfig, embedder: "Embedder") -> dict[str, Any]:
         "normalize": settings.normalize,
         "prompt": settings.prompt,
         "max_seq_length": embedder.max_seq_length,
+        "engine": config.engine,
         "precision": config.precision,
+        "deterministic": config.deterministic,
+        "scales": embedder.engine.identity(),
     }
 
 

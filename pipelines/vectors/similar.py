@@ -43,7 +43,7 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
     """
     vectors = _open_vectors(config.vectors_file)
     queries = [*config.query, *(text_lines(config.query_file) if config.query_file else ())]
-    embedder = open_embedder(config)
+    embedder = open_embedder(config, open_texts(config))
     if embedder.width != vectors.shape[1]:
         raise UserError(
             f"{config.vectors_file}: its vectors have {vectors.shape[1]} numbers, but those of "

@@ -48,6 +48,18 @@ def test_they_stand_in_the_order_of_the_texts_whatever_stands_beside(embedder):
     assert embedder.embed([]).shape == (0, 16)
 
 
+def test_computed_alone_a_text_has_the_same_bytes_in_any_company(folder):
+    alone = Embedder.from_pretrained(folder, deterministic=True)
+    expected = np.concatenate([alone.embed(text) for text in TEXTS])
+    np.testing.assert_array_equal(alone.embed([*TEXTS, *TEXTS])[5:], expected)
+
+
+def test_openvino_gives_the_same_vectors(folder, embedder):
+    pytest.importorskip("openvino", reason="needs the extra `openvino`")
+    other = Embedder.from_pretrained(folder, engine="openvino")
+    np.testing.assert_allclose(other.embed(TEXTS * 3), embedder.embed(TEXTS * 3), atol=3e-6)
+
+
 def test_texts_are_truncated_and_prompted_as_the_settings_say(folder, embedder):
     changed = Embedder(
         embedder.model, embedder.text, SentenceSettings(max_seq_length=4, prompt="the ")

@@ -17,6 +17,12 @@ def test_every_row_is_in_one_batch_that_has_room_for_it(lengths, budget):
     assert sorted(seen) == list(range(len(lengths)))
 
 
+@given(st.lists(st.integers(1, 512), min_size=1, max_size=200), st.integers(1, 5000))
+def test_without_rounding_a_batch_is_as_long_as_its_longest_row(lengths, budget):
+    for rows, length in token_batches(np.array(lengths), budget, 512, few_lengths=False):
+        assert length == max(lengths[row] for row in rows)
+
+
 @given(st.integers(1, 512))
 def test_a_length_is_rounded_up_a_little(length):
     assert length <= rounded_length(length) < length + 32

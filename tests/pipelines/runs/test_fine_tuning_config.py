@@ -4,6 +4,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import settings_of
+from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
 from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
 from tests.support.tiny_bert import TINY
@@ -83,3 +84,19 @@ def test_there_is_a_task_of_glue_or_a_file_of_ones_own(options, message):
 def test_files_of_ones_own_need_no_task():
     config = RunClassifierConfig(output_dir=Path("run"), own=own(test_file="t.csv"))
     assert config.task_name is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"engine_precision": "int8"}, "`engine_precision=int8` needs `engine=openvino`"),
+        ({"engine": "openvino", "do_train": True}, "`engine=openvino` .* trains nothing"),
+        (
+            {"engine": "openvino", "training": TrainingConfig(precision="bfloat16")},
+            "`precision=bfloat16` is for tensorflow; give `engine_precision`",
+        ),
+    ],
+)
+def test_an_engine_that_only_answers_is_asked_for_answers_only(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        config(**changes)

@@ -98,3 +98,15 @@ def test_the_input_and_a_folder_are_no_output(model, tmp_path):
     (tmp_path / "y.npy").mkdir()
     with pytest.raises(UserError, match="is a folder"):
         embed(model, tmp_path / "x.npy", tmp_path / "y.npy")
+
+
+@pytest.mark.slow
+def test_int8_finds_its_scales_on_the_texts_themselves(model, lines, tmp_path):
+    pytest.importorskip("nncf", reason="needs the extra `openvino`")
+    folder = shutil.copytree(model, tmp_path / "model")
+    embed(str(folder), lines, tmp_path / "x.npy", engine="openvino", precision="int8")
+    expected = Embedder.from_pretrained(model).embed(TEXTS)
+    found = np.load(tmp_path / "x.npy")
+    assert 0 < np.abs(found - expected).max() < 0.3
+    kept = Embedder.from_pretrained(folder, engine="openvino", precision="int8")
+    np.testing.assert_allclose(kept.embed(TEXTS), found, atol=0.1)

@@ -1,0 +1,1 @@
+"""What computes a trained model's outputs: TensorFlow itself, or OpenVINO, fed alike."""

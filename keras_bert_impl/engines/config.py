@@ -1,0 +1,80 @@
+"""Which engine computes, and in which numbers."""
+
+import dataclasses
+import importlib.util
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import check_options, option
+
+TENSORFLOW, OPENVINO = "tensorflow", "openvino"
+ENGINES = (TENSORFLOW, OPENVINO)
+FLOAT32, BFLOAT16, INT8 = "float32", "bfloat16", "int8"
+PRECISIONS = (FLOAT32, BFLOAT16, INT8)
+
+_PACKAGES = {FLOAT32: ("openvino",), BFLOAT16: ("openvino",), INT8: ("openvino", "nncf")}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EngineConfig:
+    """Which engine computes a trained model's outputs.
+
+    Raises:
+        UserError: a choice is unknown, or the engine has no such precision.
+    """
+
+    engine: str = option(
+        TENSORFLOW,
+        "What computes: tensorflow, or openvino, which is faster on CPUs and needs the extra "
+        "openvino (pip install 'keras_bert_impl[openvino]').",
+        choices=ENGINES,
+    )
+    precision: str = option(
+        FLOAT32,
+        "The number format to compute in: bfloat16 is about twice as fast where the processor "
+        "supports it, and accurate to two digits; int8 (openvino only) is faster still, its "
+        "scales are found once on some of the texts and kept beside the model.",
+        choices=PRECISIONS,
+    )
+    deterministic: bool = option(
+        False,
+        "Compute every text alone, so that it gets the same bytes whatever stands beside it; "
+        "otherwise the last digits depend on the texts that are computed together.",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        check_engine(self.engine, self.precision)
+
+
+def check_engine(engine: str, precision: str) -> None:
+    """Refuses an engine that does not exist, or that has no such precision.
+
+    Raises:
+        UserError: so it is.
+
+    Example:
+        >>> check_engine("openvino", "int8")
+        >>> check_engine("tensorflow", "int8")
+        Traceback (most recent call last):
+        keras_bert_impl.errors.UserError: `precision=int8` needs `engine=openvino`; give both.
+    """
+    for name, value, choices in (("engine", engine, ENGINES), ("precision", precision, PRECISIONS)):
+        if value not in choices:
+            raise UserError(f"`{name}={value}` is unknown; choose {', '.join(choices)}.")
+    if engine == TENSORFLOW and precision == INT8:
+        raise UserError("`precision=int8` needs `engine=openvino`; give both.")
+
+
+def need_openvino(precision: str = FLOAT32) -> None:
+    """Refuses to begin where a package of the extra `openvino` is not installed.
+
+    Raises:
+        UserError: so it is.
+    """
+    for package in _PACKAGES[precision]:
+        if importlib.util.find_spec(package) is None:
+            wanted = "`precision=int8`" if package == "nncf" else "`engine=openvino`"
+            raise UserError(
+                f"{wanted} needs the package {package}, which is not installed; "
+                "pip install 'keras_bert_impl[openvino]'."
+            )

@@ -1,0 +1,73 @@
+"""A model as OpenVINO's graph, with batch and length open."""
+
+import hashlib
+from typing import Any
+
+import tensorflow as tf
+
+from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.engines.portable_kernels import PortableKernels
+from keras_bert_impl.layers import kernels
+
+
+def openvino_graph(model: Any) -> Any:
+    """A model with its present weights, float32, as an `openvino.Model`.
+
+    It is converted from the graph that is traced here, as Keras' own export does; here it is
+    traced in the forms that OpenVINO computes as one operation.
+
+    Args:
+        model: one of this project's models, of the dtype policy float32, on TensorFlow.
+
+    Returns:
+        A graph whose inputs and outputs have the model's names.
+
+    Raises:
+        UserError: Keras runs on another backend than TensorFlow.
+    """
+    import openvino
+
+    need_tensorflow("OpenVINO's graph")
+    # The graph's own copy of the weights, which no variable changes or takes with it.
+    graph = openvino.convert_model(portable_function(model), share_weights=False)
+    for port in graph.inputs:
+        name = next(iter(port.names)).partition(":")[0]
+        port.get_tensor().set_names({name})
+        port.get_node().set_friendly_name(name)
+    return graph
+
+
+def portable_function(model: Any) -> Any:
+    """A model outside of training as a traced function, in forms that other engines know.
+
+    Returns:
+        A concrete function from the dict of the model's inputs to the dict of its outputs.
+    """
+    signature = {
+        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in model.input.items()
+    }
+
+    @tf.function(autograph=False)
+    def forward(features: Any) -> Any:
+        return dict(model(features, training=False))
+
+    with kernels.use(PortableKernels()):
+        return forward.get_concrete_function(signature)
+
+
+def graph_sha256(graph: Any) -> str:
+    """Tells graphs apart by their operations and weights.
+
+    Args:
+        graph: an `openvino.Model`.
+
+    Returns:
+        A SHA-256, hexadecimal.
+    """
+    parts = []
+    for operation in graph.get_ops():
+        kind = operation.get_type_name()
+        data = operation.get_data().tobytes() if kind == "Constant" else b""
+        parts.append(hashlib.sha256(kind.encode() + data).digest())
+    # Operations come in another order each time.
+    return hashlib.sha256(b"".join(sorted(parts))).hexdigest()

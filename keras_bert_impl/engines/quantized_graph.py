@@ -1,0 +1,101 @@
+"""A graph in 8-bit integers: its scales found on texts, and kept beside the model."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.checkpoints.destination import QUANTIZED_FOLDER
+from keras_bert_impl.engines.engine import Features
+from keras_bert_impl.engines.openvino_graph import graph_sha256
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import whole_folder
+
+_log = logging.getLogger(__name__)
+
+_GRAPH, _DESCRIPTION = "model.xml", "description.json"
+_FORM = 1  # raised when the same graph would be quantized in another way
+CALIBRATION_ROWS = 300
+
+
+def quantized_graph(
+    graph: Any, folder: Path | None, calibration: Callable[[], Sequence[Features]]
+) -> Any:
+    """The graph with its matrix products in 8-bit integers, from beside the model or made now.
+
+    The ranges of numbers are those of the calibration texts (NNCF's post-training quantization for
+    transformers). What was made for the same graph is taken as it is, whatever its texts were.
+
+    Args:
+        graph: an `openvino.Model`, float32; it is changed.
+        folder: the model's, where the result is kept; None keeps it nowhere.
+        calibration: gives inputs of a row each, some hundred of them; called where nothing is kept.
+
+    Returns:
+        The quantized `openvino.Model`.
+
+    Raises:
+        UserError: there are no calibration texts.
+    """
+    import openvino
+
+    description = {"form": _FORM, "of": graph_sha256(graph)}
+    kept = None if folder is None else folder / QUANTIZED_FOLDER
+    if kept is not None and _read(kept / _DESCRIPTION) == description:
+        _log.info("%s: the scales of int8 are there.", kept)
+        return openvino.Core().read_model(kept / _GRAPH)
+    made = _quantize(graph, calibration())
+    if kept is not None:
+        try:
+            _keep(kept, made, description)
+        except UserError as error:  # somebody else's folder, for example
+            _log.warning("int8 is made anew each time: %s", error)
+    return made
+
+
+def _quantize(graph: Any, rows: Sequence[Features]) -> Any:
+    import nncf
+
+    if not rows:
+        raise UserError("`precision=int8` needs texts to find its scales on; give some of yours.")
+    _log.info("int8: finding the scales on %d texts.", len(rows))
+    logging.getLogger("nncf").setLevel(logging.ERROR)
+    return nncf.quantize(
+        graph,
+        nncf.Dataset(list(rows)),
+        model_type=nncf.ModelType.TRANSFORMER,
+        subset_size=len(rows),
+    )
+
+
+def _keep(folder: Path, graph: Any, description: dict[str, Any]) -> None:
+    import openvino
+
+    with whole_folder(folder) as aside:
+        openvino.save_model(graph, aside / _GRAPH, compress_to_fp16=False)
+        (aside / _DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def evenly_spread(items: Iterable[Any], count: int) -> list[Any]:
+    """At most `count` of any number of items, spread over all of them; read once, in little memory.
+
+    Example:
+        >>> evenly_spread(range(10), 4)
+        [0, 4, 8]
+    """
+    kept: list[Any] = []
+    step = 1
+    for number, item in enumerate(items):
+        if number % step == 0:
+            kept.append(item)
+        if len(kept) > count:
+            kept, step = kept[::2], 2 * step
+    return kept
