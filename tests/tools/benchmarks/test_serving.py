@@ -1,0 +1,88 @@
+"""The serving benchmark: its texts, its figures, its turns and its table."""
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from tools.benchmarks import serving
+from tools.benchmarks.serving import LeftOutError, ServingConfig, compare, figure_of, read_texts
+
+
+@pytest.fixture
+def config(tmp_path):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("".join(f"text number {n} of many\n" for n in range(40)))
+    sizes = {"num_mixed": 20, "num_equal": 3, "num_one": 4, "num_same_bytes": 30, "length": 16}
+    return ServingConfig(model="m", input_file=str(lines), rounds=2, **sizes)
+
+
+def test_texts_are_spread_over_the_file_and_equal_ones_are_long(config):
+    texts = read_texts(config)
+    assert {name: len(some) for name, some in texts.items()} == {
+        "mixed": 20,
+        "equal": 3,
+        "one": 4,
+        "same_bytes": 30,
+        "calibration": 40,
+    }
+    assert texts["mixed"][-1] == "text number 38 of many"
+    assert all(len(text.split()) >= config.length for text in texts["equal"])
+
+
+def test_a_share_counts_the_texts_whose_bytes_stay_the_same():
+    def embed(texts):  # among others the first text's last digit changes
+        return np.array([[1.0 + (len(texts) > 1 and n == 0)] for n in range(len(texts))], "f4")
+
+    assert figure_of(embed, "same_bytes", ["a", "b", "c", "d"]) == 0.75
+
+
+@pytest.fixture
+def children(monkeypatch):
+    """Contenders without processes: one cannot be opened, one ends in the second round."""
+    asked = []
+
+    class Told:
+        def __init__(self, name, setting, folder):
+            self.name, self.count = name, 0
+
+        def ask(self, workload, texts):
+            self.count += 1
+            asked.append((self.name, workload))
+            if self.name == "keras_hub_float32" or (
+                self.name == "ctranslate2_float32" and self.count > 6
+            ):
+                raise LeftOutError("No module named 'it'")
+            return 2.0 if self.name.startswith("ours") else 1.0
+
+        def end(self):
+            asked.append((self.name, "end"))
+
+    monkeypatch.setattr(serving, "Child", Told)
+    monkeypatch.setattr(serving, "write_model", lambda *_: None)
+    return asked
+
+
+def test_contenders_take_turns_and_who_fails_is_left_out(config, children, tmp_path, capsys):
+    names = ("ours_openvino_float32", "ctranslate2_float32", "keras_hub_float32")
+    chosen = ServingConfig(**{**vars(config), "contenders": names})
+    figures = compare(chosen, tmp_path)
+    assert figures["ours_openvino_float32"] == {
+        "mixed": [2.0, 2.0],
+        "equal": [2.0, 2.0],
+        "one": [2.0, 2.0],
+        "same_bytes": [2.0],
+    }
+    assert figures["ctranslate2_float32"]["mixed"] == [1.0]
+    assert "keras_hub_float32" not in figures
+    error = capsys.readouterr().err
+    assert error.count("is left out: No module named 'it'") == 2
+    timed = [name for name, workload in children if workload == "equal"]
+    assert timed == ["ours_openvino_float32", "ctranslate2_float32", "ours_openvino_float32"]
+    assert sum(workload == "end" for _, workload in children) == 3
+
+
+def test_an_unknown_contender_and_too_few_texts_are_one_sentence(config, tmp_path):
+    with pytest.raises(UserError, match="`contenders`: torch is none; choose of products_float32"):
+        compare(ServingConfig(**{**vars(config), "contenders": ("torch",)}), tmp_path)
+    with pytest.raises(UserError, match="has 40 texts; give one with 99"):
+        read_texts(ServingConfig(**{**vars(config), "num_mixed": 99}))
