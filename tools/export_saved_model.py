@@ -23,8 +23,8 @@ from tools.config_flags import ConfigFlags
 FLAGS = ConfigFlags(__doc__, ExportConfig)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def export(config: ExportConfig) -> None:
+    """Writes a SavedModel and says what it serves."""
     from keras_bert_impl.serving.export import run_export
     from pipelines.tasks.serving import open_and_serve
 
@@ -37,6 +37,10 @@ def _run() -> None:
             f"A fresh process loaded it: {result.verification.calls} calls, largest difference "
             f"{result.verification.largest_difference:.1e}."
         )
+
+
+def _run() -> None:
+    export(FLAGS.config())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

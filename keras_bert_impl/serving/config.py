@@ -32,6 +32,22 @@ class ExportConfig(DescribedCheckpoint):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExportModelConfig(ExportConfig):
+    """The options of an export in any format.
+
+    Raises:
+        UserError: a value out of range.
+    """
+
+    format: str = option(
+        "saved_model",
+        "saved_model (text and ids in), or onnx or openvino (ids in; vocabulary, labels and a "
+        "client in plain Python that takes text lie beside it).",
+        choices=("saved_model", "onnx", "openvino"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SavedModelTrust:
     """The option of every job that may load a SavedModel."""
 

@@ -1,0 +1,273 @@
+"""A model as ONNX or OpenVINO hold it: ids in, numbers out; text by the client beside it."""
+
+import importlib.util
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.checkpoints.destination import check_nothing_else
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.portable_kernels import PortableKernels
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, whole_folder
+from keras_bert_impl.layers import kernels
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.embedder import BertEmbedder
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.serving.client_program import (
+    EMBEDDING,
+    LABEL,
+    LABELS,
+    ONNX,
+    OPENVINO,
+    OUTPUTS,
+    SCORE,
+    client_program,
+)
+from keras_bert_impl.serving.opened_model import OpenedModel
+from keras_bert_impl.serving.task_settings import task_settings
+from keras_bert_impl.tokenization.long_texts import LongTexts
+
+TOLERANCE = 1e-4
+_PACKAGES = {ONNX: ("tf2onnx", "onnxruntime"), OPENVINO: ("openvino",)}
+_CLIENT, _SETTINGS, _VOCABULARY = "client.py", "settings.json", "vocab.txt"
+_FILES = {ONNX: ("model.onnx",), OPENVINO: ("model.xml", "model.bin")}
+_BESIDE = (_CLIENT, _SETTINGS, _VOCABULARY)
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class PortableResult:
+    """What was written.
+
+    Attributes:
+        inputs: the names of what goes in, int32 [batch, length] each.
+        outputs: the names of what comes out.
+        answers: what the client answers; see `client_program`.
+        size: bytes of all files.
+        largest_difference: between the runtime's numbers and the model's; None if not compared.
+        milliseconds: the runtime's time for a row of 32 tokens, the fastest of five.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    answers: str
+    size: int
+    largest_difference: float | None
+    milliseconds: float | None
+
+
+def export_portable(
+    opened: OpenedModel,
+    folder: Path,
+    form: str,
+    max_seq_length: int | None = None,
+    verify: bool = True,
+) -> PortableResult:
+    """Writes a model for another runtime, with vocabulary, settings and a client in plain Python.
+
+    The folder appears when it is complete and, if asked for, compared with the model by its own
+    runtime at two sizes.
+
+    Args:
+        opened: the model.
+        folder: where to; an older export of the same form is replaced.
+        form: "onnx" or "openvino".
+        max_seq_length: the client truncates texts to it; by default as in fine-tuning.
+        verify: compare.
+
+    Raises:
+        UserError: the runtime is not installed, something else is in the folder, or the numbers
+            differ.
+    """
+    _need(form)
+    _check_free(folder, form)
+    sentence = read_sentence_settings(opened.source.folder)
+    model = _model(opened, sentence)
+    answers = _answers(opened, model)
+    settings = _settings(opened, sentence, answers, max_seq_length)
+    make_folder(folder.parent)
+    config = opened.model.config
+    model(_features(model, config, 1, 5))  # Keras exports what was called once
+    with whole_folder(folder) as aside:
+        _WRITERS[form](model, aside / _FILES[form][0])
+        opened.text.vocabulary.write(aside / _VOCABULARY)
+        text = json.dumps(settings, indent=2, ensure_ascii=False)
+        (aside / _SETTINGS).write_text(f"{text}\n", encoding="utf-8")
+        program = client_program(form, answers, has_prompt="prompt" in settings)
+        (aside / _CLIENT).write_text(program, encoding="utf-8")
+        run = _RUNNERS[form](aside / _FILES[form][0]) if verify else None
+        difference = None if run is None else _compare(model, config, run, folder)
+        size = sum(path.stat().st_size for path in aside.iterdir())
+    return PortableResult(
+        inputs=tuple(model.input),
+        outputs=tuple(sorted(model.output)),
+        answers=answers,
+        size=size,
+        largest_difference=difference,
+        milliseconds=None if run is None else _milliseconds(model, config, run),
+    )
+
+
+def _need(form: str) -> None:
+    if form not in _PACKAGES:
+        raise UserError(f"`format={form}` is unknown; choose {' or '.join(_PACKAGES)}.")
+    need_tensorflow(f"the format {form}")
+    for package in _PACKAGES[form]:
+        if importlib.util.find_spec(package) is None:
+            raise UserError(
+                f"`format={form}` needs the package {package}, which is not installed; "
+                f"pip install 'keras_bert_impl[{form}]'."
+            )
+
+
+def _check_free(folder: Path, form: str) -> None:
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not (folder / _FILES[form][0]).is_file():
+        raise UserError(
+            f"{folder}: exists and is no export of the format {form}; name another `output_dir`, "
+            "so that nothing of yours is replaced."
+        )
+    check_nothing_else(folder, (*_FILES[form], *_BESIDE))
+
+
+def _model(opened: OpenedModel, sentence: SentenceSettings | None) -> Any:
+    """The model; where the directory says how a text becomes a vector, with its pooling.
+
+    An output of weights that the directory does not hold is left out.
+    """
+    model = opened.model
+    if sentence is not None and isinstance(model, BertEncoder):
+        embedder = BertEmbedder(model.config, sentence.pooling, sentence.normalize)
+        embedder.encoder.set_weights(model.get_weights())
+        return embedder
+    outputs = opened.trained(model.output)
+    return model if len(outputs) == len(model.output) else keras.Model(model.input, outputs)
+
+
+def _answers(opened: OpenedModel, model: Any) -> str:
+    if isinstance(model, BertEmbedder):
+        return EMBEDDING
+    windows = LongTexts.from_settings(task_settings(opened.source.config)).has_windows
+    if not isinstance(model, BertClassifier) or windows:
+        return OUTPUTS
+    if model.num_labels == 1:
+        return SCORE
+    return LABELS if opened.is_multi_label else LABEL
+
+
+def _settings(
+    opened: OpenedModel, sentence: SentenceSettings | None, answers: str, length: int | None
+) -> dict[str, Any]:
+    config, text = opened.model.config, opened.text
+    trained_with = task_settings(config).get("max_seq_length")
+    own = sentence.max_seq_length if sentence else None
+    most = length or trained_with or own or config.max_position_embeddings
+    config.check_length(most)
+    settings: dict[str, Any] = {
+        "answers": answers,
+        "max_seq_length": most,
+        "pad_id": text.vocabulary.pad_id,
+        "tokenizer": {"lowercase": text.do_lower_case, "strip_accents": text.removes_accents},
+    }
+    if answers in (LABEL, LABELS):
+        settings["labels"] = list(opened.labels)
+    if answers == LABELS:
+        settings["threshold"] = 0.5
+    if answers == EMBEDDING and sentence is not None and sentence.prompt:
+        settings["prompt"] = sentence.prompt
+    return settings
+
+
+def _write_onnx(model: Any, path: Path) -> None:
+    with kernels.use(PortableKernels()):
+        model.export(str(path), format="onnx", verbose=False)
+
+
+def _write_openvino(model: Any, path: Path) -> None:
+    import openvino
+
+    from keras_bert_impl.engines.openvino_graph import openvino_graph
+
+    openvino.save_model(openvino_graph(model), path, compress_to_fp16=False)
+
+
+Run = Callable[[Arrays], dict[str, np.ndarray]]
+
+
+def _run_onnx(path: Path) -> Run:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return lambda features: dict(zip(names, session.run(names, dict(features)), strict=True))
+
+
+def _run_openvino(path: Path) -> Run:
+    import openvino
+
+    hint = {"INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino.Core().compile_model(path, "CPU", hint)
+    return lambda features: {
+        port.any_name: np.array(value) for port, value in compiled(features).items()
+    }
+
+
+_WRITERS = {ONNX: _write_onnx, OPENVINO: _write_openvino}
+_RUNNERS = {ONNX: _run_onnx, OPENVINO: _run_openvino}
+
+
+def _compare(model: Any, config: BertConfig, run: Run, folder: Path) -> float:
+    """The largest difference at two sizes.
+
+    Raises:
+        UserError: it is more than rounding.
+    """
+    largest = 0.0
+    for rows, length in ((1, 5), (3, 9)):
+        features = _features(model, config, rows, length)
+        expected, found = model(features), run(features)
+        if set(expected) != set(found):
+            raise UserError(f"{folder}: its outputs are {', '.join(sorted(found))}; report this.")
+        for name, value in expected.items():
+            largest = max(largest, float(np.abs(np.asarray(value) - found[name]).max(initial=0)))
+    if not largest <= TOLERANCE:
+        raise UserError(
+            f"{folder}: the numbers differ by {largest:.2g} from the model's; export it again."
+        )
+    return largest
+
+
+def _features(model: Any, config: BertConfig, rows: int, length: int) -> dict[str, np.ndarray]:
+    """Random ids for each input, of as many choices as the model has."""
+    draws = np.random.default_rng(rows)
+    length = min(length, config.max_position_embeddings)
+    features = {}
+    for name, spec in model.input.items():
+        shape = [rows, *spec.shape[1:-1], length]
+        if name == "input_mask":
+            lengths = draws.integers(1, length, [*shape[:-1], 1], endpoint=True)
+            features[name] = (np.arange(length) < lengths).astype(np.int32)
+        else:
+            most = {"input_ids": config.vocab_size, "segment_ids": 1}.get(name, length)
+            features[name] = draws.integers(0, most, shape, np.int32)
+    return features
+
+
+def _milliseconds(model: Any, config: BertConfig, run: Run) -> float:
+    features, times = _features(model, config, 1, 32), []
+    for _ in range(5):
+        start = time.perf_counter()
+        run(features)
+        times.append(time.perf_counter() - start)
+    return 1000 * min(times)

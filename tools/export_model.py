@@ -1,0 +1,56 @@
+"""Writes a model directory for a server or a runtime: as SavedModel, ONNX or OpenVINO.
+
+A SavedModel takes raw text (see export_saved_model). The other two take ids, batch and length
+free, and give what the model gives: logits, vectors, one vector a text where the directory says
+how. Beside them lie the vocabulary, settings.json (labels, threshold, lengths) and client.py, a
+program in plain Python that asks the model with texts; it needs numpy, tokenizers and the runtime,
+and nothing of ours. Windows over long texts and the choice of answers to questions or of entities
+are in a SavedModel only; there the client gives the model's numbers. LiteRT is not among the
+formats.
+
+The result is compared with the model by its own runtime.
+
+Examples:
+  keras-bert export_model --model=mine --output_dir=mine_openvino --format=openvino
+  python mine_openvino/client.py 'How do I get my money back?'
+"""
+
+import sys
+from collections.abc import Sequence
+
+from keras_bert_impl.serving.config import ExportModelConfig
+from tools import command_line, export_saved_model
+from tools.config_flags import ConfigFlags
+
+FLAGS = ConfigFlags(__doc__, ExportModelConfig)
+
+
+def _run() -> None:
+    config = FLAGS.config()
+    if config.format == "saved_model":
+        export_saved_model.export(config)
+        return
+    from keras_bert_impl.serving.portable_export import export_portable
+    from pipelines.tasks.serving import open_and_serve
+
+    opened, _ = open_and_serve(config)
+    result = export_portable(
+        opened, config.output_dir, config.format, config.max_seq_length, config.verify
+    )
+    print(f"{config.output_dir}: {result.size / 1e6:.1f} MB")
+    print(f"  {', '.join(result.inputs)} -> {', '.join(result.outputs)}")
+    print(f"  client.py: text -> {result.answers}")
+    if result.largest_difference is not None:
+        print(
+            f"Its own runtime: largest difference {result.largest_difference:.1e}, "
+            f"{result.milliseconds:.2f} ms for 32 tokens."
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool; returns its exit code."""
+    return command_line.run(FLAGS, _run, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
