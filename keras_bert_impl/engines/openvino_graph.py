@@ -69,5 +69,5 @@ def graph_sha256(graph: Any) -> str:
         kind = operation.get_type_name()
         data = operation.get_data().tobytes() if kind == "Constant" else b""
         parts.append(hashlib.sha256(kind.encode() + data).digest())
-    # Operations come in another order each time.
+    # Sorted: in which order a graph lists its operations is no promise of it.
     return hashlib.sha256(b"".join(sorted(parts))).hexdigest()
