@@ -38,6 +38,13 @@ _TO_GOOGLE = {"gelu_tanh": "gelu"}
 _TO_HUGGING_FACE = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu"}
 
 
+OWN_MODEL_TYPE = "keras_bert_impl"
+"""The model_type of what `transformers` would open as a BERT and compute otherwise, unnoticed."""
+
+BILSTM_ENTRY = "encoder_bilstm"
+"""True in the configuration of a model with a BiLSTM on its encoder; see `models.pooling`."""
+
+
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
     """The sizes and settings of one BERT encoder.
@@ -57,6 +64,9 @@ class BertConfig:
         layer_norm_eps: what is added to a variance before its root is taken.
         causal: a token attends only to itself and to earlier tokens (the paper's left-to-right
             ablation).
+        anticausal: a token attends only to itself and to later tokens; it excludes `causal`, whose
+            mirror it is. `transformers` has no such model: the `config.json` of one has a
+            model_type that `transformers` does not know.
         extra: what a configuration file held besides; kept and written back.
 
     Raises:
@@ -81,6 +91,7 @@ class BertConfig:
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     causal: bool = False
+    anticausal: bool = False
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -98,6 +109,11 @@ class BertConfig:
             raise UserError(
                 f"model configuration: hidden_act is {self.hidden_act!r}; it must be one of "
                 f"{', '.join(ACTIVATIONS)}."
+            )
+        if self.causal and self.anticausal:
+            raise UserError(
+                "model configuration: causal and anticausal are both true, which leaves a token "
+                "itself alone to attend to; set one of them."
             )
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
@@ -148,7 +164,7 @@ class BertConfig:
             'gelu_erf'
         """
         kind = values.get("model_type", "bert")
-        if kind != "bert":
+        if kind not in ("bert", OWN_MODEL_TYPE):
             raise UserError(f"{origin}: model_type is {kind!r}; only 'bert' models can be opened.")
         position_type = values.get("position_embedding_type", "absolute")
         if position_type not in ("absolute", None):
@@ -188,11 +204,12 @@ class BertConfig:
     def to_google(self) -> dict[str, Any]:
         """The content of a `bert_config.json`; unknown keys that were read are kept."""
         values = self._known(_TO_GOOGLE)
-        # google's code has neither setting: they are written only where they differ from its own.
+        # google's code has none of these: they are written only where they differ from its own.
         if values.pop("layer_norm_eps") != 1e-12:
             values["layer_norm_eps"] = self.layer_norm_eps
-        if values.pop("causal"):
-            values["causal"] = True
+        for name in ("causal", "anticausal"):
+            if values.pop(name):
+                values[name] = True
         kept = {
             name: value
             for name, value in self.extra.items()
@@ -200,11 +217,27 @@ class BertConfig:
         }
         return dict(sorted({**kept, **values}.items()))
 
+    def unknown_to_google(self) -> list[str]:
+        """What google's programs would leave out of the model, though its weights fit them.
+
+        Example:
+            >>> BertConfig(vocab_size=9, causal=True).unknown_to_google()
+            ['attention in one direction (causal)']
+        """
+        directions = [name for name in ("causal", "anticausal") if getattr(self, name)]
+        found = [f"attention in one direction ({name})" for name in directions]
+        return [*found, *(["the BiLSTM on the encoder"] if self.extra.get(BILSTM_ENTRY) else [])]
+
     def to_hugging_face(self) -> dict[str, Any]:
         """The content of a `config.json`; unknown keys that were read are kept."""
         values = self._known(_TO_HUGGING_FACE)
         values["is_decoder"] = values.pop("causal")
-        values["model_type"] = "bert"
+        if not values.pop("anticausal"):
+            values["model_type"] = "bert"
+        else:
+            values |= {"model_type": OWN_MODEL_TYPE, "anticausal": True}
+        if self.extra.get(BILSTM_ENTRY):
+            values["model_type"] = OWN_MODEL_TYPE
         return dict(sorted({**_HUGGING_FACE_DEFAULTS, **self.extra, **values}.items()))
 
     def to_dict(self) -> dict[str, Any]:

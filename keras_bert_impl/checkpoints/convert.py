@@ -6,6 +6,7 @@ passes through a model, so that what is converted there and back is the same bit
 
 import dataclasses
 import json
+import logging
 import os
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from keras_bert_impl.checkpoints.model_source import (
     find_model,
     folder_of,
 )
-from keras_bert_impl.checkpoints.names import all_names
+from keras_bert_impl.checkpoints.names import BILSTM, all_names
 from keras_bert_impl.checkpoints.restore import (
     RestoreReport,
     check_sizes,
@@ -44,6 +45,8 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
+
+_LOGGER = logging.getLogger(__name__)
 
 FORMATS = ("hugging_face", "google_tf1")
 # Both name these heads alike: the architecture tells which one it is.
@@ -119,8 +122,10 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         refuse_foreign_tokenizer(folder_of(find_checkpoint(model.report.location)))
         write_tensors_directory(output, model.weights, model.config, model.text)
         return
+    for part in model.config.unknown_to_google():
+        _LOGGER.warning(f"{output}: google's programs open this checkpoint without {part}.")
     folder = Path(output).parent
-    names = all_names(model.config.num_hidden_layers, heads_of(model.weights))
+    names = all_names(model.config.num_hidden_layers, (BILSTM, *heads_of(model.weights)))
     variables = {
         row.google: model.weights[row.ours].T if row.google_transposed else model.weights[row.ours]
         for row in names

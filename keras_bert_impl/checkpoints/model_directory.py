@@ -101,12 +101,12 @@ def write_tensors_directory(
     Raises:
         UserError: the folder holds something else than a model directory, or cannot be written.
     """
-    from keras_bert_impl.checkpoints.names import all_names
+    from keras_bert_impl.checkpoints.names import BILSTM, all_names
 
     check_folder(folder, () if sentence is None else SENTENCE_FILES)
     heads = heads_of(weights)
     tensors = {}
-    for row in all_names(config.num_hidden_layers, heads):
+    for row in all_names(config.num_hidden_layers, (BILSTM, *heads)):
         if row.ours in weights:
             # A model without head writes bare names, as transformers' own BertModel does.
             name = row.hugging_face if heads else row.hugging_face.removeprefix("bert.")

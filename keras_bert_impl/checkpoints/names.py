@@ -62,6 +62,9 @@ _OUTPUTS = {
 # The BiLSTM over frozen layers: PyTorch marks the direction by an ending.
 _MIX, _LSTM_LAYERS, _DIRECTIONS = ("scalars", "gamma"), 2, {"forward": "", "backward": "_reverse"}
 
+BILSTM = "bilstm"
+"""The part between encoder and head that some models have; see `layers.bilstm`."""
+
 
 def _dense(ours: str, google: str) -> list[Names]:
     dotted = google.replace("/", ".")
@@ -117,7 +120,7 @@ def head_names(head: str) -> list[Names]:
 
     Args:
         head: "masked_lm", "next_sentence", "classifier", "span", "tagger", "choice" or
-            "feature_tagger".
+            "feature_tagger"; or "bilstm", what may stand between the encoder and one of them.
 
     Example:
         >>> [row.hugging_face for row in head_names("classifier")]
@@ -131,6 +134,8 @@ def head_names(head: str) -> list[Names]:
         ]
     if head == "feature_tagger":
         return _feature_tagger_names()
+    if head == BILSTM:
+        return bilstm_names()
     layer = f"{head}/dense"
     if layer not in _OUTPUTS:
         return []
@@ -167,6 +172,26 @@ def _feature_tagger_names() -> list[Names]:
 def label_names_of_heads() -> list[Names]:
     """The weights whose last axis has a number for each label: of classifiers and of taggers."""
     return [*head_names("classifier"), *_feature_tagger_names()[-2:]]
+
+
+def bilstm_names() -> list[Names]:
+    """The names of a BiLSTM between encoder and head; in Hugging Face's files those of PyTorch.
+
+    Keras and PyTorch have the gates in the same order (input, forget, cell, output); PyTorch's
+    second bias, which is only added to the first, is left out.
+
+    Example:
+        >>> [row.hugging_face for row in bilstm_names()[3:]]
+        ['bilstm.weight_ih_l0_reverse', 'bilstm.weight_hh_l0_reverse', 'bilstm.bias_ih_l0_reverse']
+    """
+    rows = []
+    for direction, ending in (("forward", ""), ("backward", "_reverse")):
+        ours, google = f"bilstm/{direction}/lstm_cell", f"bilstm/{direction}"
+        for weight, theirs in (("kernel", "weight_ih"), ("recurrent_kernel", "weight_hh")):
+            name = f"bilstm.{theirs}_l0{ending}"
+            rows.append(Names(f"{ours}/{weight}", f"{google}/{weight}", name, False, True))
+        rows.append(Names(f"{ours}/bias", f"{google}/bias", f"bilstm.bias_ih_l0{ending}"))
+    return rows
 
 
 def all_names(blocks: int, heads: tuple[str, ...] = ()) -> list[Names]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_bert_impl.checkpoints import google_tf1
 from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
-from keras_bert_impl.checkpoints.names import Names, all_names
+from keras_bert_impl.checkpoints.names import BILSTM, Names, all_names
 from keras_bert_impl.checkpoints.sources import (
     FoundTensor,
     TensorSource,
@@ -147,7 +147,9 @@ def restore(model: Any, init_checkpoint: str | os.PathLike[str]) -> RestoreRepor
 def names_of(model: Any) -> list[Names]:
     """The names of all weights of a model, as its paths say."""
     heads = tuple(
-        head for head in HEADS if any(v.path.startswith(f"{head}/") for v in model.weights)
+        part
+        for part in (BILSTM, *HEADS)
+        if any(v.path.startswith(f"{part}/") for v in model.weights)
     )
     return all_names(model.config.num_hidden_layers, heads)
 
@@ -233,7 +235,7 @@ def check_sizes(
             f"{config.num_hidden_layers} blocks of the configuration; name the configuration that "
             "belongs to the checkpoint."
         )
-    rows = all_names(config.num_hidden_layers, tuple(heads))
+    rows = all_names(config.num_hidden_layers, (BILSTM, *heads))
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
     check_encoder(source, rows, found)
     shapes = {path: weight_shape(source, hit) for path, hit in found.items()}
@@ -259,6 +261,9 @@ def _wanted(path: str, config: BertConfig) -> Shape:
     if path in tables:
         return tables[path]
     layer, part = path.rsplit("/", 1)
+    if layer.startswith("bilstm/"):  # four gates of half the width
+        inputs = {"kernel": (h,), "recurrent_kernel": (h // 2,), "bias": ()}[part]
+        return (*inputs, 4 * (h // 2))
     width = wide if layer.endswith("/intermediate") else h
     if part != "kernel":
         return (width,)

@@ -13,16 +13,18 @@ from keras_bert_impl.layers.dropout import Dropout
 _HIDDEN = 10000.0  # what the original takes from the score of a key that must not be seen
 
 
-def attention_mask(input_mask: Any, causal: bool) -> Any:
+def attention_mask(input_mask: Any, causal: bool, anticausal: bool = False) -> Any:
     """What is added to the attention scores.
 
     Args:
         input_mask: int [batch, length]; 1 for a token, 0 for padding.
         causal: also hide the keys that come after the query.
+        anticausal: also hide those that come before it.
 
     Returns:
-        float32 [batch, 1, 1, length], or [batch, 1, length, length] if causal; 0 where a key is
-        seen, -10000 where it is hidden.
+        float32 [batch, 1, 1, length], or [batch, 1, length, length] if a direction is hidden; 0
+        where a key is seen, -10000 where it is hidden: beside any key that is seen, its share is 0
+        to the last bit.
 
     Example:
         >>> import numpy as np
@@ -30,10 +32,11 @@ def attention_mask(input_mask: Any, causal: bool) -> Any:
         [[[[0.0, -10000.0]]]]
     """
     seen = ops.cast(input_mask, "float32")[:, None, None, :]
-    if causal:
-        length = ops.shape(input_mask)[1]
-        order = ops.arange(length)
-        seen = ops.multiply(seen, ops.cast(order[None, :] <= order[:, None], "float32"))
+    if causal or anticausal:
+        order = ops.arange(ops.shape(input_mask)[1])
+        key, query = order[None, :], order[:, None]
+        open_keys = key <= query if causal else key >= query
+        seen = ops.multiply(seen, ops.cast(open_keys, "float32"))
     return ops.multiply(ops.subtract(seen, 1.0), _HIDDEN)
 
 
@@ -41,23 +44,23 @@ def attention_mask(input_mask: Any, causal: bool) -> Any:
 class AttentionMask(keras.layers.Layer):
     """`attention_mask` as a layer: computed once for all blocks."""
 
-    def __init__(self, causal: bool = False, **kwargs: Any) -> None:
+    def __init__(self, causal: bool = False, anticausal: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.causal = causal
+        self.causal, self.anticausal = causal, anticausal
         self.built = True
 
     def call(self, input_mask: Any) -> Any:
         """Int [batch, length] -> float32, see `attention_mask`."""
-        return attention_mask(input_mask, self.causal)
+        return attention_mask(input_mask, self.causal, self.anticausal)
 
     def compute_output_shape(self, input_mask_shape: Any) -> Any:
-        """[batch, 1, 1, length], or [batch, 1, length, length] if causal."""
+        """[batch, 1, 1, length], or [batch, 1, length, length] if a direction is hidden."""
         batch, length = input_mask_shape
-        return (batch, 1, length if self.causal else 1, length)
+        return (batch, 1, length if self.causal or self.anticausal else 1, length)
 
     def get_config(self) -> dict[str, Any]:
         """What `__init__` needs to make this layer again."""
-        return {**super().get_config(), "causal": self.causal}
+        return {**super().get_config(), "causal": self.causal, "anticausal": self.anticausal}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

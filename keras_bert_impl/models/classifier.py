@@ -1,17 +1,15 @@
 """A model that gives a whole input a label or a number."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import keras
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
-from keras_bert_impl.layers.pooler import MaskedMean
 from keras_bert_impl.models.base import encoder_inputs
-from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.head_inputs import HeadInputs
 from keras_bert_impl.models.labeled import LabeledModel
-from keras_bert_impl.models.pooling import CLS, POOLER, pooling_of, with_pooling
+from keras_bert_impl.models.pooling import with_pooling
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -26,7 +24,8 @@ class BertClassifier(LabeledModel):
         num_labels: the number of labels.
         pooling: what the vector of the whole input is: "pooler", BERT's own; "cls", the first
             token's of the last layer; "mean", the mean of all tokens' there, for encoders trained
-            for it. By default what the configuration says; it is kept in there.
+            for it; "last", the pooler's at the last token instead of the first, for left-to-right
+            attention. By default what the configuration says; it is kept in there.
 
     Raises:
         UserError: there is no such pooling.
@@ -47,20 +46,9 @@ class BertClassifier(LabeledModel):
     ) -> None:
         dtype = kwargs.pop("dtype", None)
         config = with_pooling(config, pooling)
-        encoder = BertEncoder(config, name="encoder", dtype=dtype)
-        classifier = Logits(config, num_labels, name="classifier", dtype=dtype)
         inputs = encoder_inputs()
-        pooled = pooled_vector(pooling_of(config), encoder(inputs), inputs["input_mask"])
-        outputs = {"logits": classifier(pooled)}
+        read = HeadInputs.of(config, inputs, dtype)
+        classifier = Logits(config, num_labels, name="classifier", dtype=dtype)
+        outputs = {"logits": classifier(read.pooled())}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
-        self.encoder, self.classifier, self.num_labels = encoder, classifier, num_labels
-
-
-def pooled_vector(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> Any:
-    """The vector of the whole input: [batch, hidden]."""
-    if pooling == POOLER:
-        return encoded["pooled_output"]
-    if pooling == CLS:
-        return encoded["sequence_output"][:, 0, :]
-    mean = MaskedMean(name="mean", dtype=encoded["sequence_output"].dtype)
-    return mean(encoded["sequence_output"], input_mask)
+        self.encoder, self.classifier, self.num_labels = read.encoder, classifier, num_labels

@@ -59,9 +59,10 @@ class BertEncoder(ConfiguredModel):
         ]
         pooler = Pooler(config, name="pooler", dtype=dtype)
 
-        mask = AttentionMask(config.causal, name="attention_mask", dtype="float32")(
-            inputs["input_mask"]
+        hide = AttentionMask(
+            config.causal, config.anticausal, name="attention_mask", dtype="float32"
         )
+        mask = hide(inputs["input_mask"])
         embedded = embeddings(inputs["input_ids"], inputs["segment_ids"])
         layers, hidden = [], embedded
         for block in blocks:

@@ -8,7 +8,7 @@ from keras import ops
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
 from keras_bert_impl.models.base import ConfiguredModel
-from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.head_inputs import HeadInputs
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
 
@@ -36,7 +36,6 @@ class BertMultipleChoice(ConfiguredModel):
 
     def __init__(self, config: BertConfig, num_choices: int, **kwargs: Any) -> None:
         dtype = kwargs.pop("dtype", None)
-        encoder = BertEncoder(config, name="encoder", dtype=dtype)
         choice = Logits(config, 1, name="choice", dtype=dtype)
         inputs = {
             name: keras.Input(shape=(num_choices, None), dtype="int32", name=name)
@@ -45,10 +44,11 @@ class BertMultipleChoice(ConfiguredModel):
         rows = {
             name: Regroup(dtype="int32", name=f"rows_{name}")(ids) for name, ids in inputs.items()
         }
-        scores = choice(encoder(rows)["pooled_output"])  # [batch * choices, 1]
+        read = HeadInputs.of(config, rows, dtype)
+        scores = choice(read.pooled())  # [batch * choices, 1]
         outputs = {"logits": Regroup(num_choices, dtype="float32", name="choices")(scores)}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
-        self.encoder, self.choice, self.num_choices = encoder, choice, num_choices
+        self.encoder, self.choice, self.num_choices = read.encoder, choice, num_choices
 
     def get_config(self) -> dict[str, Any]:
         """What `from_config` needs to make this model again."""

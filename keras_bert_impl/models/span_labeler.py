@@ -7,7 +7,7 @@ import keras
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
-from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.head_inputs import HeadInputs
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -33,10 +33,10 @@ class BertSpanLabeler(ConfiguredModel):
 
     def __init__(self, config: BertConfig, **kwargs: Any) -> None:
         dtype = kwargs.pop("dtype", None)
-        encoder = BertEncoder(config, name="encoder", dtype=dtype)
-        span = Logits(config, 2, dropout=False, name="span", dtype=dtype)
         inputs = encoder_inputs()
-        scores = span(encoder(inputs)["sequence_output"])  # [batch, length, 2]
+        read = HeadInputs.of(config, inputs, dtype)
+        span = Logits(config, 2, dropout=False, name="span", dtype=dtype)
+        scores = span(read.sequence)  # [batch, length, 2]
         outputs = {"start_logits": scores[:, :, 0], "end_logits": scores[:, :, 1]}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
-        self.encoder, self.span = encoder, span
+        self.encoder, self.span = read.encoder, span

@@ -7,7 +7,7 @@ import keras
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
 from keras_bert_impl.models.base import encoder_inputs
-from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.head_inputs import HeadInputs
 from keras_bert_impl.models.labeled import LabeledModel
 
 
@@ -34,9 +34,9 @@ class BertTokenClassifier(LabeledModel):
 
     def __init__(self, config: BertConfig, num_labels: int, **kwargs: Any) -> None:
         dtype = kwargs.pop("dtype", None)
-        encoder = BertEncoder(config, name="encoder", dtype=dtype)
-        tagger = Logits(config, num_labels, name="tagger", dtype=dtype)
         inputs = encoder_inputs()
-        outputs = {"logits": tagger(encoder(inputs)["sequence_output"])}
+        read = HeadInputs.of(config, inputs, dtype)
+        tagger = Logits(config, num_labels, name="tagger", dtype=dtype)
+        outputs = {"logits": tagger(read.sequence)}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
-        self.encoder, self.tagger, self.num_labels = encoder, tagger, num_labels
+        self.encoder, self.tagger, self.num_labels = read.encoder, tagger, num_labels

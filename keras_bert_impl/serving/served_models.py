@@ -5,8 +5,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
-from keras_bert_impl.models.classifier import pooled_vector
 from keras_bert_impl.models.embedder import UnitLength
+from keras_bert_impl.models.head_inputs import pooled_vector
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs
 from keras_bert_impl.serving.text_inputs import (

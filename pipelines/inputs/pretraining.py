@@ -12,6 +12,7 @@ from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from pipelines.inputs.limits import check_batch
 from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords
+from pipelines.pretraining_data.language_model import Targets
 from pipelines.records.check import Expected
 
 Batch = Mapping[str, np.ndarray]
@@ -36,6 +37,7 @@ class PretrainingBatches:
         do_lower_case: the model's casing, compared with the shards'.
         worker, num_workers: gives only this worker's equal part of each global batch.
         model_config: the model; each batch is then checked against its tables.
+        targets: what is predicted; by default what the records hold.
 
     Raises:
         UserError: shards that are missing, broken or made for another model; more workers than
@@ -55,6 +57,7 @@ class PretrainingBatches:
         worker: int = 0,
         num_workers: int = 1,
         model_config: BertConfig | None = None,
+        targets: Targets | None = None,
     ) -> None:
         if batch_size < num_workers:
             raise UserError(
@@ -64,7 +67,7 @@ class PretrainingBatches:
         expected = Expected(
             max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case
         )
-        self._records = PretrainingRecords(input_files, expected, seed)
+        self._records = PretrainingRecords(input_files, expected, seed, targets)
         self._order = RecordOrder(len(self._records), seed, shuffle)
         self._part = np.array_split(np.arange(batch_size), num_workers)[worker]
         self._model_config = model_config
@@ -115,6 +118,7 @@ class PretrainingEvaluation:
         max_batches: stop after so many; None takes all.
         seed: fixes dynamic masking.
         model_config: the model; each batch is then checked against its tables.
+        targets: as in `PretrainingBatches`.
 
     Raises:
         UserError: as `PretrainingBatches`.
@@ -131,11 +135,12 @@ class PretrainingEvaluation:
         max_batches: int | None = None,
         seed: int = 0,
         model_config: BertConfig | None = None,
+        targets: Targets | None = None,
     ) -> None:
         expected = Expected(
             max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case
         )
-        self._records = PretrainingRecords(input_files, expected, seed)
+        self._records = PretrainingRecords(input_files, expected, seed, targets)
         self._model_config = model_config
         self.batch_size = batch_size
         batches = -(-len(self._records) // batch_size)

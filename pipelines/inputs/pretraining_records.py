@@ -5,6 +5,7 @@ the seed, the epoch and the record, so that a resumed run masks as an uninterrup
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from keras_bert_impl.errors import UserError
 from pipelines.inputs.limits import check_batch
 from pipelines.pretraining_data.draws import example_keys, seed_word
 from pipelines.pretraining_data.examples import PaddedExamples
+from pipelines.pretraining_data.language_model import MASKED_LM, Targets, predict_neighbours
 from pipelines.pretraining_data.masking import mask_examples
 from pipelines.records.check import Expected, Shard, check_shards, find_shards
 from pipelines.records.description import Description
@@ -33,25 +35,43 @@ class PretrainingRecords:
         input_files: shards: files, globs, folders or the common name of a set.
         expected: what the model needs.
         seed: fixes dynamic masking.
+        targets: what is predicted; by default what the records hold.
 
     Raises:
-        UserError: shards that are missing, broken or made for another model.
+        UserError: shards that are missing, broken or made for another model or objective.
     """
 
-    def __init__(self, input_files: Sequence[str], expected: Expected, seed: int) -> None:
+    def __init__(
+        self,
+        input_files: Sequence[str],
+        expected: Expected,
+        seed: int,
+        targets: Targets | None = None,
+    ) -> None:
         shards = find_shards(with_local_copies(input_files))
         check_shards(shards, expected)
+        targets = targets or Targets()
+        self._objective = targets.objective
         self._expected, self._seed = expected, seed_word(seed)
         self.reader = RecordReader([shard.path for shard in shards])
         self._description = _common_description(shards)
         recipe = self._description.recipe if self._description else None
         self._masking = recipe.masking if recipe else "static"
+        if targets != Targets() and self._masking == "static":
+            option = "mask_probabilities" if targets.mask_probabilities else "objective"
+            raise UserError(
+                f"`{option}` needs unmasked text, but the records of {shards[0].path} are masked; "
+                "make them again with `masking=dynamic`."
+            )
         stored = self._stored_predictions()
         self._check_bare(shards, stored)
         features = pair_features(expected.max_seq_length, stored)
         self._records = ParsedRecords(self.reader, features)
         if self._description and self._masking == "dynamic":
-            self._rules = self._description.recipe.masking_rules(self._description.vocabulary)
+            recipe = self._description.recipe
+            if targets.mask_probabilities:
+                recipe = replace(recipe, mask_probabilities=targets.mask_probabilities)
+            self._rules = recipe.masking_rules(self._description.vocabulary)
 
     def __len__(self) -> int:
         return len(self.reader)
@@ -67,7 +87,10 @@ class PretrainingRecords:
             The reference's features; int32, weights float32; all arrays [n, size].
         """
         features = self._records.batch(records)
-        if self._masking == "dynamic":
+        if self._objective != MASKED_LM:
+            neighbours = predict_neighbours(self._examples(features), self._objective)
+            features |= masked_features(neighbours)
+        elif self._masking == "dynamic":
             features |= self._mask(features, epochs, records)
         elif self._masking == "none":
             features |= _no_predictions(len(records))
@@ -98,17 +121,20 @@ class PretrainingRecords:
         self, features: Mapping[str, np.ndarray], epochs: Numbers, records: Numbers
     ) -> dict[str, np.ndarray]:
         """Masks pairs anew: a pure function of (seed, epoch, record); changes `input_ids`."""
-        assert self._description is not None
-        pairs = self._description.recipe.do_next_sentence
-        lengths = features["input_mask"].sum(axis=1, dtype=np.int64)
-        len_b = np.maximum(features["segment_ids"].sum(axis=1, dtype=np.int64) - 1, 0)
-        rows = PaddedExamples(
-            features["input_ids"], lengths - len_b - (3 if pairs else 2), len_b, pairs
-        )
+        rows = self._examples(features)
         identities = (epochs * len(self) + records).astype(np.uint64)
         return masked_features(
             mask_examples(rows, example_keys(identities, self._seed), self._rules)
         )
+
+    def _examples(self, features: Mapping[str, np.ndarray]) -> PaddedExamples:
+        """The pairs of unmasked records; their ids are those of the features."""
+        assert self._description is not None
+        pairs = self._description.recipe.do_next_sentence
+        lengths = features["input_mask"].sum(axis=1, dtype=np.int64)
+        len_b = np.maximum(features["segment_ids"].sum(axis=1, dtype=np.int64) - 1, 0)
+        len_a = lengths - len_b - (3 if pairs else 2)
+        return PaddedExamples(features["input_ids"], len_a, len_b, pairs)
 
     def _padded(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Right types, and predictions filled up with zeros to what the model expects."""

@@ -108,7 +108,7 @@ def choose_positions(
     examples: PaddedExamples, keys: Words, rules: MaskingRules
 ) -> NDArray[np.bool_]:
     """Which positions to mask: bool [examples, length], never [CLS], [SEP] or padding."""
-    candidates = _candidates(examples)
+    candidates = ordinary_tokens(examples)
     wanted = predictions_wanted(examples.lengths(), rules)
     if not rules.whole_words and rules.max_ngram == 1:
         return _first_units(_random_order(candidates, keys), wanted, rules.max_predictions)
@@ -153,8 +153,8 @@ def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRul
     return result
 
 
-def _candidates(examples: PaddedExamples) -> NDArray[np.bool_]:
-    """Bool [examples, length]: the tokens of A and B."""
+def ordinary_tokens(examples: PaddedExamples) -> NDArray[np.bool_]:
+    """Bool [examples, length]: the tokens of A and B, not [CLS], [SEP] and padding."""
     column = np.arange(examples.ids.shape[1])
     inside = column < (examples.lengths() - 1)[:, None]
     inside[:, 0] = False

@@ -7,7 +7,12 @@ from pathlib import Path
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import ENGINES, FLOAT32, PRECISIONS, TENSORFLOW
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.pooling import POOLINGS, with_pooling
+from keras_bert_impl.models.pooling import (
+    HEAD_POOLINGS,
+    trained_pooling,
+    with_bilstm,
+    with_pooling,
+)
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
@@ -121,6 +126,11 @@ class FineTuningConfig:
     reinit_pooler: bool = option(
         False, "Start the pooler from fresh weights instead of the checkpoint's."
     )
+    encoder_bilstm: bool = option(
+        False,
+        "Put a BiLSTM of the encoder's width, with fresh weights, between encoder and head, as in "
+        "the paper's left-to-right ablation.",
+    )
     work_dir: Path | None = option(
         None,
         "Where tokenized rows are kept and found again, to be shared by several runs; by default "
@@ -162,7 +172,11 @@ class FineTuningConfig:
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""
-        return config
+        return with_bilstm(self._with_pooling(config), self.encoder_bilstm)
+
+    def _with_pooling(self, config: BertConfig) -> BertConfig:
+        """The pooling that suits the model's attention, where a head is trained."""
+        return with_pooling(config, trained_pooling(config)) if self.do_train else config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,8 +204,9 @@ class RunClassifierConfig(FineTuningConfig):
         None,
         "The vector that labels are read from: pooler, BERT's own; cls, the first token's in the "
         "last layer; mean, the mean of all tokens' there, for encoders trained for it such as "
-        "MiniLM. By default what the model that training starts from says, else pooler.",
-        choices=POOLINGS,
+        "MiniLM; last, as pooler at the last token. By default what the model that training starts "
+        "from says, else pooler, or last where attention is from left to right.",
+        choices=HEAD_POOLINGS,
     )
     xnli: XnliConfig = nested(XnliConfig)
 
@@ -212,6 +227,6 @@ class RunClassifierConfig(FineTuningConfig):
                 f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
             )
 
-    def configure(self, config: BertConfig) -> BertConfig:
-        """The model's configuration with the pooling."""
-        return with_pooling(config, self.pooling)
+    def _with_pooling(self, config: BertConfig) -> BertConfig:
+        given = self.pooling is not None
+        return with_pooling(config, self.pooling) if given else super()._with_pooling(config)

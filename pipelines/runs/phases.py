@@ -10,6 +10,7 @@ from keras_bert_impl.options import options_named
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.phases import Phase
 from pipelines.inputs.pretraining import PretrainingBatches
+from pipelines.pretraining_data.language_model import Targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,7 @@ def open_phases(
     shuffle: bool,
     worker: int = 0,
     num_workers: int = 1,
+    targets: Targets | None = None,
 ) -> list[Phase]:
     """Opens and checks the shards of every phase.
 
@@ -62,6 +64,7 @@ def open_phases(
         shuffle: False reads in file order.
         worker: this process's number among the workers; it reads its share of each batch only.
         num_workers: how many workers there are.
+        targets: what is predicted; by default what the shards hold.
 
     Raises:
         UserError: shards that are missing, broken or made for another model.
@@ -81,6 +84,7 @@ def open_phases(
                 worker=worker,
                 num_workers=num_workers,
                 model_config=model_config,
+                targets=targets,
             )
         phases.append(Phase(batches, config.num_train_steps, config.learning_rate))
     return phases

@@ -29,8 +29,10 @@ from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices
 from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
 from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.pretraining_data.language_model import Targets
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
+from pipelines.runs.kept_models import KeepModels
 from pipelines.runs.phases import open_phases, options_of_phase
 from pipelines.runs.preflight import (
     check_disk,
@@ -125,6 +127,7 @@ class _Job:
         self._config = config
         self._start = find_pretraining_start(config)
         self._model_config, self._text = self._start.config, self._start.text
+        config.check_model(self._model_config)
         for number, phase in enumerate(config.phases()):
             with options_of_phase(number):
                 self._model_config.check_length(phase.max_seq_length)
@@ -149,6 +152,7 @@ class _Job:
             config.shuffle,
             devices.worker,
             devices.workers,
+            config.targets(),
         )
         check_records(self._phases, _LOGGER.info)
         self._held_out = self._open_held_out()
@@ -172,7 +176,7 @@ class _Job:
             self._phases,
             pretraining_settings(self._config, self._model_config, self._text.vocabulary.sha256),
             self._write_results,
-            self._hooks(),
+            [*self._hooks(), KeepModels(self._config.save_model_steps, self._write_model)],
             take_over=self._take_over if self._config.continue_tf1_run else None,
             options=RunPretrainingConfig,
         )
@@ -192,6 +196,8 @@ class _Job:
                 vocabulary_sha256=self._text.vocabulary.sha256,
                 do_lower_case=self._text.do_lower_case,
                 model_config=self._model_config,
+                # Masked as the shards say, so that runs with other masks can be compared.
+                targets=Targets(config.objective),
             )
 
     def _hooks(self) -> list[Hook]:

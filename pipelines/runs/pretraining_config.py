@@ -1,11 +1,20 @@
 """The options of a pre-training run."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 
-from keras_bert_impl.config import MODEL_SIZES
+from keras_bert_impl.config import MODEL_SIZES, BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, nested, option
 from keras_bert_impl.training.config import TrainingConfig
+from pipelines.pretraining_data.language_model import (
+    MASKED_LM,
+    NEXT_TOKEN,
+    OBJECTIVES,
+    PREVIOUS_TOKEN,
+    Targets,
+    most_predictions,
+)
 from pipelines.runs.phases import PhaseConfig, split_steps
 
 
@@ -132,6 +141,27 @@ class RunPretrainingConfig:
     max_eval_steps: int = option(100, "The most batches of an evaluation.", at_least=1, resume=FREE)
     shuffle: bool = option(True, "Shuffle every epoch; otherwise read in file order.")
     next_sentence: bool = option(True, "Train on the next-sentence loss as well.")
+    objective: str = option(
+        MASKED_LM,
+        "What is predicted: masked_lm, masked tokens; next_token, each token from those on its "
+        "left, by a configuration with causal; previous_token, each from those on its right, by "
+        "one with anticausal. The last two need shards made with --masking=dynamic, and figures "
+        "called masked_lm are then of all predicted tokens.",
+        choices=OBJECTIVES,
+    )
+    mask_probabilities: tuple[float, float, float] | None = option(
+        None,
+        "Shares of masked tokens that become [MASK], stay what they are, or become a random token, "
+        "in training on shards made with --masking=dynamic; by default what their recipe says, as "
+        "in every evaluation.",
+    )
+    save_model_steps: int = option(
+        0,
+        "Also write the model every so many steps, as model-STEP in the run's folder; a multiple "
+        "of save_checkpoints_steps. 0 writes the last one only.",
+        at_least=0,
+        resume=FREE,
+    )
     dry_run: bool = option(
         False, "Check everything and take one step of each phase; write nothing.", resume=ONCE
     )
@@ -141,6 +171,17 @@ class RunPretrainingConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        shares = self.mask_probabilities
+        if shares is not None and (
+            len(shares) != 3 or abs(sum(shares) - 1) >= 1e-6 or min(shares) < 0
+        ):
+            raise UserError("`mask_probabilities` must be three shares from 0 to 1 with sum 1.")
+        if self.save_model_steps % self.training.save_checkpoints_steps:
+            raise UserError(
+                f"`save_model_steps={self.save_model_steps}` must be a multiple of "
+                f"`training.save_checkpoints_steps={self.training.save_checkpoints_steps}`; change "
+                "one of them."
+            )
 
     def phases(self) -> tuple[PhaseConfig, ...]:
         """The phases with their steps."""
@@ -152,4 +193,48 @@ class RunPretrainingConfig:
             max_seq_length=self.max_seq_length,
             max_predictions_per_seq=self.max_predictions_per_seq,
         )
-        return split_steps(whole, self.phase2.after(whole))
+        phases = split_steps(whole, self.phase2.after(whole))
+        if self.objective == MASKED_LM:
+            return phases
+        # Every token is predicted, so that the flag about masked ones says nothing.
+        return tuple(
+            replace(one, max_predictions_per_seq=most_predictions(one.max_seq_length))
+            for one in phases
+        )
+
+    def targets(self) -> Targets:
+        """What training predicts."""
+        return Targets(self.objective, self.mask_probabilities)
+
+    def check_model(self, model: BertConfig) -> None:
+        """Refuses an objective that the model's attention makes impossible, or too easy.
+
+        Raises:
+            UserError: a token would stand in sight of its own prediction, or [CLS] sees no text.
+        """
+        needed = {NEXT_TOKEN: "causal", PREVIOUS_TOKEN: "anticausal"}.get(self.objective)
+        seen = {"causal": model.causal, "anticausal": model.anticausal}
+        if needed and not seen[needed]:
+            raise UserError(
+                f"`objective={self.objective}` needs a model that does not see the token it "
+                f'predicts; write "{needed}": true into its configuration.'
+            )
+        if model.causal and self.next_sentence:
+            raise UserError(
+                "the configuration's causal attention shows [CLS] no other token, from which no "
+                "next sentence can be told; add `next_sentence=False`."
+            )
+
+
+def kept_model(folder: Path, step: int) -> Path:
+    """Where the model of a step is kept.
+
+    Args:
+        folder: the run's.
+        step: optimizer steps done.
+
+    Example:
+        >>> kept_model(Path("run"), 5000).as_posix()
+        'run/model-5000'
+    """
+    return folder / f"model-{step}"

@@ -33,6 +33,8 @@ def pretraining_settings(
         "bert_config_file": model_config.to_google(),
         "init_checkpoint": config.init_checkpoint and model_identity(config.init_checkpoint),
         "vocab_file": vocabulary_sha256,
+        # As a checkpoint's description gives it back.
+        "mask_probabilities": config.mask_probabilities and list(config.mask_probabilities),
         **_shards_and_second_phase(config),
     }
 

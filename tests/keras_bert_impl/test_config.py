@@ -71,6 +71,17 @@ def test_both_forms_of_the_file_keep_everything(activation):
         assert again.extra["mine"] == [1]
 
 
+def test_attention_from_right_to_left_is_kept_and_no_bert_for_others():
+    config = BertConfig(vocab_size=77, anticausal=True)
+    written = config.to_hugging_face()
+    assert written["model_type"] == "keras_bert_impl"  # transformers refuses what it does not know
+    assert BertConfig.from_hugging_face(written) == config
+    assert BertConfig.from_google(config.to_google()) == config
+    assert not {"causal", "anticausal"} & set(BertConfig(vocab_size=77).to_google())
+    with pytest.raises(UserError, match="causal and anticausal are both true"):
+        config.replace(causal=True)
+
+
 def test_a_file_of_hugging_face_is_read_as_theirs_under_any_name(tmp_path):
     written = BertConfig(vocab_size=9, hidden_act="gelu_erf", causal=True).to_hugging_face()
     path = tmp_path / "bert_config.json"

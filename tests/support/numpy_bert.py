@@ -53,6 +53,8 @@ class NumpyBert:
         seen = np.broadcast_to(input_mask[:, None, None, :], (len(input_ids), 1, length, length))
         if self.config.get("is_decoder"):
             seen = seen * np.tril(np.ones((length, length)))
+        if self.config.get("anticausal"):
+            seen = seen * np.triu(np.ones((length, length)))
         for number in range(self.config["num_hidden_layers"]):
             layers.append(self._block(f"encoder.layer.{number}", layers[-1], (1.0 - seen) * -1e4))
         return layers

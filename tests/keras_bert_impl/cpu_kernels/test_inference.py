@@ -17,6 +17,7 @@ def outputs_of(compute, batch):
     [
         {},
         {"hidden_act": "gelu_erf", "causal": True},
+        {"anticausal": True},
         {"hidden_act": "relu"},
     ],
 )

@@ -29,6 +29,7 @@ def both(changes, dtype="float32"):
     [
         {},
         {"hidden_act": "gelu_erf", "causal": True},
+        {"anticausal": True},
     ],
 )
 def test_fast_and_plain_kernels_agree_in_outputs_and_gradients(changes):

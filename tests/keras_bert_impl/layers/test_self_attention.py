@@ -32,15 +32,23 @@ def attended(weights, hidden, seen):
     return outputs
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_it_is_the_formula_and_hidden_positions_do_not_count(causal):
+BOTH, LEFT_TO_RIGHT, RIGHT_TO_LEFT = (False, False), (True, False), (False, True)
+EVERY_DIRECTION = pytest.mark.parametrize("direction", [BOTH, LEFT_TO_RIGHT, RIGHT_TO_LEFT])
+
+
+@EVERY_DIRECTION
+def test_it_is_the_formula_and_hidden_positions_do_not_count(direction):
     layer = built()
-    found = as_float64(layer(HIDDEN, np.array(attention_mask(INPUT_MASK, causal))))
+    found = as_float64(layer(HIDDEN, np.array(attention_mask(INPUT_MASK, *direction))))
     seen = np.repeat(INPUT_MASK[:, None], 5, axis=1)
-    if causal:
-        seen = seen * np.tri(5, dtype=int)
-    expected = attended(weights_of(layer), HIDDEN.astype("float64"), seen)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    order = np.arange(5)
+    if direction == LEFT_TO_RIGHT:
+        seen = seen * (order[None, :] <= order[:, None])
+    if direction == RIGHT_TO_LEFT:
+        seen = seen * (order[None, :] >= order[:, None])
+    tokens = INPUT_MASK.astype(bool)  # padding may see nothing at all, and nothing sees it
+    expected = attended(weights_of(layer), HIDDEN.astype("float64"), np.maximum(seen, np.eye(5)))
+    np.testing.assert_allclose(found[tokens], expected[tokens], atol=1e-5)
 
 
 def test_the_mask_hides_padding_and_what_comes_later():
@@ -54,11 +62,20 @@ def test_the_mask_hides_padding_and_what_comes_later():
     assert set(mask.ravel()) == {0.0, -10000.0}
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_the_mask_as_a_layer_is_the_same(causal):
-    layer = AttentionMask(causal)
+def test_the_mirror_of_the_mask_hides_padding_and_what_comes_earlier():
+    mask = np.array(attention_mask(np.array([[1, 1, 0]]), causal=False, anticausal=True))
+    assert (mask[0, 0] == 0).tolist() == [
+        [True, True, False],
+        [False, True, False],
+        [False, False, False],
+    ]
+
+
+@EVERY_DIRECTION
+def test_the_mask_as_a_layer_is_the_same(direction):
+    layer = AttentionMask(*direction)
     check_layer(layer, INPUT_MASK)
-    assert np.array_equal(np.array(layer(INPUT_MASK)), attention_mask(INPUT_MASK, causal))
+    assert np.array_equal(np.array(layer(INPUT_MASK)), attention_mask(INPUT_MASK, *direction))
 
 
 def test_probabilities_are_dropped_in_training_only():

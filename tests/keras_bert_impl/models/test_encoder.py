@@ -1,10 +1,14 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.cpu_kernels.inference import inference_function
+from keras_bert_impl.cpu_kernels.training import TrainingKernels
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from tests.support.tiny_bert import (
     GOLDEN,
     TINY,
@@ -17,6 +21,10 @@ from tests.support.tiny_bert import (
 CHECKPOINT = GOLDEN / "pretrain" / "init" / "bert_model.ckpt"
 # Hidden numbers are of size 1 after LayerNorm; bfloat16 has 8 bits, and two blocks add up.
 BFLOAT16_BOUND = 0.06
+QUIET = TINY.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+takes_tensorflow = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="compares TensorFlow's ways to compute"
+)
 
 
 def golden_outputs(**options):
@@ -54,15 +62,40 @@ def test_padding_changes_nothing_but_rounding():
     np.testing.assert_allclose(np.array(long)[:, :8], short, atol=1e-5)
 
 
-def test_causal_attention_sees_no_later_token():
-    encoder = scatter_weights(BertEncoder(TINY.replace(causal=True)))
-    batch = features(batch=1, length=6)
-    batch["input_mask"][:] = 1
-    before = np.array(encoder(batch)["sequence_output"])
-    batch["input_ids"][0, 4] = (batch["input_ids"][0, 4] + 1) % TINY.vocab_size
-    after = np.array(encoder(batch)["sequence_output"])
-    assert np.array_equal(before[0, :4], after[0, :4])
-    assert np.abs(before[0, 4:] - after[0, 4:]).min(axis=1).max() > 0
+def plain(encoder):
+    return lambda batch: encoder(batch)["sequence_output"]
+
+
+def in_training(encoder):
+    encoder.kernels = TrainingKernels()
+    return lambda batch: encoder(batch, training=True)["sequence_output"]
+
+
+def in_inference(encoder):
+    run = inference_function(encoder)
+    return lambda batch: run(batch)["sequence_output"]
+
+
+def under_xla(encoder):
+    run = tf.function(lambda batch: encoder(batch)["sequence_output"], jit_compile=True)
+    return lambda batch: run({name: tf.constant(array) for name, array in batch.items()})
+
+
+@takes_tensorflow
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("way", [plain, in_training, in_inference, under_xla])
+@pytest.mark.parametrize("direction", ["causal", "anticausal"])
+def test_no_bit_leaks_from_the_hidden_side_of_a_token(direction, way, dtype):
+    encoder = BertEncoder(QUIET.replace(**{direction: True}), dtype=dtype)
+    encode = way(scatter_weights(encoder))
+    batch = {name: array for name, array in features(length=8).items() if name in ENCODER_INPUTS}
+    before = np.array(encode(batch), np.float32)
+    changed = {**batch, "input_ids": batch["input_ids"].copy()}
+    changed["input_ids"][:, 3] = (batch["input_ids"][:, 3] + 1) % TINY.vocab_size
+    after = np.array(encode(changed), np.float32)
+    blind, tokens = (slice(0, 3), slice(3, 6)) if direction == "causal" else (slice(4, 6), slice(4))
+    np.testing.assert_array_equal(before[:, blind], after[:, blind])
+    assert np.abs(before[:, tokens] - after[:, tokens]).max(axis=-1).all()  # the others see it
 
 
 def test_a_saved_model_gives_the_same_vectors(tmp_path):

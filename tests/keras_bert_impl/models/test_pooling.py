@@ -2,11 +2,11 @@
 
 import pytest
 
-from keras_bert_impl.models.pooling import POOLINGS, pooling_of, with_pooling
+from keras_bert_impl.models.pooling import HEAD_POOLINGS, pooling_of, with_pooling
 from tests.support.tiny_bert import TINY
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("pooling", HEAD_POOLINGS)
 def test_a_configuration_keeps_its_pooling_in_both_forms_of_file(pooling):
     config = with_pooling(TINY, pooling)
     assert pooling_of(config) == pooling

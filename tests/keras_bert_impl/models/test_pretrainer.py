@@ -35,7 +35,9 @@ def test_both_heads_give_the_original_s_log_probabilities():
         assert np.abs(following - golden["next_sentence_log_probs"]).max() < 1e-5
 
 
-@pytest.mark.parametrize("changes", [{}, {"hidden_act": "gelu_erf"}, {"causal": True}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"hidden_act": "gelu_erf"}, {"causal": True}, {"anticausal": True}]
+)
 def test_an_independent_encoder_reads_the_directory_and_agrees(tmp_path, changes):
     model = scatter_weights(BertPretrainer(QUIET.replace(**changes)))
     write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
@@ -54,8 +56,9 @@ def test_an_independent_encoder_reads_the_directory_and_agrees(tmp_path, changes
     )
 
 
-def test_gradients_are_those_of_an_independent_encoder(tmp_path):
-    model = scatter_weights(BertPretrainer(QUIET))
+@pytest.mark.parametrize("changes", [{}, {"causal": True}, {"anticausal": True}])
+def test_gradients_are_those_of_an_independent_encoder(tmp_path, changes):
+    model = scatter_weights(BertPretrainer(QUIET.replace(**changes)))
     write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
     reference, batch = NumpyBert(tmp_path / "model"), features()
     gradients = gradients_of_pretraining_loss(model, batch)

@@ -7,6 +7,7 @@ import pytest
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
+from pipelines.pretraining_data.language_model import Targets
 from pipelines.records.check import Expected, find_shards
 from tests.support.pretraining_corpus import RECIPE, make_shards
 
@@ -78,6 +79,42 @@ def test_unmasked_records_have_no_predictions(tmp_path):
     batch = records.batch(np.zeros(3, int), SOME)
     assert not batch["masked_lm_weights"].any()
     assert batch["masked_lm_weights"].shape == (3, 4)
+
+
+@pytest.mark.parametrize("masking", ["dynamic", "none"])
+def test_a_language_model_predicts_every_token_of_unmasked_records(tmp_path, masking):
+    expected = dataclasses.replace(EXPECTED, max_predictions_per_seq=30)
+    path = _sets(tmp_path, masking=masking)
+    shown = PretrainingRecords([_sets(tmp_path, masking="none")], EXPECTED, 0).batch(SOME, SOME)
+    for objective, step in (("next_token", 1), ("previous_token", -1)):
+        batch = PretrainingRecords([path], expected, 0, Targets(objective)).batch(SOME, SOME)
+        np.testing.assert_array_equal(batch["input_ids"], shown["input_ids"])  # nothing is hidden
+        row, slot = np.nonzero(batch["masked_lm_weights"])
+        neighbours = batch["masked_lm_positions"][row, slot] + step
+        predicted = batch["masked_lm_ids"][row, slot]
+        np.testing.assert_array_equal(shown["input_ids"][row, neighbours], predicted)
+        words = ~np.isin(shown["input_ids"], [0, 2, 3])
+        assert len(predicted) == words.sum()
+
+
+@pytest.mark.parametrize("targets", [Targets("next_token"), Targets("masked_lm", (1.0, 0, 0))])
+def test_records_that_are_masked_stay_what_they_are(tmp_path, targets):
+    with pytest.raises(UserError, match=r"needs unmasked text.* are masked.*masking=dynamic"):
+        PretrainingRecords([_sets(tmp_path)], EXPECTED, 0, targets)
+
+
+def test_dynamic_masks_may_show_something_else_at_the_same_positions(tmp_path):
+    path = _sets(tmp_path, masking="dynamic")
+    usual = PretrainingRecords([path], EXPECTED, 0).batch(SOME, SOME)
+    for shares, shown in (((1.0, 0.0, 0.0), {4}), ((0.0, 1.0, 0.0), None)):
+        targets = Targets(mask_probabilities=shares)
+        batch = PretrainingRecords([path], EXPECTED, 0, targets).batch(SOME, SOME)
+        for name in ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"):
+            np.testing.assert_array_equal(batch[name], usual[name])
+        row, slot = np.nonzero(batch["masked_lm_weights"])
+        at_masks = batch["input_ids"][row, batch["masked_lm_positions"][row, slot]]
+        expected = shown or {*batch["masked_lm_ids"][row, slot].tolist()}
+        assert {*at_masks.tolist()} == expected
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import pytest
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import options_of, settings_of
 from keras_bert_impl.training.config import TrainingConfig
@@ -21,6 +22,34 @@ def test_without_further_shards_there_is_one_phase():
     assert (phase.input_file, phase.num_train_steps) == (("a",), 100)
     assert (phase.train_batch_size, phase.learning_rate) == (16, 1e-3)
     assert (phase.max_seq_length, phase.max_predictions_per_seq) == (128, 20)
+
+
+def test_a_language_model_predicts_all_tokens_but_those_that_frame_the_text():
+    phases = config(phase2={"input_file": ("b",)}, objective="next_token").phases()
+    assert [phase.max_predictions_per_seq for phase in phases] == [126, 510]
+
+
+@pytest.mark.parametrize(
+    ("objective", "model", "message"),
+    [
+        ("next_token", {}, 'objective=next_token.*"causal": true'),
+        ("next_token", {"anticausal": True}, '"causal": true'),
+        ("previous_token", {"causal": True}, '"anticausal": true'),
+        ("masked_lm", {"causal": True}, r"\[CLS\] no other token.*next_sentence=False"),
+    ],
+)
+def test_an_objective_must_suit_the_model_s_attention(objective, model, message):
+    with pytest.raises(UserError, match=message):
+        config(objective=objective).check_model(BertConfig(vocab_size=9, **model))
+    for direction, suits in (("causal", "next_token"), ("anticausal", "previous_token")):
+        model = BertConfig(vocab_size=9, **{direction: True})
+        config(objective=suits, next_sentence=False).check_model(model)
+
+
+def test_models_are_kept_where_checkpoints_are():
+    assert config({"save_checkpoints_steps": 5}, save_model_steps=20).save_model_steps == 20
+    with pytest.raises(UserError, match=r"save_model_steps=21.*save_checkpoints_steps=5"):
+        config({"save_checkpoints_steps": 5}, save_model_steps=21)
 
 
 def test_the_second_phase_takes_over_what_is_not_said_and_a_tenth_of_the_steps():

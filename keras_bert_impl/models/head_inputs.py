@@ -1,0 +1,92 @@
+"""What a head reads: the encoder's vectors, as they are or through a BiLSTM, and one for them all.
+
+A BiLSTM between encoder and head is what the paper tries to give a left-to-right model the other
+side of a token (section 5.1). It is added for fine-tuning: a pre-trained checkpoint has none, and
+its weights start at random.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.layers.bilstm import BiLstm, FinalStates, LastToken
+from keras_bert_impl.layers.pooler import MaskedMean
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pooling import CLS, LAST, MEAN, POOLER, has_bilstm, pooling_of
+
+
+@dataclass(frozen=True)
+class HeadInputs:
+    """What an encoder gives to a head.
+
+    Attributes:
+        encoder: the encoder.
+        config: says whether a BiLSTM follows, and which vector stands for the whole input.
+        inputs: symbolic inputs of the encoder, [batch, length] each.
+        sequence: a vector a token, [batch, length, hidden].
+        outputs: of the encoder.
+    """
+
+    encoder: BertEncoder
+    config: BertConfig
+    inputs: Mapping[str, Any]
+    sequence: Any
+    outputs: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, config: BertConfig, inputs: Mapping[str, Any], dtype: Any = None) -> "HeadInputs":
+        """Builds the encoder, named "encoder", and the BiLSTM where the configuration says one.
+
+        Args:
+            config: the model's configuration.
+            inputs: symbolic inputs of the encoder.
+            dtype: a Keras dtype policy or its name.
+
+        Raises:
+            UserError: there cannot be such a model.
+
+        Example:
+            >>> from keras_bert_impl.models.base import encoder_inputs
+            >>> from keras_bert_impl.models.pooling import with_bilstm
+            >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
+            ...                     num_hidden_layers=1, intermediate_size=16)
+            >>> read = HeadInputs.of(with_bilstm(config, True), encoder_inputs())
+            >>> read.sequence.shape, read.pooled().shape
+            ((None, None, 8), (None, 8))
+        """
+        encoder = BertEncoder(config, name="encoder", dtype=dtype)
+        outputs = encoder(inputs)
+        sequence = outputs["sequence_output"]
+        if has_bilstm(config):
+            sequence = BiLstm(config, name="bilstm", dtype=dtype)(sequence, inputs["input_mask"])
+        return cls(encoder, config, inputs, sequence, outputs)
+
+    def pooled(self) -> Any:
+        """The vector of the whole input: [batch, hidden]; see `models.pooling`."""
+        pooling, mask = pooling_of(self.config), self.inputs["input_mask"]
+        if pooling in (MEAN, CLS):
+            return pooled_vector(pooling, {**self.outputs, "sequence_output": self.sequence}, mask)
+        if has_bilstm(self.config):
+            states = FinalStates(name="final_states", dtype=self.sequence.dtype)
+            return self.encoder.pooler(states(self.sequence, mask))
+        if pooling == LAST:
+            last = LastToken(name="last_token", dtype=self.sequence.dtype)
+            return self.encoder.pooler(last(self.sequence, mask))
+        return pooled_vector(POOLER, self.outputs, mask)
+
+
+def pooled_vector(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> Any:
+    """The vector of the whole input: [batch, hidden].
+
+    Args:
+        pooling: one of `pooling.POOLINGS`.
+        encoded: what an encoder gave.
+        input_mask: int [batch, length].
+    """
+    if pooling == POOLER:
+        return encoded["pooled_output"]
+    if pooling == CLS:
+        return encoded["sequence_output"][:, 0, :]
+    mean = MaskedMean(name="mean", dtype=encoded["sequence_output"].dtype)
+    return mean(encoded["sequence_output"], input_mask)

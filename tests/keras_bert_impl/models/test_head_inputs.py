@@ -1,0 +1,132 @@
+"""Heads on left-to-right encoders, and on a BiLSTM between encoder and head."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.cpu_kernels.inference import inference_function
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.multiple_choice import BertMultipleChoice
+from keras_bert_impl.models.pooling import with_bilstm
+from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.serving.opened_model import open_model
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from tests.support.tiny_bert import TINY, VOCABULARY, features, scatter_weights
+
+QUIET = TINY.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+RECURRENT = with_bilstm(QUIET.replace(causal=True), True)
+takes_tensorflow = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="takes TensorFlow's gradients"
+)
+
+
+def logits(model, batch):
+    return np.array(model(batch)["logits"], np.float64)
+
+
+def test_the_last_token_goes_through_the_pooler_as_the_first_one_does():
+    model = scatter_weights(BertClassifier(QUIET.replace(causal=True), 3, pooling="last"))
+    batch, last = features(), [5, 7]  # row 0 ends with two positions of padding
+    weights = {weight.path: np.array(weight, np.float64) for weight in model.weights}
+    sequence = np.array(model.encoder(batch)["sequence_output"], np.float64)[[0, 1], last]
+    pooled = np.tanh(sequence @ weights["pooler/dense/kernel"] + weights["pooler/dense/bias"])
+    expected = pooled @ weights["classifier/dense/kernel"] + weights["classifier/dense/bias"]
+    np.testing.assert_allclose(logits(model, batch), expected, atol=1e-5)
+
+
+def test_with_a_bilstm_every_head_sees_both_sides_of_a_left_to_right_encoder():
+    batch = features()
+    changed = {**batch, "input_ids": batch["input_ids"].copy()}
+    changed["input_ids"][:, 4] = (batch["input_ids"][:, 4] + 1) % TINY.vocab_size
+    tagger = scatter_weights(BertTokenClassifier(RECURRENT, 3))
+    assert np.abs(logits(tagger, batch) - logits(tagger, changed))[:, 0].max() > 1e-6
+    blind = scatter_weights(BertTokenClassifier(QUIET.replace(causal=True), 3))
+    np.testing.assert_array_equal(logits(blind, batch)[:, :4], logits(blind, changed)[:, :4])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BertClassifier(RECURRENT, 3),
+        lambda: BertTokenClassifier(RECURRENT, 3),
+        lambda: BertSpanLabeler(RECURRENT),
+        lambda: BertMultipleChoice(RECURRENT, 2),
+    ],
+)
+def test_a_model_directory_keeps_the_bilstm_and_is_no_bert_for_others(make, tmp_path):
+    model = scatter_weights(make())
+    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
+    written = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert (written["model_type"], written["encoder_bilstm"]) == ("keras_bert_impl", True)
+    again = make()
+    report = restore(again, tmp_path / "model")
+    assert (report.new, report.ignored) == ((), ())
+    for one, other in zip(model.weights, again.weights, strict=True):
+        np.testing.assert_array_equal(np.array(one), np.array(other), err_msg=one.path)
+
+
+def test_a_classifier_with_a_bilstm_is_opened_saved_and_served_as_it_is(tmp_path):
+    model = scatter_weights(BertClassifier(RECURRENT, 3))
+    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
+    batch = {name: features()[name] for name in model.input}
+    expected = logits(model, batch)
+    np.testing.assert_array_equal(logits(open_model(tmp_path / "model").model, batch), expected)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(logits(again, batch), expected)
+    served = inference_function(model)(batch)["logits"]
+    np.testing.assert_allclose(np.array(served), expected, atol=1e-5)
+
+
+@takes_tensorflow
+def test_gradients_through_the_bilstm_are_slopes_and_the_same_under_xla():
+    model, batch = scatter_weights(BertClassifier(RECURRENT, 3)), features()
+    inputs = {name: tf.constant(batch[name]) for name in model.input}
+    watched = [w for w in model.trainable_weights if "bilstm" in w.path or "layer_0" in w.path]
+
+    def gradients():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(model(inputs)["logits"]))
+        return loss, tape.gradient(loss, [weight.value for weight in watched])
+
+    loss, found = gradients()
+    compiled = tf.function(gradients, jit_compile=True)()[1]
+    draw, step = np.random.default_rng(1), 1e-2
+    for weight, gradient, other in zip(watched, found, compiled, strict=True):
+        np.testing.assert_allclose(other, gradient, atol=1e-4, err_msg=weight.path)
+        direction = draw.standard_normal(weight.shape).astype("float32")
+        direction /= np.linalg.norm(direction)
+        start, ends = np.array(weight), []
+        for sign in (1, -1):
+            weight.assign(start + sign * step * direction)
+            ends.append(float(gradients()[0]))
+        weight.assign(start)
+        slope, wanted = (ends[0] - ends[1]) / (2 * step), float(np.sum(gradient * direction))
+        assert slope == pytest.approx(wanted, abs=2e-2 * (1 + abs(wanted))), weight.path
+    assert float(loss) > 0
+
+
+def test_weights_of_another_width_are_refused(tmp_path):
+    write_model_directory(
+        tmp_path / "model", BertClassifier(RECURRENT, 3), TextSettings(VOCABULARY)
+    )
+    path = tmp_path / "model" / "config.json"
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps({**values, "hidden_size": 32}))
+    with pytest.raises(UserError, match="has the shape"):
+        open_model(tmp_path / "model")
+
+
+def test_the_encoder_of_a_model_with_a_bilstm_opens_alone(tmp_path):
+    write_model_directory(
+        tmp_path / "model", BertClassifier(RECURRENT, 3), TextSettings(VOCABULARY)
+    )
+    assert BertEncoder.from_pretrained(tmp_path / "model").config.causal

@@ -1,0 +1,84 @@
+"""A tiny study from its text to its tables, with the real tools."""
+
+import contextlib
+import importlib
+import json
+
+import pytest
+
+from pipelines.ablations.config import RunAblationsConfig
+from pipelines.ablations.job import run_ablations
+from tools.run_ablations import ToolPrograms
+
+WORDS = (
+    "the", "old", "dog", "saw", "a", "small", "red", "fox",
+    "near", "warm", "blue", "water", "under", "that", "big", "tree",
+)  # fmt: skip
+
+
+class InThisProcess(ToolPrograms):
+    """Runs the tools one after the other where the test runs, to start TensorFlow once."""
+
+    def run(self, tool, flags, log):
+        with log.open("a") as file, contextlib.redirect_stdout(file):
+            return importlib.import_module(f"tools.{tool}").main(list(flags))
+
+
+def sentences(count, shift=0):
+    for number in range(count):
+        words = [WORDS[(number * 7 + shift + place * (number % 5 + 1)) % 16] for place in range(6)]
+        yield " ".join(words).capitalize() + "."
+
+
+@pytest.fixture
+def data(tmp_path):
+    lines = (json.dumps({"text": " ".join(sentences(8, 3 * page))}) for page in range(40))
+    (tmp_path / "text.jsonl").write_text("\n".join(lines) + "\n")
+    rows = [f"{text}\t{'yes' if 'fox' in text else 'no'}" for text in sentences(32)]
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_a_study_goes_from_text_to_its_table_and_a_cell_run_again_gives_the_same(data):
+    recipe = RunAblationsConfig(
+        output_dir=data / "study",
+        data_dir=data,
+        input_file="{data}/text.jsonl",
+        num_shards=2,
+        vocab_size=60,
+        vocabulary_flags="--do_lower_case --min_frequency=1",
+        data_flags="--do_lower_case --max_seq_length=32 --max_predictions_per_seq=5 --num_workers=0"
+        " --dupe_factor=1",
+        model_settings='{"max_position_embeddings": 32}',
+        size=("tiny 1 16 2",),
+        pretraining_flags="--max_seq_length=32 --max_predictions_per_seq=5 --train_batch_size=8"
+        " --num_train_steps=4 --num_warmup_steps=1 --save_checkpoints_steps=2 --kernels=plain"
+        " --eval_batch_size=8",
+        task=(
+            "fox eval_accuracy run_classifier --train_file={data}/train.tsv"
+            " --dev_file={data}/dev.tsv",
+        ),
+        fine_tuning_flags="--max_seq_length=16 --train_batch_size=16 --num_train_epochs=1"
+        " --kernels=plain",
+        tables=("pretraining_tasks",),
+        seeds=(1,),
+        num_models=2,
+        ignore_check=True,
+    )
+    results = run_ablations(recipe, InThisProcess())
+    report = json.loads((data / "study" / "ablations.json").read_text())
+    rows = report["tables"]["pretraining_tasks"]
+    assert [len(row["scores"]) for row in rows] == [1] * 5
+    assert all(run["figures"] is not None for run in report["runs"])
+    assert "| LTR & No NSP + BiLSTM |" in "\n".join(results.lines)
+    repeated = data / "study" / "cells"
+    (folder,) = repeated.glob("fox-left-to-right-bilstm-seed-1-1-*")
+    before = json.loads((folder / "result.json").read_text())
+    for file in folder.iterdir():
+        if file.is_file():
+            file.unlink()
+    run_ablations(recipe, InThisProcess())
+    after = json.loads((folder / "result.json").read_text())
+    assert after["figures"] == before["figures"]

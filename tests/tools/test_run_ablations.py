@@ -1,0 +1,68 @@
+"""The tool of the ablations: its recipes, and its runs in processes of their own."""
+
+from pathlib import Path
+
+import pytest
+
+from tools import run_ablations
+from tools.run_ablations import FLAGS, ToolPrograms, main, with_recipe
+
+RECIPES = Path(__file__).parents[2] / "tools" / "recipes"
+
+
+def plan(capsys, recipe, *flags):
+    words = [f"--recipe={RECIPES / recipe}", "--output_dir=study", "--data_dir=data", *flags]
+    assert main([*words, "--dry_run"]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def needs_behind(lines, name):
+    place = next(number for number, line in enumerate(lines) if f"] {name} " in line)
+    return lines[place + 2]
+
+
+def test_the_recipe_of_the_paper_has_its_sizes_and_needs(capsys):
+    lines = plan(capsys, "ablations_paper.cfg", "--seeds=1")
+    for name, parameters in {
+        "pretrain-bert-seed-1": "110,106,428",
+        "pretrain-bert-3x768-seed-1": "46,315,580",
+        "pretrain-bert-large-seed-1": "336,226,108",
+    }.items():
+        assert needs_behind(lines, name).strip().startswith(f"{parameters} parameters, ")
+    operations = float(needs_behind(lines, "pretrain-bert-seed-1").split()[4])
+    assert 2.3e19 < operations < 2.5e19  # 256 million examples, a tenth of them of 512 tokens
+    kept = next(line for line in lines if "--output_dir=study/cells/pretrain-bert-seed-1" in line)
+    assert "--save_model_steps=100000 " in f"{kept} "
+
+
+def test_the_small_recipe_shares_runs_between_its_tables(capsys):
+    lines = plan(capsys, "ablations_small.cfg", "--operations_per_second=1e11", "--seeds=1,2")
+    headers = [line for line in lines if line.startswith("[")]
+    pretrained = [line for line in headers if "] pretrain-" in line]
+    assert len(pretrained) == 12  # BERT, no NSP, two directions, three more sizes, five more masks
+    assert "pretraining_tasks, sizes, features, masking, steps" in pretrained[0]
+    assert needs_behind(lines, "pretrain-bert-seed-1").count(", ") >= 3  # with its duration
+
+
+def test_what_the_command_line_says_stands_over_the_recipe():
+    FLAGS.parse(with_recipe(["--output_dir=x", f"--recipe={RECIPES / 'ablations_small.cfg'}",
+                             "--seeds=7"]))  # fmt: skip
+    assert FLAGS.config().seeds == (7,)
+
+
+def test_a_recipe_that_is_not_there_or_wrong_is_one_sentence(capsys, tmp_path):
+    assert main(["--output_dir=x", "--recipe=/nowhere"]) == 1
+    (tmp_path / "recipe.cfg").write_text("--input_file=a\n--size=wide\n--task=a b run_ner\n")
+    assert main([f"--output_dir={tmp_path}", f"--recipe={tmp_path}/recipe.cfg"]) == 1
+    error = capsys.readouterr().err.splitlines()
+    assert len(error) == 2
+    assert error[1].startswith("Error: --size=wide: give a name, layers, width and heads")
+
+
+@pytest.mark.slow
+def test_a_run_in_its_own_process_prints_into_its_log(tmp_path):
+    log = tmp_path / "log.txt"
+    flags = ["--input_file=/no/such/file", f"--output_file={tmp_path}/out.txt"]
+    assert ToolPrograms().run("split_sentences", flags, log) == 1
+    assert "no such file" in log.read_text() or "matches no file" in log.read_text()
+    assert run_ablations.FLAGS is FLAGS
