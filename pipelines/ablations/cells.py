@@ -70,6 +70,16 @@ class Cell:
         return hash(self.name)
 
 
+def flag(name: str, value: object = None) -> str:
+    """A flag of a command.
+
+    Example:
+        >>> len(flag("do_train")), flag("seed", 3)[2:]
+        (10, 'seed=3')
+    """
+    return f"--{name}" if value is None else f"--{name}={value}"
+
+
 def in_order(wanted: Sequence[Cell]) -> list[Cell]:
     """Cells and all that they need, each once, every one behind those that it needs.
 

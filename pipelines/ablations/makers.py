@@ -13,6 +13,7 @@ from pipelines.ablations.cells import (
     TEXT,
     VOCABULARY,
     Cell,
+    flag,
 )
 from pipelines.ablations.config import RunAblationsConfig, Size, TaskRun
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
@@ -63,7 +64,7 @@ class Way:
 
 
 USUAL = Way()
-BILSTM = Way("bilstm", ("--encoder_bilstm",))
+BILSTM = Way("bilstm", (flag("encoder_bilstm"),))
 
 
 class CellMaker:
@@ -97,9 +98,9 @@ class CellMaker:
             TEXT,
             "split_sentences",
             (
-                f"--input_file={','.join(self._config.filled([self._config.input_file]))}",
-                "--output_dir={out}",
-                f"--num_shards={self._config.num_shards}",
+                flag("input_file", self._config.filled([self._config.input_file])[0]),
+                flag("output_dir", "{out}"),
+                flag("num_shards", self._config.num_shards),
                 *self._config.flags("text_flags"),
             ),
             self._root,
@@ -115,9 +116,9 @@ class CellMaker:
             VOCABULARY,
             "learn_vocabulary",
             (
-                f"--input_file={self._sentences(_TRAIN)}",
-                "--vocab_file={out}/vocab.txt",
-                f"--vocab_size={self._config.vocab_size}",
+                flag("input_file", self._sentences(_TRAIN)),
+                flag("vocab_file", "{out}/vocab.txt"),
+                flag("vocab_size", self._config.vocab_size),
                 *self._config.flags("vocabulary_flags"),
             ),
             self._root,
@@ -131,11 +132,11 @@ class CellMaker:
             SHARDS,
             "create_pretraining_data",
             (
-                f"--input_file={self._sentences(part)}",
-                f"--output_file={{out}}/{part}.tfrecord",
-                f"--vocab_file={self._vocab_file}",
+                flag("input_file", self._sentences(part)),
+                flag("output_file", f"{{out}}/{part}.tfrecord"),
+                flag("vocab_file", self._vocab_file),
                 *self._config.flags(f"{phase}_flags"),
-                "--masking=dynamic",
+                flag("masking", "dynamic"),
             ),
             self._root,
             tuple(cell for cell in (self.text, self.vocabulary) if cell),
@@ -146,24 +147,24 @@ class CellMaker:
         phases = ["data", *(["phase2_data"] if self._config.phase2_data_flags else [])]
         train = [self.shards(phase, _TRAIN) for phase in phases]
         held_out = self.shards(phases[-1], _HELD_OUT)
-        names = ("--input_file", "--phase2_input_file")
-        every = [f"--save_model_steps={self._steps_between}"] if start.keeps_models else []
+        names = ("input_file", "phase2_input_file")
+        every = [flag("save_model_steps", self._steps_between)] if start.keeps_models else []
         return self._once(
             f"pretrain-{start.key}-seed-{seed}",
             PRETRAINING,
             "run_pretraining",
             (
                 *(
-                    f"{name}={cell.folder}/{_TRAIN}.tfrecord"
+                    flag(name, f"{cell.folder}/{_TRAIN}.tfrecord")
                     for name, cell in zip(names, train, strict=False)
                 ),
-                f"--eval_input_file={held_out.folder}/{_HELD_OUT}.tfrecord",
-                "--bert_config_file={out}/bert_config.json",
-                f"--vocab_file={self._vocab_file}",
-                "--output_dir={out}",
-                "--do_train",
-                "--do_eval",
-                f"--seed={seed}",
+                flag("eval_input_file", f"{held_out.folder}/{_HELD_OUT}.tfrecord"),
+                flag("bert_config_file", "{out}/bert_config.json"),
+                flag("vocab_file", self._vocab_file),
+                flag("output_dir", "{out}"),
+                flag("do_train"),
+                flag("do_eval"),
+                flag("seed", seed),
                 *self._config.flags("pretraining_flags"),
                 *every,
                 *start.flags,
@@ -195,15 +196,15 @@ class CellMaker:
             FINE_TUNING,
             task.tool,
             (
-                "--output_dir={out}",
-                f"--work_dir={self._root / 'work'}",
+                flag("output_dir", "{out}"),
+                flag("work_dir", self._root / "work"),
                 *source,
-                "--do_train",
-                "--do_eval",
-                f"--seed={seed}",
+                flag("do_train"),
+                flag("do_eval"),
+                flag("seed", seed),
                 *self._config.flags("fine_tuning_flags"),
                 *self._config.filled(task.flags),
-                *(flag for way in ways for flag in way.flags),
+                *(one for way in ways for one in way.flags),
             ),
             self._root,
             needs,
@@ -224,11 +225,12 @@ class CellMaker:
         if start.key != RANDOM:
             cell = self.pretrained(start, seed)
             model = kept_model(cell.folder, start.step) if start.step else cell.folder / "model"
-            return (cell,), (f"--init_checkpoint={model}",), {}
-        casing = [
-            flag for flag in self._config.flags("data_flags") if flag.endswith("do_lower_case")
-        ]
-        named = ("--bert_config_file={out}/bert_config.json", f"--vocab_file={self._vocab_file}")
+            return (cell,), (flag("init_checkpoint", model),), {}
+        casing = [one for one in self._config.flags("data_flags") if one.endswith("do_lower_case")]
+        named = (
+            flag("bert_config_file", "{out}/bert_config.json"),
+            flag("vocab_file", self._vocab_file),
+        )
         needs = (self.vocabulary,) if self.vocabulary else ()
         return needs, (*named, *casing), self._model_files(start)
 
@@ -254,8 +256,8 @@ class CellMaker:
     @cached_property
     def _pretraining(self) -> RunPretrainingConfig:
         # A second phase's flags are only understood beside its shards, which are not made yet.
-        shards = ["--phase2_input_file=shards"] if self._config.phase2_data_flags else []
-        flags = ["--output_dir=.", *shards, *self._config.flags("pretraining_flags")]
+        shards = [flag("phase2_input_file", "shards")] if self._config.phase2_data_flags else []
+        flags = [flag("output_dir", "."), *shards, *self._config.flags("pretraining_flags")]
         config = self._config_of("run_pretraining", flags)
         assert isinstance(config, RunPretrainingConfig)
         return config

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from keras_bert_impl.options import options_of
-from pipelines.ablations.cells import Cell, in_order
+from pipelines.ablations.cells import Cell, flag, in_order
 from pipelines.ablations.config import (
     FEATURES_TABLE,
     MASKING_TABLE,
@@ -36,7 +36,7 @@ FEATURES: Mapping[str, str] = {
     "concat_last_four": "Concat Last Four Hidden",
     "weighted_all": "Weighted Sum All Layers",
 }
-_NO_NSP = ("--nonext_sentence",)
+_NO_NSP = (flag("nonext_sentence"),)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Study:
             "left-to-right",
             main,
             (("causal", True),),
-            (f"--objective={NEXT_TOKEN}", *_NO_NSP),
+            (flag("objective", NEXT_TOKEN), *_NO_NSP),
             keeps_models=True,
         )
 
@@ -163,7 +163,7 @@ class Study:
     @cached_property
     def knows_features(self) -> bool:
         """Whether `run_ner` can learn from the features of a frozen model."""
-        config = self._config_of("run_ner", ["--output_dir=.", "--data_dir=."])
+        config = self._config_of("run_ner", [flag("output_dir", "."), flag("data_dir", ".")])
         return "features" in {one.name for one in options_of(type(config))}
 
     def _pretraining_tasks(self) -> Table:
@@ -172,7 +172,7 @@ class Study:
             "right-to-left",
             main,
             (("anticausal", True),),
-            (f"--objective={PREVIOUS_TOKEN}", *_NO_NSP),
+            (flag("objective", PREVIOUS_TOKEN), *_NO_NSP),
         )
         rows = [
             Row("BERT", self._bert),
@@ -207,7 +207,7 @@ class Study:
     def _masking(self) -> Table:
         rows = [Row(_percent(MIXES[0], "/"), self._bert)]
         for shares in MIXES[1:]:
-            flags = (f"--mask_probabilities={','.join(map(str, shares))}",)
+            flags = (flag("mask_probabilities", ",".join(map(str, shares))),)
             start = Start(f"bert-masks-{_percent(shares, '-')}", self.config.sizes[0], (), flags)
             rows.append(Row(_percent(shares, "/"), start))
         tasks = self.config.tasks_of("masking_tasks")
@@ -237,7 +237,7 @@ class Study:
         return [task for task in tasks if task.tool == "run_ner"]
 
     def _on_features(self, name: str) -> Way:
-        flags = (f"--features={name}", *self.config.flags("features_flags"))
+        flags = (flag("features", name), *self.config.flags("features_flags"))
         return Way(f"features-{name.replace('_', '-')}", flags)
 
     def _of_tasks(

@@ -145,14 +145,14 @@ class RunPretrainingConfig:
         MASKED_LM,
         "What is predicted: masked_lm, masked tokens; next_token, each token from those on its "
         "left, by a configuration with causal; previous_token, each from those on its right, by "
-        "one with anticausal. The last two need shards made with --masking=dynamic, and figures "
+        "one with anticausal. The last two need shards made with dynamic masking, and figures "
         "called masked_lm are then of all predicted tokens.",
         choices=OBJECTIVES,
     )
     mask_probabilities: tuple[float, float, float] | None = option(
         None,
         "Shares of masked tokens that become [MASK], stay what they are, or become a random token, "
-        "in training on shards made with --masking=dynamic; by default what their recipe says, as "
+        "in training on shards made with dynamic masking; by default what their recipe says, as "
         "in every evaluation.",
     )
     save_model_steps: int = option(
