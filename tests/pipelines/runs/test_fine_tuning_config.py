@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.pooling import has_bilstm, pooling_of
 from keras_bert_impl.options import settings_of
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
@@ -45,6 +46,7 @@ def test_values_out_of_range_are_refused_by_name(name, value):
 
 def test_a_resumed_run_has_the_same_rows_in_the_same_order_and_the_same_start():
     same = {"max_seq_length", "group_by_length", "reinit_layers", "reinit_pooler"}
+    same |= {"encoder_bilstm"}
     assert set(settings_of(config())) == same
 
 
@@ -62,6 +64,23 @@ def test_the_pooling_is_written_into_the_models_configuration(tmp_path):
     config = RunClassifierConfig(**given, pooling="mean").configure(TINY)
     assert config.extra["classifier_pooling"] == "mean"
     assert RunClassifierConfig(**given).configure(config) is config
+
+
+def test_a_head_on_a_left_to_right_model_reads_the_last_token_unless_told_otherwise(tmp_path):
+    given = {"task_name": "CoLA", "data_dir": tmp_path, "output_dir": tmp_path}
+    causal = TINY.replace(causal=True)
+    trained = RunClassifierConfig(**given, do_train=True)
+    assert pooling_of(trained.configure(causal)) == "last"
+    assert trained.configure(TINY) is TINY
+    assert pooling_of(RunClassifierConfig(**given).configure(causal)) == "pooler"  # as it says
+    chosen = RunClassifierConfig(**given, do_train=True, pooling="pooler")
+    assert pooling_of(chosen.configure(causal)) == "pooler"
+    assert pooling_of(config(do_train=True).configure(causal)) == "last"
+
+
+def test_a_bilstm_is_written_into_the_models_configuration():
+    assert has_bilstm(config(encoder_bilstm=True).configure(TINY))
+    assert config().configure(TINY) is TINY
 
 
 def own(**files):

@@ -46,6 +46,14 @@ def test_an_objective_must_suit_the_model_s_attention(objective, model, message)
         config(objective=suits, next_sentence=False).check_model(model)
 
 
+@pytest.mark.parametrize("shares", [(1.0,), (0.8, 0.1, 0.2), (1.2, -0.2, 0.0)])
+def test_other_masks_are_three_shares_of_a_whole(shares):
+    with pytest.raises(UserError, match=r"mask_probabilities.*three shares"):
+        config(mask_probabilities=shares)
+    kept = config(mask_probabilities=(1.0, 0.0, 0.0)).targets()
+    assert kept.mask_probabilities == (1.0, 0.0, 0.0)
+
+
 def test_models_are_kept_where_checkpoints_are():
     assert config({"save_checkpoints_steps": 5}, save_model_steps=20).save_model_steps == 20
     with pytest.raises(UserError, match=r"save_model_steps=21.*save_checkpoints_steps=5"):
@@ -90,9 +98,11 @@ def test_what_decides_the_result_must_be_the_same_when_a_run_is_resumed():
         "bert_config_file",
         "init_checkpoint",
         "input_file",
+        "mask_probabilities",
         "max_predictions_per_seq",
         "max_seq_length",
         "next_sentence",
+        "objective",
         "shuffle",
         "vocab_file",
     }
