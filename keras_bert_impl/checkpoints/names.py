@@ -59,11 +59,11 @@ _OUTPUTS = {
     "tagger/dense": ("output_", "classifier"),
     "span/dense": ("cls/squad/output_", "qa_outputs"),
 }
-# The BiLSTM over frozen layers: PyTorch marks the direction by an ending.
+# PyTorch marks the direction of an LSTM by an ending.
 _MIX, _LSTM_LAYERS, _DIRECTIONS = ("scalars", "gamma"), 2, {"forward": "", "backward": "_reverse"}
 
 BILSTM = "bilstm"
-"""The part between encoder and head that some models have; see `layers.bilstm`."""
+"""The part between encoder and head that some models have; see `models.head_inputs`."""
 
 
 def _dense(ours: str, google: str) -> list[Names]:
@@ -135,7 +135,7 @@ def head_names(head: str) -> list[Names]:
     if head == "feature_tagger":
         return _feature_tagger_names()
     if head == BILSTM:
-        return bilstm_names()
+        return _lstm_names(BILSTM, 1)
     layer = f"{head}/dense"
     if layer not in _OUTPUTS:
         return []
@@ -145,53 +145,42 @@ def head_names(head: str) -> list[Names]:
 
 
 def _feature_tagger_names() -> list[Names]:
-    """A BiLSTM's names are those of PyTorch's; its gates stand in the same order as Keras'."""
+    """A learned sum of layers, a BiLSTM of two layers, and the scores."""
     head = "feature_tagger"
-    rows = [
-        Names(f"{head}/mix/{name}", f"{head}/mix/{name}", f"{head}.mix.{name}") for name in _MIX
-    ]
-    parts = {"kernel": ("weight_ih", True), "recurrent_kernel": ("weight_hh", True)}
-    parts["bias"] = ("bias_ih", False)
-    for layer, (direction, ending) in product(range(_LSTM_LAYERS), _DIRECTIONS.items()):
-        ours = f"{head}/lstm/{direction}_{layer}"
-        for part, (theirs, transposed) in parts.items():
-            rows.append(
-                Names(
-                    f"{ours}/lstm_cell/{part}",
-                    f"{ours}/{part}",
-                    f"{head}.lstm.{theirs}_l{layer}{ending}",
-                    hugging_face_transposed=transposed,
-                )
-            )
+    mix = [Names(f"{head}/mix/{name}", f"{head}/mix/{name}", f"{head}.mix.{name}") for name in _MIX]
     dense = f"{head}/logits/dense"
     kernel = Names(f"{dense}/kernel", f"{head}/weights", f"{head}.classifier.weight")
     kernel = dataclasses.replace(kernel, hugging_face_transposed=True)
-    return [*rows, kernel, Names(f"{dense}/bias", f"{head}/bias", f"{head}.classifier.bias")]
+    bias = Names(f"{dense}/bias", f"{head}/bias", f"{head}.classifier.bias")
+    return [*mix, *_lstm_names(f"{head}/lstm", _LSTM_LAYERS), kernel, bias]
+
+
+def _lstm_names(ours: str, depth: int) -> list[Names]:
+    """The names of a `StackedBiLSTM`; in Hugging Face's files those of PyTorch.
+
+    Both have the gates in the same order (input, forget, cell, output); PyTorch's second bias,
+    which is only added to the first, is left out.
+    """
+    parts = {"kernel": ("weight_ih", True), "recurrent_kernel": ("weight_hh", True)}
+    parts["bias"] = ("bias_ih", False)
+    rows = []
+    for layer, (direction, ending) in product(range(depth), _DIRECTIONS.items()):
+        one = f"{ours}/{direction}_{layer}"
+        for part, (theirs, transposed) in parts.items():
+            rows.append(
+                Names(
+                    f"{one}/lstm_cell/{part}",
+                    f"{one}/{part}",
+                    f"{ours.replace('/', '.')}.{theirs}_l{layer}{ending}",
+                    hugging_face_transposed=transposed,
+                )
+            )
+    return rows
 
 
 def label_names_of_heads() -> list[Names]:
     """The weights whose last axis has a number for each label: of classifiers and of taggers."""
     return [*head_names("classifier"), *_feature_tagger_names()[-2:]]
-
-
-def bilstm_names() -> list[Names]:
-    """The names of a BiLSTM between encoder and head; in Hugging Face's files those of PyTorch.
-
-    Keras and PyTorch have the gates in the same order (input, forget, cell, output); PyTorch's
-    second bias, which is only added to the first, is left out.
-
-    Example:
-        >>> [row.hugging_face for row in bilstm_names()[3:]]
-        ['bilstm.weight_ih_l0_reverse', 'bilstm.weight_hh_l0_reverse', 'bilstm.bias_ih_l0_reverse']
-    """
-    rows = []
-    for direction, ending in (("forward", ""), ("backward", "_reverse")):
-        ours, google = f"bilstm/{direction}/lstm_cell", f"bilstm/{direction}"
-        for weight, theirs in (("kernel", "weight_ih"), ("recurrent_kernel", "weight_hh")):
-            name = f"bilstm.{theirs}_l0{ending}"
-            rows.append(Names(f"{ours}/{weight}", f"{google}/{weight}", name, False, True))
-        rows.append(Names(f"{ours}/bias", f"{google}/bias", f"bilstm.bias_ih_l0{ending}"))
-    return rows
 
 
 def all_names(blocks: int, heads: tuple[str, ...] = ()) -> list[Names]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers.bilstm import BiLstm, FinalStates, LastToken
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers.pooler import MaskedMean
+from keras_bert_impl.layers.row_ends import FinalStates, LastToken
+from keras_bert_impl.layers.stacked_bilstm import StackedBiLSTM
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pooling import CLS, LAST, MEAN, POOLER, has_bilstm, pooling_of
 
@@ -59,7 +61,7 @@ class HeadInputs:
         outputs = encoder(inputs)
         sequence = outputs["sequence_output"]
         if has_bilstm(config):
-            sequence = BiLstm(config, name="bilstm", dtype=dtype)(sequence, inputs["input_mask"])
+            sequence = _bilstm(config, dtype)(sequence, inputs["input_mask"])
         return cls(encoder, config, inputs, sequence, outputs)
 
     def pooled(self) -> Any:
@@ -74,6 +76,16 @@ class HeadInputs:
             last = LastToken(name="last_token", dtype=self.sequence.dtype)
             return self.encoder.pooler(last(self.sequence, mask))
         return pooled_vector(POOLER, self.outputs, mask)
+
+
+def _bilstm(config: BertConfig, dtype: Any) -> StackedBiLSTM:
+    """An LSTM in each direction, of half the hidden size, so that the width of a vector stays."""
+    if config.hidden_size % 2:
+        raise UserError(
+            f"model configuration: hidden_size {config.hidden_size} is odd; a BiLSTM needs half of "
+            "it for each direction."
+        )
+    return StackedBiLSTM(config.hidden_size // 2, depth=1, name="bilstm", dtype=dtype)
 
 
 def pooled_vector(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> Any:

@@ -54,10 +54,11 @@ class RunNerConfig(FineTuningConfig):
             object.__setattr__(self, "training", training)
 
     def _check_frozen(self) -> None:
-        """Refuses what changes an encoder, or searches for the rates that suit one."""
+        """Refuses what changes an encoder or its vectors, or searches for the rates that suit it."""
         excluded = {
             "reinit_layers": self.reinit_layers,
             "reinit_pooler": self.reinit_pooler,
+            "encoder_bilstm": self.encoder_bilstm,
             "search": self.many.search,
         }
         for name, value in excluded.items():
@@ -72,6 +73,7 @@ class RunNerConfig(FineTuningConfig):
         Raises:
             UserError: a trained model reads other features than those that are asked for.
         """
+        config = super().configure(config)
         if self.do_train:
             given = self.features and FrozenFeatures(self.features, self.lstm_size)
             return with_frozen_features(config, given or None)

@@ -114,6 +114,12 @@ def test_gradients_through_the_bilstm_are_slopes_and_the_same_under_xla():
     assert float(loss) > 0
 
 
+def test_an_odd_width_cannot_be_halved():
+    odd = RECURRENT.replace(hidden_size=15, num_attention_heads=1)
+    with pytest.raises(UserError, match="hidden_size 15 is odd"):
+        BertTokenClassifier(odd, 3)
+
+
 def test_weights_of_another_width_are_refused(tmp_path):
     write_model_directory(
         tmp_path / "model", BertClassifier(RECURRENT, 3), TextSettings(VOCABULARY)

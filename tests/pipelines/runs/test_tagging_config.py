@@ -44,6 +44,7 @@ def test_features_have_a_learning_rate_of_their_own():
     [
         ({"reinit_layers": 1}, "reinit_layers"),
         ({"reinit_pooler": True}, "reinit_pooler"),
+        ({"encoder_bilstm": True}, "encoder_bilstm"),
         ({"many": ManyRunsConfig(search="paper")}, "search"),
     ],
 )
