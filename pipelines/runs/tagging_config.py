@@ -54,7 +54,7 @@ class RunNerConfig(FineTuningConfig):
             object.__setattr__(self, "training", training)
 
     def _check_frozen(self) -> None:
-        """Refuses what changes an encoder or its vectors, or searches for the rates that suit it."""
+        """Refuses what changes an encoder or its vectors, or searches for their rates."""
         excluded = {
             "reinit_layers": self.reinit_layers,
             "reinit_pooler": self.reinit_pooler,
