@@ -106,8 +106,6 @@ def plan_lines(study: Study, programs: Programs) -> list[str]:
         )
         operations += needs.operations or 0.0
         unknown += needs.operations is None
-    if not study.knows_features:
-        lines.append("run_ner has no features of frozen models: tables 7 and 8 are without them.")
     missing = f" (without {unknown} runs whose files are not there)" if unknown else ""
     total = _work(operations, study.config.operations_per_second)
     return [*lines, f"{len(cells)} runs{total}{missing}"]

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from keras_bert_impl.options import options_of
 from pipelines.ablations.cells import Cell, flag, in_order
 from pipelines.ablations.config import (
     FEATURES_TABLE,
@@ -110,7 +109,7 @@ class Study:
 
     def __init__(self, config: RunAblationsConfig, config_of: ConfigOf) -> None:
         self.config = config
-        self._config_of, self._maker = config_of, CellMaker(config, config_of)
+        self._maker = CellMaker(config, config_of)
         main = config.sizes[0]
         self._bert = Start("bert", main, keeps_models=True)
         self._left_to_right = Start(
@@ -160,12 +159,6 @@ class Study:
         """The cells that pre-train a row's model, one a seed."""
         return [self._maker.pretrained(row.start, seed) for seed in self.config.pretraining_seeds]
 
-    @cached_property
-    def knows_features(self) -> bool:
-        """Whether `run_ner` can learn from the features of a frozen model."""
-        config = self._config_of("run_ner", [flag("output_dir", "."), flag("data_dir", ".")])
-        return "features" in {one.name for one in options_of(type(config))}
-
     def _pretraining_tasks(self) -> Table:
         main = self.config.sizes[0]
         right_to_left = Start(
@@ -197,10 +190,9 @@ class Study:
 
     def _features(self) -> Table:
         rows = [Row("Fine-tuning", self._bert)]
-        if self.knows_features:
-            rows += [
-                Row(label, self._bert, self._on_features(name)) for name, label in FEATURES.items()
-            ]
+        rows += [
+            Row(label, self._bert, self._on_features(name)) for name, label in FEATURES.items()
+        ]
         title = "Fine-tuning, and features of the frozen model (table 7 of the paper)"
         return self._of_tasks(FEATURES_TABLE, title, rows, self._features_tasks())
 
@@ -212,7 +204,7 @@ class Study:
             rows.append(Row(_percent(shares, "/"), start))
         tasks = self.config.tasks_of("masking_tasks")
         columns = [Column(task.name, task) for task in tasks]
-        for task in self._features_tasks() if self.knows_features else ():
+        for task in self._features_tasks():
             way = self._on_features("concat_last_four")
             columns += [Column(f"{task.name}, features", task, way)] if task in tasks else []
         title = (

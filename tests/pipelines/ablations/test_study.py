@@ -97,12 +97,9 @@ def test_only_what_the_chosen_tables_need_is_run(tmp_path):
     assert not [name for name in names if name.startswith("MRPC")]
 
 
-def test_features_are_there_where_the_tool_has_them(tmp_path):
+def test_features_stand_beside_fine_tuning_and_beside_the_masks(tmp_path):
     made = study(tmp_path)
     rows = [row.label for row in table(made, "features").rows]
     columns = [column.label for column in table(made, "masking").columns]
-    if made.knows_features:
-        assert rows == ["Fine-tuning", *FEATURES.values()]
-        assert columns == ["MRPC", "NER", "NER, features"]
-    else:
-        assert (rows, columns) == (["Fine-tuning"], ["MRPC", "NER"])
+    assert rows == ["Fine-tuning", *FEATURES.values()]
+    assert columns == ["MRPC", "NER", "NER, features"]
