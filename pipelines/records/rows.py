@@ -145,15 +145,18 @@ def _column(name: str, flat: NDArray, offsets: Numbers) -> list[bytes]:
         except ValueError as error:
             raise ValueError(f"the feature {name}: {error}") from error
         bounds = np.concatenate([[0], ends])[offsets]
+    sizes = np.diff(bounds)
+    heads = {size: _entry_head(key, kind, size) for size in np.unique(sizes).tolist()}
     pairs = itertools.pairwise(bounds.tolist())
-    return [_entry(key, kind, data[start:end]) for start, end in pairs]
+    return [heads[end - start] + data[start:end] for start, end in pairs]
 
 
-def _entry(key: bytes, kind: bytes, numbers: bytes) -> bytes:
-    values = b"\x0a" + varint(len(numbers)) + numbers
-    feature = kind + varint(len(values)) + values
-    entry = key + varint(len(feature)) + feature
-    return b"\x0a" + varint(len(entry)) + entry
+def _entry_head(key: bytes, kind: bytes, size: int) -> bytes:
+    """What stands in front of so many bytes of numbers."""
+    values = b"\x0a" + varint(size)
+    feature = kind + varint(len(values) + size) + values
+    entry = key + varint(len(feature) + size) + feature
+    return b"\x0a" + varint(len(entry) + size) + entry
 
 
 def varints(numbers: NDArray) -> tuple[bytes, Numbers]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLANKS = " \t\r\n\u202f"
+_IS_BLANK = np.isin(np.arange(max(map(ord, _BLANKS)) + 2), [ord(blank) for blank in _BLANKS])
 _WORDS = re.compile(f"[^{_BLANKS}]+")
 
 
@@ -40,8 +41,12 @@ class Passage:
     @cached_property
     def word_of_character(self) -> NDArray[np.int32]:
         """The word that each character is of; a blank is of the word in front of it, or -1."""
-        begins = np.zeros(len(self.text), np.int32)
-        begins[[word.start() for word in _WORDS.finditer(self.text)]] = 1
+        # A JSON file may hold half of a surrogate pair.
+        data = self.text.encode("utf-32-le", "surrogatepass")
+        codes = np.frombuffer(data, "<u4")
+        blank = _IS_BLANK[np.minimum(codes, len(_IS_BLANK) - 1)]
+        begins = ~blank
+        begins[1:] &= blank[:-1]
         return np.cumsum(begins, dtype=np.int32) - 1
 
 
@@ -109,7 +114,7 @@ class Question:
     answers: tuple[PlacedText, ...] = ()
     is_impossible: bool = False
 
-    @property
+    @cached_property
     def answer_words(self) -> WordSpan | None:
         """The words of the first answer; None where there is none, or not where it should be."""
         if self.is_impossible or not self.answers:
