@@ -34,6 +34,8 @@ def openvino_graph(model: Any) -> Any:
         name = next(iter(port.names)).partition(":")[0]
         port.get_tensor().set_names({name})
         port.get_node().set_friendly_name(name)
+    for port in graph.outputs:  # a tensor may have further names, of where it was computed
+        port.get_tensor().set_names(port.get_names() & set(model.output))
     return graph
 
 

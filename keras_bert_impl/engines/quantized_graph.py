@@ -1,5 +1,7 @@
 """A graph in 8-bit integers: its scales found on texts, and kept beside the model."""
 
+import contextlib
+import io
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -61,12 +63,13 @@ def _quantize(graph: Any, rows: Sequence[Features]) -> Any:
         raise UserError("`precision=int8` needs texts to find its scales on; give some of yours.")
     _log.info("int8: finding the scales on %d texts.", len(rows))
     logging.getLogger("nncf").setLevel(logging.ERROR)
-    return nncf.quantize(
-        graph,
-        nncf.Dataset(list(rows)),
-        model_type=nncf.ModelType.TRANSFORMER,
-        subset_size=len(rows),
-    )
+    with contextlib.redirect_stdout(io.StringIO()):  # its bars are no output of ours
+        return nncf.quantize(
+            graph,
+            nncf.Dataset(list(rows)),
+            model_type=nncf.ModelType.TRANSFORMER,
+            subset_size=len(rows),
+        )
 
 
 def _keep(folder: Path, graph: Any, description: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ a text out, tokenizing included. None pads more than it must.
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -172,10 +172,13 @@ def products(setting: Setting) -> Embed:
         for shape in ((hidden, 3 * hidden), (hidden, hidden), (hidden, wide), (wide, hidden))
     ]
 
+    @cache  # made when the contender is warmed up
+    def operands(rows: int, length: int) -> tuple[Any, Any, Any]:
+        narrow, broad = (numbers([rows * length, width]) for width in (hidden, wide))
+        return narrow, broad, numbers([rows, heads, length, hidden // heads])
+
     def forward(rows: Sequence[list[int]]) -> Vectors:
-        length = max(map(len, rows))
-        narrow, broad = (numbers([len(rows) * length, width]) for width in (hidden, wide))
-        parts = numbers([len(rows), heads, length, hidden // heads])
+        narrow, broad, parts = operands(len(rows), max(map(len, rows)))
         for _ in range(config.num_hidden_layers):
             for kernel in kernels:
                 last = tf.matmul(broad if kernel.shape[0] == wide else narrow, kernel)
@@ -183,19 +186,33 @@ def products(setting: Setting) -> Embed:
         float(tf.cast(tf.reshape(last, [-1])[0], tf.float32))
         return np.zeros([len(rows), hidden], np.float32)
 
-    return _by_length(setting, forward)
+    tokenized = cache(_tokenizer(setting))  # the products alone: not tokenizing
+    return _by_length(setting, forward, lambda texts: tokenized(tuple(texts)))
 
 
-def _by_length(setting: Setting, forward: Callable[[Sequence[list[int]]], Vectors]) -> Embed:
-    """Texts in batches of about a thousand tokens, those of like lengths together."""
+Tokenize = Callable[[Sequence[str]], list[list[int]]]
+
+
+def _tokenizer(setting: Setting) -> Tokenize:
+    """Ids of texts, by the tokenizer that most people use."""
     from tokenizers import BertWordPieceTokenizer
 
     lower = _lower_case(Path(setting.model))
     tokenizer = BertWordPieceTokenizer(str(Path(setting.model) / "vocab.txt"), lowercase=lower)
     tokenizer.enable_truncation(setting.length)
+    return lambda texts: [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
+
+
+def _by_length(
+    setting: Setting,
+    forward: Callable[[Sequence[list[int]]], Vectors],
+    tokenize: Tokenize | None = None,
+) -> Embed:
+    """Texts in batches of about a thousand tokens, those of like lengths together."""
+    tokenize = tokenize or _tokenizer(setting)
 
     def embed(texts: Sequence[str]) -> Vectors:
-        rows = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
+        rows = tokenize(texts)
         batches = list(_batches(rows))
         found = np.concatenate([forward([rows[number] for number in some]) for some in batches])
         vectors = np.empty_like(found)
