@@ -103,8 +103,19 @@ def onnxruntime(setting: Setting) -> Embed:
     names = ("input_ids", "attention_mask", "token_type_ids")
     ids = torch.ones([2, 8], dtype=torch.long)
     axes = {name: {0: "batch", 1: "length"} for name in (*names, "hidden")}
+
+    class Hidden(torch.nn.Module):  # its inputs in an order, its output alone
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids: Any, mask: Any, segments: Any) -> Any:
+            hidden = (1.0 - mask[:, None, None, :].float()) * -10000.0  # as its fusion knows it
+            found = self.model(input_ids=ids, attention_mask=hidden, token_type_ids=segments)
+            return found.last_hidden_state
+
     torch.onnx.export(
-        model,
+        Hidden().eval(),
         (ids, ids, 0 * ids),
         str(folder / "plain.onnx"),
         input_names=list(names),
@@ -116,7 +127,9 @@ def onnxruntime(setting: Setting) -> Embed:
     fused = optimize_model(str(folder / "plain.onnx"), "bert", num_heads=heads, hidden_size=hidden)
     fused.save_model_to_file(str(folder / "float32.onnx"))
     if setting.precision == "int8":
-        quantize_dynamic(str(folder / "float32.onnx"), str(folder / "int8.onnx"))
+        paths = (str(folder / name) for name in ("float32.onnx", "int8.onnx"))
+        of_fused = {"DefaultTensorType": 1}  # float32: fused operations say no type
+        quantize_dynamic(*paths, extra_options=of_fused)
     options = ort.SessionOptions()
     options.intra_op_num_threads = setting.threads
     session = ort.InferenceSession(
