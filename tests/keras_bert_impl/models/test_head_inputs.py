@@ -24,7 +24,7 @@ from tests.support.tiny_bert import TINY, VOCABULARY, features, scatter_weights
 QUIET = TINY.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 RECURRENT = with_bilstm(QUIET.replace(causal=True), True)
 takes_tensorflow = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="takes TensorFlow's gradients"
+    keras.backend.backend() != "tensorflow", reason="takes TensorFlow's gradients or graphs"
 )
 
 
@@ -73,7 +73,7 @@ def test_a_model_directory_keeps_the_bilstm_and_is_no_bert_for_others(make, tmp_
         np.testing.assert_array_equal(np.array(one), np.array(other), err_msg=one.path)
 
 
-def test_a_classifier_with_a_bilstm_is_opened_saved_and_served_as_it_is(tmp_path):
+def test_a_classifier_with_a_bilstm_is_opened_and_saved_as_it_is(tmp_path):
     model = scatter_weights(BertClassifier(RECURRENT, 3))
     write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
     batch = {name: features()[name] for name in model.input}
@@ -82,8 +82,14 @@ def test_a_classifier_with_a_bilstm_is_opened_saved_and_served_as_it_is(tmp_path
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(logits(again, batch), expected)
+
+
+@takes_tensorflow
+def test_the_graph_for_inference_has_the_bilstm():
+    model = scatter_weights(BertClassifier(RECURRENT, 3))
+    batch = {name: features()[name] for name in model.input}
     served = inference_function(model)(batch)["logits"]
-    np.testing.assert_allclose(np.array(served), expected, atol=1e-5)
+    np.testing.assert_allclose(np.array(served), logits(model, batch), atol=1e-5)
 
 
 @takes_tensorflow
