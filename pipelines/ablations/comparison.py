@@ -33,7 +33,7 @@ def welch_interval(
     Example:
         >>> low, high = welch_interval([1.0, 2.0, 3.0], [1.0, 2.0, 6.0])
         >>> round(low, 2), round(high, 2)
-        (-6.1, 4.1)
+        (-6.74, 4.74)
     """
     from scipy import stats
 
