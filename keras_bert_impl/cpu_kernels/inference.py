@@ -42,6 +42,28 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
         >>> inference_function(encoder)(features)["pooled_output"].shape.as_list()
         [1, 8]
     """
+    traced = traced_forward(model, InferenceKernels())
+
+    def compute(features: Mapping[str, Any]) -> dict[str, Any]:
+        known = {
+            name: tf.cast(tf.convert_to_tensor(features[name]), spec.dtype)
+            for name, spec in model.input.items()
+        }
+        return traced(known)
+
+    return compute
+
+
+def traced_forward(model: Any, chosen: kernels.PlainKernels) -> Any:
+    """A model outside of training as a traced function.
+
+    Args:
+        model: one of this project's models.
+        chosen: the kernels that it is traced with.
+
+    Returns:
+        A concrete function from the dict of the model's inputs to the dict of its outputs.
+    """
     signature = {
         name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in model.input.items()
     }
@@ -50,17 +72,8 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
     def forward(features: Any) -> Any:
         return dict(model(features, training=False))
 
-    with kernels.use(InferenceKernels()):
-        traced = forward.get_concrete_function(signature)
-
-    def compute(features: Mapping[str, Any]) -> dict[str, Any]:
-        known = {
-            name: tf.cast(tf.convert_to_tensor(features[name]), spec.dtype)
-            for name, spec in signature.items()
-        }
-        return traced(known)
-
-    return compute
+    with kernels.use(chosen):
+        return forward.get_concrete_function(signature)
 
 
 # The forms that the optimizer knows: others are applied in float32 after the product.

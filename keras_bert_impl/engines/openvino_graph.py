@@ -3,11 +3,9 @@
 import hashlib
 from typing import Any
 
-import tensorflow as tf
-
 from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.cpu_kernels.inference import traced_forward
 from keras_bert_impl.engines.portable_kernels import PortableKernels
-from keras_bert_impl.layers import kernels
 
 
 def openvino_graph(model: Any) -> Any:
@@ -45,16 +43,7 @@ def portable_function(model: Any) -> Any:
     Returns:
         A concrete function from the dict of the model's inputs to the dict of its outputs.
     """
-    signature = {
-        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in model.input.items()
-    }
-
-    @tf.function(autograph=False)
-    def forward(features: Any) -> Any:
-        return dict(model(features, training=False))
-
-    with kernels.use(PortableKernels()):
-        return forward.get_concrete_function(signature)
+    return traced_forward(model, PortableKernels())
 
 
 def graph_sha256(graph: Any) -> str:
