@@ -55,7 +55,18 @@ class StopSignal:
             self._interrupts = False
 
 
-_active: list[StopSignal] = []  # the one that SIGTERM speaks to, if any
+class _Handler:
+    """What the process does on SIGTERM inside of `on_sigterm`.
+
+    The process' own table of handlers says which signal is the present one: a list kept beside it
+    would be wrong as soon as somebody else sets the handler, and the next SIGTERM would kill.
+    """
+
+    def __init__(self, stop: StopSignal) -> None:
+        self.stop = stop
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        self.stop.request()
 
 
 @contextlib.contextmanager
@@ -64,21 +75,19 @@ def on_sigterm() -> Iterator[StopSignal]:
 
     A block inside of another one has the same signal: what was asked for before it counts.
     """
-    if _active:
-        yield _active[0]
+    before = signal.getsignal(signal.SIGTERM)
+    if isinstance(before, _Handler):
+        yield before.stop
         return
     stop = StopSignal()
     if threading.current_thread() is not threading.main_thread():
         yield stop  # only the main thread may handle signals
         return
-
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        stop.request()
-
-    before = signal.signal(signal.SIGTERM, handle)
-    _active.append(stop)
+    handler = _Handler(stop)
+    signal.signal(signal.SIGTERM, handler)
     try:
         yield stop
     finally:
-        _active.clear()
-        signal.signal(signal.SIGTERM, before)
+        # A block that ends late must not take the handler of a later one away.
+        if signal.getsignal(signal.SIGTERM) is handler:
+            signal.signal(signal.SIGTERM, before)

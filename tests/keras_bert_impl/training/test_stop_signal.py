@@ -9,11 +9,32 @@ from keras_bert_impl.training.stop_signal import StopRequestedError, StopSignal,
 
 def test_sigterm_asks_for_a_stop_inside_the_block_only():
     before = signal.getsignal(signal.SIGTERM)
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
     with on_sigterm() as stop:
+        assert signal.getsignal(signal.SIGTERM) is not before
         assert not stop.requested
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop.requested
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_handler_that_another_library_set_inside_does_not_hide_the_next_block():
+    with on_sigterm():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with on_sigterm() as stop:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert stop.requested
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_block_that_ends_late_leaves_the_handler_of_a_later_one():
+    forgotten = on_sigterm()
+    forgotten.__enter__()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with on_sigterm() as stop:
+        forgotten.__exit__(None, None, None)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.requested
 
 
 def test_an_inner_block_has_the_signal_of_the_outer_one():
