@@ -4,48 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, text_lines
+from keras_bert_impl.files import make_folder
 from keras_bert_impl.progress import Progress
+from pipelines.corpora.text_lines import TextLines
 from pipelines.features.config import FeaturesConfig
 from pipelines.features.extractor import FeatureExtractor, LineFeatures
 from pipelines.features.writers import write_json, write_npz
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-class TextLines:
-    r"""A UTF-8 file, one input a line; only `\n` ends a line, and one line is held at a time.
-
-    `str.splitlines` would also cut at characters inside a sentence. A byte-order mark at the
-    start and `\r` at the end of a line are left out.
-
-    Args:
-        path: the file; it is read once here, so that a fault in its last line is found before
-            the work begins.
-
-    Raises:
-        UserError: the file is missing, empty or not UTF-8.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "lines.txt"
-        >>> _ = path.write_bytes(b"one\r\n\nthree")
-        >>> lines = TextLines(path)
-        >>> len(lines), list(lines), list(lines)
-        (3, ['one', '', 'three'], ['one', '', 'three'])
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self._path = path
-        self._count = sum(1 for _ in self)
-        if not self._count:
-            raise UserError(f"{path}: holds a byte-order mark and no line; name a file with text.")
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[str]:
-        return text_lines(self._path)
 
 
 def extract_features(config: FeaturesConfig) -> int:
@@ -58,6 +22,7 @@ def extract_features(config: FeaturesConfig) -> int:
         UserError: a file is missing or not UTF-8, or the checkpoint is not what it should be.
     """
     lines = TextLines(config.input_file)
+    total = len(lines)  # a fault in the last line is found before the work begins
     _check_output(config)
     extractor = FeatureExtractor(config)
     features = _with_progress(extractor, lines)
@@ -72,7 +37,7 @@ def extract_features(config: FeaturesConfig) -> int:
             config.pooling,
             config.layer_combination,
         )
-    return len(lines)
+    return total
 
 
 def _check_output(config: FeaturesConfig) -> None:

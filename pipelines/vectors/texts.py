@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import text_lines
+from pipelines.corpora.text_lines import TextLines
 from pipelines.tasks.labelled_files import LabelledFile, open_labelled
 from pipelines.vectors.config import TextsConfig
 
@@ -13,16 +13,6 @@ class Texts(Protocol):
     """Texts that can be read from the beginning as often as wanted; none is kept."""
 
     def __iter__(self) -> Iterator[str]: ...
-
-
-class Lines:
-    """The lines of a UTF-8 file; an empty line is an empty text."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __iter__(self) -> Iterator[str]:
-        return text_lines(self._path)
 
 
 class Column:
@@ -58,7 +48,7 @@ def open_texts(config: TextsConfig) -> Texts:
     """
     name, column = config.input_file, config.text_column
     if column is None:
-        return Lines(name)
+        return TextLines(name)
     file = open_labelled(name, header=not column.isdecimal())
     if column not in file.columns:
         raise UserError(

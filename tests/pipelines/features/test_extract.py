@@ -1,25 +1,17 @@
+"""What extract_features finds out before it opens a model."""
+
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.features.extract import TextLines
+from pipelines.features.config import FeaturesConfig
+from pipelines.features.extract import extract_features
 
 
-@given(st.text(min_size=1))
-def test_the_lines_are_those_between_line_feeds(tmp_path_factory, text):
-    path = tmp_path_factory.mktemp("text") / "lines.txt"
-    path.write_bytes(text.encode("utf-8", "replace"))
-    content = path.read_bytes().decode("utf-8-sig")
-    if not content:
-        return
-    lines = [line.rstrip("\r") for line in content.removesuffix("\n").split("\n")]
-    assert list(TextLines(path)) == lines
-    assert len(TextLines(path)) == len(lines)
-
-
-def test_a_fault_in_the_last_line_is_found_at_once_and_named(tmp_path):
+def test_a_fault_in_the_last_line_is_found_before_the_work_begins(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes(b"one\ntwo\n\xffthree\n")
+    output = tmp_path / "new" / "x.npz"
+    config = FeaturesConfig(input_file=str(path), output_file=str(output), model="no model")
     with pytest.raises(UserError, match=r"lines\.txt: line 3 is not UTF-8; convert the file"):
-        TextLines(path)
+        extract_features(config)
+    assert not output.parent.exists()
