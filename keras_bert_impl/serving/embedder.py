@@ -25,7 +25,7 @@ from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spr
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.pooling import POOLER
-from keras_bert_impl.serving.token_batches import token_batches
+from keras_bert_impl.serving.token_batches import rounded_rows, token_batches
 from keras_bert_impl.tokenization.text_batches import as_texts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -188,7 +188,7 @@ class Embedder:
         rows = self._rows(texts)
         vectors = np.empty((len(rows), self.width), np.float32)
         for some, outputs in self.engine.compute(self._batches(rows)):
-            vectors[some] = outputs["embedding"]
+            vectors[some] = outputs["embedding"][: len(some)]
         return vectors
 
     def _batches(self, rows: Sequence[Ids]) -> Iterator[tuple[NDArray[np.int64], Features]]:
@@ -196,11 +196,13 @@ class Embedder:
         budget = 1 if self._deterministic else self.engine.tokens_at_once
         few = self.engine.few_lengths
         for some, length in token_batches(lengths, budget, self.max_seq_length, few_lengths=few):
-            yield some, self._batch([rows[row] for row in some], length)
+            # What is compiled for a shape is kept: without end, if every number of rows were one.
+            count = min(rounded_rows(len(some)), max(1, budget // length)) if few else len(some)
+            yield some, self._batch([rows[row] for row in some], length, count)
 
     def _calibration_rows(self, texts: Iterable[str]) -> list[Features]:
         rows = self._rows(evenly_spread(texts, CALIBRATION_ROWS))
-        return [self._batch([row], len(row)) for row in rows]
+        return [self._batch([row], len(row), 1) for row in rows]
 
     def _rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
         """The ids of every text with [CLS] and [SEP], truncated."""
@@ -213,9 +215,11 @@ class Embedder:
         ids = np.split(block.ids, block.offsets[1:-1])
         return [np.concatenate([ends[0], row[:most], ends[1]]) for row in ids]
 
-    def _batch(self, rows: Sequence[Ids], length: int) -> dict[str, NDArray[np.int32]]:
-        ids = np.full((len(rows), length), self.text.vocabulary.pad_id, np.int32)
-        mask = np.zeros((len(rows), length), np.int32)
+    def _batch(self, rows: Sequence[Ids], length: int, count: int) -> dict[str, NDArray[np.int32]]:
+        """The features of a batch of `count` rows; beyond `rows` they have one token each."""
+        ids = np.full((count, length), self.text.vocabulary.pad_id, np.int32)
+        mask = np.zeros((count, length), np.int32)
+        mask[len(rows) :, 0] = 1
         for number, row in enumerate(rows):
             ids[number, : len(row)] = row
             mask[number, : len(row)] = 1

@@ -22,6 +22,17 @@ def rounded_length(length: int) -> int:
     return -(-length // step) * step
 
 
+def rounded_rows(count: int) -> int:
+    """The rows that a batch which is not full is filled up to, so that few shapes are computed.
+
+    Example:
+        >>> [rounded_rows(count) for count in (1, 7, 9, 150)]
+        [1, 7, 10, 160]
+    """
+    step = 1 << max(0, count.bit_length() - 3)  # four steps from a power of two to the next
+    return -(-count // step) * step
+
+
 def token_batches(
     lengths: NDArray[np.integer], budget: int, longest: int, *, few_lengths: bool = True
 ) -> Iterator[tuple[NDArray[np.int64], int]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.embedder import Embedder
 
 _LOGGER = logging.getLogger(__name__)
-_FORM = 1  # raised when the same texts would get other bytes
+_FORM = 2  # raised when the same texts would get other bytes
 
 
 @dataclass(frozen=True)

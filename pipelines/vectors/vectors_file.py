@@ -70,15 +70,21 @@ class GrowingVectors:
     def finish(self, texts: Iterable[str]) -> None:
         """Writes the output and removes the folder."""
         self._file.close()
-        source = (
-            np.memmap(self._folder / _VECTORS, _NUMBER, "r") if self.rows else np.empty(0, _NUMBER)
-        )
-        vectors = source.reshape(self.rows, self._width)
         if self._output.suffix == PARQUET:
-            _write_parquet(self._output, texts, vectors, self._block)
+            _write_parquet(self._output, texts, self._blocks(), self._width)
         else:
-            _write_npy(self._output, vectors, self._block)
+            _write_npy(self._output, self._blocks(), (self.rows, self._width))
         shutil.rmtree(self._folder)
+
+    def _blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The vectors from the beginning, [texts of a block, width].
+
+        They are read, not mapped: a mapped file counts as the process' memory, in the end all of
+        it.
+        """
+        with (self._folder / _VECTORS).open("rb") as file:
+            while len(block := np.fromfile(file, _NUMBER, self._block * self._width)):
+                yield block.reshape(-1, self._width)
 
 
 @contextlib.contextmanager
@@ -107,28 +113,26 @@ def _read(path: Path) -> Any:
         return None  # nothing was begun, or it was killed in its first moment
 
 
-def _write_npy(path: Path, vectors: NDArray[np.float32], block: int) -> None:
-    header = {"descr": _NUMBER.str, "fortran_order": False, "shape": vectors.shape}
+def _write_npy(path: Path, blocks: Iterable[NDArray[np.float32]], shape: tuple[int, int]) -> None:
+    header = {"descr": _NUMBER.str, "fortran_order": False, "shape": shape}
     with open_whole(path, "wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-        for start in range(0, len(vectors), block):
-            file.write(vectors[start : start + block].tobytes())
+        for block in blocks:
+            file.write(block.tobytes())
 
 
 def _write_parquet(
-    path: Path, texts: Iterable[str], vectors: NDArray[np.float32], block: int
+    path: Path, texts: Iterable[str], blocks: Iterable[NDArray[np.float32]], width: int
 ) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    width = vectors.shape[1]
     schema = pa.schema([("text", pa.string()), ("embedding", pa.list_(pa.float32(), width))])
     source = iter(texts)
     with open_whole(path, "wb") as file, pq.ParquetWriter(file, schema) as writer:
-        for start in range(0, len(vectors), block):
-            some = vectors[start : start + block]
-            numbers = pa.FixedSizeListArray.from_arrays(pa.array(some.reshape(-1)), width)
-            words = list(islice(source, len(some)))
-            if len(words) < len(some):
+        for block in blocks:
+            numbers = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), width)
+            words = list(islice(source, len(block)))
+            if len(words) < len(block):
                 raise UserError(f"{path}: not written, because the text changed; start again.")
             writer.write_table(pa.table([pa.array(words), numbers], schema))

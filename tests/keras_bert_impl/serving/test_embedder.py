@@ -11,6 +11,7 @@ import pytest
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.safetensors_file import read_header, read_tensor, write_safetensors
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.engines.engine import KerasEngine
 from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
@@ -46,6 +47,22 @@ def test_they_stand_in_the_order_of_the_texts_whatever_stands_beside(embedder):
     alone = np.concatenate([embedder.embed(text) for text in TEXTS])
     np.testing.assert_allclose(embedder.embed(TEXTS * 30), np.tile(alone, (30, 1)), atol=1e-6)
     assert embedder.embed([]).shape == (0, 16)
+
+
+def test_batches_have_few_shapes_whatever_the_number_of_texts(embedder):
+    shapes = set()
+
+    class Watched(KerasEngine):
+        def compute(self, batches):
+            for key, features in batches:
+                shapes.add(features["input_ids"].shape)
+                yield key, {"embedding": np.zeros((len(features["input_ids"]), 16))}
+
+    watched = Embedder(embedder.model, embedder.text, engine=Watched(embedder.model))
+    for count in range(1, 129):
+        assert watched.embed(["a"] * count).shape == (count, 16)
+    assert {length for _, length in shapes} == {8}
+    assert len(shapes) == 8 + 4 * 4  # rows: 1 to 8, then four from a power of two to the next
 
 
 def test_computed_alone_a_text_has_the_same_bytes_in_any_company(folder):

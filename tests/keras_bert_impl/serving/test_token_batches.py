@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_impl.serving.token_batches import rounded_length, token_batches
+from keras_bert_impl.serving.token_batches import rounded_length, rounded_rows, token_batches
 
 
 @given(st.lists(st.integers(1, 512), max_size=200), st.integers(1, 5000))
@@ -32,3 +32,13 @@ def test_a_length_is_rounded_up_a_little(length):
 
 def test_there_are_few_lengths():
     assert len({rounded_length(length) for length in range(1, 513)}) == 16 + 12
+
+
+@given(st.integers(1, 5000))
+def test_a_batch_is_filled_up_a_little(count):
+    assert count <= rounded_rows(count) <= 1.25 * count
+    assert rounded_rows(rounded_rows(count)) == rounded_rows(count)
+
+
+def test_there_are_few_numbers_of_rows():
+    assert len({rounded_rows(count) for count in range(1, 513)}) == 8 + 4 * 6
