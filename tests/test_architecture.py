@@ -115,8 +115,11 @@ def test_the_library_knows_no_beam_and_layers_and_models_know_no_tensorflow():
     )
 
 
-def test_beam_is_imported_by_the_beam_runner_only():
-    assert importers(files_of(*ROOMS), "apache_beam") == ["pipelines/runners/beam.py"]
+def test_beam_is_imported_by_the_two_files_that_are_called_so_only():
+    assert importers(files_of(*ROOMS), "apache_beam") == [
+        "pipelines/runners/beam.py",
+        "pipelines/vectors/beam.py",
+    ]
 
 
 def test_libraries_do_not_print():

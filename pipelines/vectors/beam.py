@@ -1,0 +1,127 @@
+"""Texts to vectors on Apache Beam, as one transform of a pipeline."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.metrics import Metrics
+from apache_beam.pvalue import PCollection
+from apache_beam.utils.shared import Shared
+from apache_beam.utils.windowed_value import WindowedValue
+from numpy.typing import NDArray
+
+from pipelines.vectors.config import VectorModelConfig
+from pipelines.vectors.embed import open_embedder
+
+_MOST_CHARACTERS = 1 << 24  # of the texts that wait to be computed together
+
+
+class Embed(beam.PTransform):
+    """Elements → (element, the vector of its text, float32 [width]).
+
+    The vectors are those of `Embedder.embed`. A worker process opens the model once, whatever the
+    number of its threads. The texts of a bundle are computed together, those of like length in one
+    batch; at most 16,384 texts or 16 million characters wait, so that memory does not grow with
+    the bundle. An element keeps its window and its timestamp.
+
+    Args:
+        config: the model and what computes it. It is opened by the workers, so a path must lead
+            there, too. With `precision="int8"` the scales must be there beside the model; `embed`
+            puts them there.
+        text_of: gives an element's text; by default the element is the text.
+
+    Raises:
+        UserError: in a worker: the model cannot be opened, or something is no text.
+
+    Example:
+        >>> embed = Embed(VectorModelConfig(model="all-MiniLM-L6-v2"), lambda row: row["review"])
+        >>> embed.default_label()
+        'Embed'
+    """
+
+    def __init__(
+        self, config: VectorModelConfig, text_of: Callable[[Any], str] | None = None
+    ) -> None:
+        super().__init__()
+        self._config, self._text_of = config, text_of
+
+    def expand(self, elements: PCollection) -> PCollection:
+        """Builds the one step."""
+        return elements | "Compute" >> beam.ParDo(EmbedBundle(self._config, self._text_of))
+
+
+class _Waiting(NamedTuple):
+    """An element whose vector is not computed yet."""
+
+    element: Any
+    text: str
+    timestamp: Any
+    window: Any
+
+
+class EmbedBundle(beam.DoFn):
+    """Computes the texts of a bundle together; see `Embed`."""
+
+    def __init__(
+        self, config: VectorModelConfig, text_of: Callable[[Any], str] | None = None
+    ) -> None:
+        super().__init__()
+        self._config, self._text_of = config, text_of
+        self._shared = Shared()  # travels with the function: all its copies in a process share
+
+    def setup(self) -> None:
+        """Opens the model, or takes the one that this process has open."""
+        self._opened = self._shared.acquire(lambda: _OpenedOnce(self._config))
+
+    def start_bundle(self) -> None:
+        """Begins with nothing that waits."""
+        self._waiting: list[_Waiting] = []
+        self._characters = 0
+
+    def process(
+        self,
+        element: Any,
+        timestamp: Any = beam.DoFn.TimestampParam,
+        window: Any = beam.DoFn.WindowParam,
+    ) -> Iterator[WindowedValue]:
+        """Lets an element wait, and computes where enough do."""
+        text = element if self._text_of is None else self._text_of(element)
+        self._waiting.append(_Waiting(element, text, timestamp, window))
+        self._characters += len(text) if isinstance(text, str | bytes) else 0
+        enough = len(self._waiting) >= self._opened.texts_at_once
+        if enough or self._characters >= _MOST_CHARACTERS:
+            yield from self._compute()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Computes what waits."""
+        if self._waiting:
+            yield from self._compute()
+
+    def teardown(self) -> None:
+        """Lets the model go; the process keeps it for the next copy of this function."""
+        self._opened = None
+
+    def _compute(self) -> Iterator[WindowedValue]:
+        waiting = self._waiting
+        self.start_bundle()
+        vectors = self._opened.embed([one.text for one in waiting])
+        Metrics.counter("embed", "texts").inc(len(waiting))
+        for one, vector in zip(waiting, vectors, strict=True):
+            # A copy: a view would keep the vectors of all.
+            yield WindowedValue((one.element, vector.copy()), one.timestamp, (one.window,))
+
+
+class _OpenedOnce:
+    """The model of a worker process; one thread at a time computes, on all cores."""
+
+    def __init__(self, config: VectorModelConfig) -> None:
+        self._embedder = open_embedder(config, ())
+        self._lock = threading.Lock()
+        self.texts_at_once = self._embedder.texts_at_once
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        """The vectors of texts, float32 [texts, width]."""
+        with self._lock:
+            return self._embedder.embed(texts)
