@@ -82,7 +82,7 @@ def gather_positions(sequence: Any, positions: Any) -> Any:
         [2.0, 3.0]
     """
     batch, length, hidden = ops.shape(sequence)
-    starts = ops.multiply(ops.arange(batch, dtype="int32"), length)[:, None]
+    starts = ops.expand_dims(ops.multiply(ops.arange(batch, dtype="int32"), length), -1)
     # The column comes first: Keras' add takes a second argument [batch, 1] for a bias of the last
     # axis where batch equals the number of predictions.
     flat = ops.add(ops.cast(starts, "int32"), ops.cast(positions, "int32"))

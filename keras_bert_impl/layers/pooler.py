@@ -52,7 +52,7 @@ class MaskedMean(keras.layers.Layer):
 
     def call(self, sequence: Any, input_mask: Any) -> Any:
         """Maps [batch, length, hidden] and the mask, int [batch, length], to [batch, hidden]."""
-        weights = ops.cast(input_mask, "float32")[:, :, None]  # [batch, length, 1]
+        weights = ops.expand_dims(ops.cast(input_mask, "float32"), -1)  # [batch, length, 1]
         total = ops.sum(ops.cast(sequence, "float32") * weights, axis=1)  # [batch, hidden]
         tokens = ops.maximum(ops.sum(weights, axis=1), 1.0)  # [batch, 1]
         return ops.cast(total / tokens, self.compute_dtype)

@@ -31,7 +31,8 @@ def attention_mask(input_mask: Any, causal: bool, anticausal: bool = False) -> A
         >>> np.array(attention_mask(np.array([[1, 0]]), causal=False)).tolist()
         [[[[0.0, -10000.0]]]]
     """
-    seen = ops.cast(input_mask, "float32")[:, None, None, :]
+    # Not by an index: LiteRT has no operation for new axes of a tensor whose sizes are open.
+    seen = ops.expand_dims(ops.cast(input_mask, "float32"), (1, 2))
     if causal or anticausal:
         order = ops.arange(ops.shape(input_mask)[1])
         key, query = order[None, :], order[:, None]
