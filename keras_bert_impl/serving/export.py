@@ -1,6 +1,5 @@
 """Writing a model directory as a verified SavedModel that takes ids and raw text."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,11 +7,14 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints.destination import check_nothing_else
+from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, not_written, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.serving.client_files import CLIENT_FILE, SETTINGS_FILE, label_settings
+from keras_bert_impl.serving.client_program import text_client_program
 from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
@@ -27,6 +29,7 @@ _SAVED_MODEL_ENTRIES = (
     "fingerprint.pb",
     "variables",
     "assets",
+    CLIENT_FILE,
 )
 VOCABULARY_ASSET, CASING_ASSET = "vocab.txt", "tokenizer_config.json"
 
@@ -70,8 +73,8 @@ def export_saved_model(
 ) -> Verification | None:
     """Writes a SavedModel; the folder appears when it is complete and, if asked for, verified.
 
-    Its assets hold the vocabulary (`vocab.txt`) and the casing (`tokenizer_config.json`) for
-    clients that send ids.
+    Its assets hold the vocabulary (`vocab.txt`), the casing (`tokenizer_config.json`), labels and
+    thresholds (`settings.json`) for clients that send ids; `client.py` beside them sends texts.
 
     Args:
         served: the signatures.
@@ -102,6 +105,9 @@ def export_saved_model(
         except tf.errors.OpError as error:
             raise not_written(final, reason_of(error)) from error
         _write_assets(opened, aside / "assets")
+        if signatures := served.text_signatures():
+            program = text_client_program(signatures)
+            (aside / CLIENT_FILE).write_text(program, encoding="utf-8")
         try:
             return verify_saved_model(served, opened, aside) if verify else None
         except UserError as error:
@@ -111,8 +117,8 @@ def export_saved_model(
 def _write_assets(opened: OpenedModel, folder: Path) -> None:
     make_folder(folder)
     opened.text.vocabulary.write(folder / VOCABULARY_ASSET)
-    casing = json.dumps(opened.text.as_json(), indent=2)
-    (folder / CASING_ASSET).write_text(f"{casing}\n", encoding="utf-8")
+    write_json(folder / CASING_ASSET, opened.text.as_json())
+    write_json(folder / SETTINGS_FILE, label_settings(opened))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
-"""A model as ONNX or OpenVINO hold it: ids in, numbers out; text by the client beside it."""
+"""A model as ONNX, OpenVINO or LiteRT hold it: ids in, numbers out; texts by the client."""
 
 import importlib.util
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.checkpoints.destination import check_nothing_else
+from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.portable_kernels import PortableKernels
@@ -22,10 +22,19 @@ from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.serving.client_files import (
+    CLIENT_FILE,
+    SETTINGS_FILE,
+    TOKENIZER_FILE,
+    client_tokenizer,
+    label_settings,
+    text_settings,
+)
 from keras_bert_impl.serving.client_program import (
     EMBEDDING,
     LABEL,
     LABELS,
+    LITERT,
     ONNX,
     OPENVINO,
     OUTPUTS,
@@ -35,12 +44,21 @@ from keras_bert_impl.serving.client_program import (
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
 TOLERANCE = 1e-4
-_PACKAGES = {ONNX: ("tf2onnx", "onnxruntime"), OPENVINO: ("openvino",)}
-_CLIENT, _SETTINGS, _VOCABULARY = "client.py", "settings.json", "vocab.txt"
-_FILES = {ONNX: ("model.onnx",), OPENVINO: ("model.xml", "model.bin")}
-_BESIDE = (_CLIENT, _SETTINGS, _VOCABULARY)
+_PACKAGES = {
+    ONNX: ("tf2onnx", "onnxruntime"),
+    OPENVINO: ("openvino",),
+    LITERT: ("ai_edge_litert",),
+}
+_VOCABULARY = "vocab.txt"
+_FILES = {
+    ONNX: ("model.onnx",),
+    OPENVINO: ("model.xml", "model.bin"),
+    LITERT: ("model.tflite",),
+}
+_BESIDE = (CLIENT_FILE, SETTINGS_FILE, TOKENIZER_FILE, _VOCABULARY)
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -52,7 +70,8 @@ class PortableResult:
     Attributes:
         inputs: the names of what goes in, int32 [batch, length] each.
         outputs: the names of what comes out.
-        answers: what the client answers; see `client_program`.
+        answers: what the client answers, see `client_program`; None where there is no client,
+            because the model takes more than texts are: positions of masks, choices.
         size: bytes of all files.
         largest_difference: between the runtime's numbers and the model's; None if not compared.
         milliseconds: the runtime's time for a row of 32 tokens, the fastest of five.
@@ -60,7 +79,7 @@ class PortableResult:
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    answers: str
+    answers: str | None
     size: int
     largest_difference: float | None
     milliseconds: float | None
@@ -81,7 +100,7 @@ def export_portable(
     Args:
         opened: the model.
         folder: where to; an older export of the same form is replaced.
-        form: "onnx" or "openvino".
+        form: "onnx", "openvino" or "litert".
         max_seq_length: the client truncates texts to it; by default as in fine-tuning.
         verify: compare.
 
@@ -100,11 +119,7 @@ def export_portable(
     model(_features(model, config, 1, 5))  # Keras exports what was called once
     with whole_folder(folder) as aside:
         _WRITERS[form](model, aside / _FILES[form][0])
-        opened.text.vocabulary.write(aside / _VOCABULARY)
-        text = json.dumps(settings, indent=2, ensure_ascii=False)
-        (aside / _SETTINGS).write_text(f"{text}\n", encoding="utf-8")
-        program = client_program(form, answers, has_prompt="prompt" in settings)
-        (aside / _CLIENT).write_text(program, encoding="utf-8")
+        _write_beside(opened, aside, form, answers, settings)
         run = _RUNNERS[form](aside / _FILES[form][0]) if verify else None
         difference = None if run is None else _compare(model, config, run, folder)
         size = sum(path.stat().st_size for path in aside.iterdir())
@@ -120,7 +135,7 @@ def export_portable(
 
 def _need(form: str) -> None:
     if form not in _PACKAGES:
-        raise UserError(f"`format={form}` is unknown; choose {' or '.join(_PACKAGES)}.")
+        raise UserError(f"`format={form}` is unknown; choose {', '.join(_PACKAGES)}.")
     need_tensorflow(f"the format {form}")
     for package in _PACKAGES[form]:
         if importlib.util.find_spec(package) is None:
@@ -155,9 +170,11 @@ def _model(opened: OpenedModel, sentence: SentenceSettings | None) -> Any:
     return model if len(outputs) == len(model.output) else keras.Model(model.input, outputs)
 
 
-def _answers(opened: OpenedModel, model: Any) -> str:
+def _answers(opened: OpenedModel, model: Any) -> str | None:
     if isinstance(model, BertEmbedder):
         return EMBEDDING
+    if set(model.input) != set(ENCODER_INPUTS) or len(model.input["input_ids"].shape) > 2:
+        return None
     windows = LongTexts.from_settings(task_settings(opened.source.config)).has_windows
     if not isinstance(model, BertClassifier) or windows:
         return OUTPUTS
@@ -167,26 +184,31 @@ def _answers(opened: OpenedModel, model: Any) -> str:
 
 
 def _settings(
-    opened: OpenedModel, sentence: SentenceSettings | None, answers: str, length: int | None
+    opened: OpenedModel, sentence: SentenceSettings | None, answers: str | None, length: int | None
 ) -> dict[str, Any]:
-    config, text = opened.model.config, opened.text
+    config = opened.model.config
     trained_with = task_settings(config).get("max_seq_length")
     own = sentence.max_seq_length if sentence else None
     most = length or trained_with or own or config.max_position_embeddings
     config.check_length(most)
-    settings: dict[str, Any] = {
-        "answers": answers,
-        "max_seq_length": most,
-        "pad_id": text.vocabulary.pad_id,
-        "tokenizer": {"lowercase": text.do_lower_case, "strip_accents": text.removes_accents},
-    }
-    if answers in (LABEL, LABELS):
-        settings["labels"] = list(opened.labels)
-    if answers == LABELS:
-        settings["threshold"] = 0.5
+    settings = {"answers": answers, **text_settings(opened, most), **label_settings(opened)}
     if answers == EMBEDDING and sentence is not None and sentence.prompt:
         settings["prompt"] = sentence.prompt
     return settings
+
+
+def _write_beside(
+    opened: OpenedModel, folder: Path, form: str, answers: str | None, settings: dict[str, Any]
+) -> None:
+    """Writes vocabulary, tokenizer, settings and the client."""
+    opened.text.vocabulary.write(folder / _VOCABULARY)
+    keeps = task_settings(opened.model.config).get("special_tokens") == "keep"
+    tokenizer = client_tokenizer(opened.text, settings["max_seq_length"], keeps)
+    tokenizer.save(str(folder / TOKENIZER_FILE))
+    write_json(folder / SETTINGS_FILE, settings)
+    if answers is not None:
+        program = client_program(form, answers, has_prompt="prompt" in settings)
+        (folder / CLIENT_FILE).write_text(program, encoding="utf-8")
 
 
 def _write_onnx(model: Any, path: Path) -> None:
@@ -200,6 +222,22 @@ def _write_openvino(model: Any, path: Path) -> None:
     from keras_bert_impl.engines.openvino_graph import openvino_graph
 
     openvino.save_model(openvino_graph(model), path, compress_to_fp16=False)
+
+
+def _write_litert(model: Any, path: Path) -> None:
+    import tensorflow as tf
+
+    # Its own operations only: those of TensorFlow, which Keras lets in as well, need TensorFlow.
+    own = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
+    try:
+        with kernels.use(PortableKernels()):
+            model.export(str(path), format="litert", verbose=False, target_spec=own)
+    except Exception as error:  # the converter's has no public name
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(
+            f"`format=litert`: LiteRT has not all operations of this model ({reason}); choose "
+            "another format."
+        ) from error
 
 
 Run = Callable[[Arrays], dict[str, np.ndarray]]
@@ -223,8 +261,15 @@ def _run_openvino(path: Path) -> Run:
     }
 
 
-_WRITERS = {ONNX: _write_onnx, OPENVINO: _write_openvino}
-_RUNNERS = {ONNX: _run_onnx, OPENVINO: _run_openvino}
+def _run_litert(path: Path) -> Run:
+    from ai_edge_litert.interpreter import Interpreter
+
+    ask = Interpreter(str(path)).get_signature_runner()
+    return lambda features: dict(ask(**features))
+
+
+_WRITERS = {ONNX: _write_onnx, OPENVINO: _write_openvino, LITERT: _write_litert}
+_RUNNERS = {ONNX: _run_onnx, OPENVINO: _run_openvino, LITERT: _run_litert}
 
 
 def _compare(model: Any, config: BertConfig, run: Run, folder: Path) -> float:

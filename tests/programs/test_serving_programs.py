@@ -1,5 +1,6 @@
-"""From a model directory to answers: export_saved_model, then fill_mask in a process of its own."""
+"""From a model directory to answers: export_saved_model, then processes that ask it."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -21,12 +22,27 @@ def run(tool, *flags):
     return done.stdout
 
 
+def ask_client(client, texts):
+    """Runs a client in a process that cannot import this package; gives what it prints."""
+    hidden = "import runpy, sys; sys.modules['keras_bert_impl'] = None; sys.argv = sys.argv[1:]; "
+    words = [
+        sys.executable,
+        "-I",
+        "-c",
+        hidden + "runpy.run_path(sys.argv[0], run_name='__main__')",
+    ]
+    done = subprocess.run([*words, str(client), *texts], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [ast.literal_eval(line) for line in done.stdout.splitlines()]
+
+
 @pytest.mark.slow
 def test_a_saved_model_is_verified_and_answers_as_the_model_directory(tmp_path, capsys):
     model, saved = write_pretrainer(tmp_path / "model"), tmp_path / "a saved model"
     assert export_saved_model.main([f"--model_dir={model}", f"--output_dir={saved}"]) == 0
     shown = capsys.readouterr().out
     assert "A fresh process loaded it: 8 calls, largest difference 0.0e+00." in shown
+    assert "A call of serving_default with a row of 32 tokens takes" in shown
     texts = ["--text=the [MASK] runs.", "--text=[MASK] sleeps", "--format=json"]
     assert fill_mask.main([f"--model={model}", *texts]) == 0
     by_saved_model, by_directory = (
@@ -40,3 +56,6 @@ def test_a_saved_model_is_verified_and_answers_as_the_model_directory(tmp_path, 
     for left, right in zip(by_saved_model, by_directory, strict=True):
         assert [c["token"] for c in left["masks"][0]] == [c["token"] for c in right["masks"][0]]
         assert len(left["masks"][0]) == 5
+    by_client = ask_client(saved / "client.py", ["the [MASK] runs.", "[MASK] sleeps"])
+    for left, right in zip(by_client, by_directory, strict=True):
+        assert left["tokens"][0][:5] == [c["token"] for c in right["masks"][0]]

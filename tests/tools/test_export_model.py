@@ -20,11 +20,13 @@ def test_openvino_says_what_goes_in_and_what_the_client_gives(tmp_path, capsys):
     assert "  input_ids, input_mask, segment_ids -> logits\n" in out
     assert "  client.py: text -> label\n" in out
     assert "Its own runtime: largest difference" in out
+    assert " ms for a row of 32 tokens.\n" in out
 
 
 def test_a_saved_model_is_what_export_saved_model_writes(tmp_path, capsys):
     code, out, _ = run(tmp_path, capsys, "--noverify")
     assert (code, "  text: text -> label, logits, probabilities" in out) == (0, True)
+    assert "MB, with client.py, which sends texts\n" in out
     assert (tmp_path / "out" / "saved_model.pb").exists()
 
 

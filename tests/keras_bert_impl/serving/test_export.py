@@ -27,6 +27,7 @@ def test_a_saved_model_carries_its_vocabulary_and_casing(opened, served, tmp_pat
     assert (assets / "vocab.txt").read_text().split() == list(WORD_VOCABULARY.tokens)
     casing = json.loads((assets / "tokenizer_config.json").read_text())
     assert casing == {"do_lower_case": True, "strip_accents": None}
+    assert json.loads((assets / "settings.json").read_text()) == {"labels": ["no", "yes"]}
 
 
 def test_an_older_saved_model_is_replaced(opened, served, tmp_path):

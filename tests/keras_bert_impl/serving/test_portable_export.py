@@ -8,31 +8,43 @@ import numpy as np
 import pytest
 
 import keras_bert_impl as kb
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.serving.portable_export import export_portable
+from tests.support.model_folders import write_classifier
 
 TEXTS = ["the dog runs .", "a", "the cat sleeps , a list"]
 PAIRS = [("the dog", "a cat runs ."), ("a", "list")]
-PACKAGES = {"onnx": ("tf2onnx", "onnxruntime"), "openvino": ("openvino",)}
+PACKAGES = {
+    "onnx": ("tf2onnx", "onnxruntime"),
+    "openvino": ("openvino",),
+    "litert": ("ai_edge_litert",),
+    "saved_model": (),
+}
 
 
-def exported(form, folder, output, **options):
+def exported(form, folder, output):
+    """Writes a model; gives what its client answers with, and what the export found."""
     for package in PACKAGES[form]:
         pytest.importorskip(package, reason=f"needs the extra `{form}`")
-    result = export_portable(open_model(folder), output, form, **options)
-    return result, runpy.run_path(str(output / "client.py"))["answer"]
+    if form == "saved_model":
+        result = kb.export_model(folder, output, verify=False)
+    else:
+        result = export_portable(open_model(folder), output, form)
+        assert result.largest_difference < 3e-6
+        assert result.milliseconds > 0
+    return runpy.run_path(str(output / "client.py"))["answer"], result
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["openvino", "onnx"])
-def test_a_client_gives_the_labels_and_probabilities_that_a_saved_model_gives(
+@pytest.mark.parametrize("form", PACKAGES)
+def test_a_client_gives_the_labels_and_probabilities_of_the_graph(
     form, classifier_folder, tmp_path
 ):
-    result, answer = exported(form, classifier_folder, tmp_path / "out")
-    assert (result.answers, result.outputs) == ("label", ("logits",))
-    assert result.largest_difference < 3e-6
+    answer, _ = exported(form, classifier_folder, tmp_path / "out")
     served = serve_model(open_model(classifier_folder))
     pairs = dict(zip(("text_a", "text_b"), zip(*PAIRS, strict=True), strict=True))
     for texts, signature, inputs in (
@@ -46,22 +58,45 @@ def test_a_client_gives_the_labels_and_probabilities_that_a_saved_model_gives(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["openvino", "onnx"])
+@pytest.mark.parametrize("form", ["openvino", "saved_model"])
+def test_a_client_gives_all_labels_that_hold(form, tmp_path):
+    names = ["rude", "loud", "short", "old"]
+    path = write_classifier(tmp_path / "model", names) / "config.json"
+    config = {**json.loads(path.read_text()), "problem_type": "multi_label_classification"}
+    path.write_text(json.dumps(config))
+    answer, _ = exported(form, path.parent, tmp_path / "out")
+    shares = serve_model(open_model(path.parent)).call("text", {"text": TEXTS})["probabilities"]
+    held, found = zip(*answer(TEXTS), strict=True)
+    np.testing.assert_allclose(found, shares, atol=1e-5)
+    assert list(held) == [
+        [name for name, share in zip(names, row, strict=True) if share >= 0.5]
+        for row in shares.numpy()
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", PACKAGES)
 def test_a_client_gives_the_vectors_of_an_embedder(form, encoder_folder, tmp_path):
     embedder = kb.Embedder.from_pretrained(encoder_folder, normalize=True, max_seq_length=6)
-    embedder.save_pretrained(tmp_path / "model")
-    for _ in range(2):  # the second time it replaces what it wrote
-        result, answer = exported(form, tmp_path / "model", tmp_path / "out")
-    assert result.answers == "embedding"
-    np.testing.assert_allclose(answer(TEXTS), embedder.embed(TEXTS), atol=1e-5)
-    assert json.loads((tmp_path / "out" / "settings.json").read_text())["max_seq_length"] == 6
+    settings = SentenceSettings(max_seq_length=6, prompt="a list ")
+    Embedder(embedder.model, embedder.text, settings).save_pretrained(tmp_path / "model")
+    expected = kb.Embedder.from_pretrained(tmp_path / "model").embed(TEXTS)
+    for _ in range(1 if form == "saved_model" else 2):  # the second time it replaces what it wrote
+        answer, _ = exported(form, tmp_path / "model", tmp_path / "out")
+    np.testing.assert_allclose(answer(TEXTS), expected, atol=1e-5)
+    if form != "saved_model":
+        assert json.loads((tmp_path / "out" / "settings.json").read_text())["max_seq_length"] == 6
 
 
-def test_a_model_without_answers_of_its_own_gives_its_numbers(pretrainer_folder, tmp_path):
-    result, _ = exported("openvino", pretrainer_folder, tmp_path / "out", verify=False)
-    assert (result.answers, result.largest_difference) == ("outputs", None)
+def test_a_model_that_takes_more_than_texts_has_no_client(pretrainer_folder, tmp_path):
+    pytest.importorskip("openvino", reason="needs the extra `openvino`")
+    opened = open_model(pretrainer_folder)
+    result = export_portable(opened, tmp_path / "out", "openvino", verify=False)
+    assert (result.answers, result.largest_difference) == (None, None)
     assert "masked_lm_positions" in result.inputs
     assert result.outputs == ("masked_lm_logits", "next_sentence_logits")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"model.xml", "model.bin", "vocab.txt", "tokenizer.json", "settings.json"}
 
 
 def test_a_missing_runtime_and_a_foreign_folder_are_one_sentence(

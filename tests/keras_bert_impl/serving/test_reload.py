@@ -23,4 +23,4 @@ def test_calls_and_outputs_survive_their_files(tmp_path):
 @pytest.mark.slow
 def test_a_folder_without_a_saved_model_fails_with_the_last_line_of_the_reason(tmp_path):
     with pytest.raises(ReloadError, match="SavedModel file does not exist"):
-        call_in_fresh_process(tmp_path, [Call("text", {"text": np.array([b"a"])})])
+        call_in_fresh_process(tmp_path, [], Call("text", {"text": np.array([b"a"])}))

@@ -42,6 +42,28 @@ def test_the_interface_names_what_goes_in_and_comes_out(served):
     }
 
 
+def test_a_client_asks_one_signature_for_each_number_of_texts(served):
+    def lengths(*texts):
+        return {"n": tf.strings.length(texts[0])}
+
+    (length,) = served.text_signatures()
+    assert (length.name, length.outputs, length.ends_in_list) == ("length", {"n"}, False)
+    served.add_signature("embed", lengths, text_specs("text"))
+    served.add_signature("answers", lengths, text_specs("question", "passage"))
+    served.add_signature("serving_default", lengths, text_specs("question", "passage"))
+    names = {one.name: one.inputs for one in served.text_signatures()}
+    assert names == {"embed": ("text",), "serving_default": ("question", "passage")}
+
+
+def test_a_client_knows_that_a_text_has_several_endings(served):
+    endings = tf.TensorSpec([None, 4], tf.string, name="endings")
+    served.add_signature(
+        "choose", lambda a, b: {"n": tf.strings.length(b)}, [*text_specs("context"), endings]
+    )
+    signature = served.text_signatures()[-1]
+    assert (signature.inputs, signature.ends_in_list) == (("context", "endings"), True)
+
+
 def test_a_loaded_model_has_its_weights_and_needs_no_keras(served, tmp_path):
     tf.saved_model.save(served, str(tmp_path), signatures=served.signatures())
     loaded = tf.saved_model.load(str(tmp_path))

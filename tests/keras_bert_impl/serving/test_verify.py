@@ -5,7 +5,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving import verify
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
-from keras_bert_impl.serving.reload import ReloadError
+from keras_bert_impl.serving.reload import ReloadError, Reply
 from keras_bert_impl.serving.verify import verify_saved_model
 
 
@@ -22,8 +22,9 @@ def served(opened):
 def answers(served, change=lambda arrays: arrays):
     """A fresh process that gives the model's answers with a change."""
 
-    def call(_folder, calls):
-        return [change(verify._call_here(served, c)) for c in calls]
+    def call(_folder, calls, timed):
+        assert verify._call_here(served, timed)["logits"].shape == (1, 2)
+        return Reply([change(verify._call_here(served, c)) for c in calls], 1.5)
 
     return call
 
@@ -33,6 +34,7 @@ def test_every_signature_is_called_at_two_sizes(opened, served, monkeypatch, tmp
     found = verify_saved_model(served, opened, tmp_path)
     assert found.signatures == ("serving_default", "text", "text_pair")
     assert (found.calls, found.largest_difference) == (6, 0.0)
+    assert (found.timed, found.milliseconds) == ("serving_default", 1.5)
 
 
 @pytest.mark.parametrize(
