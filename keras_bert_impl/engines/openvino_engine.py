@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_bert_impl.engines.config import BFLOAT16, FLOAT32, INT8, need_openvino
 from keras_bert_impl.engines.engine import Features, Key, Outputs
+from keras_bert_impl.engines.openvino_core import openvino_core
 
 _AT_A_TIME = 2  # batches for each core: none waits while the next one is made
 
@@ -108,10 +109,8 @@ class OpenVinoEngine:
 
     def _for_streams(self, streams: int) -> Any:
         """The graph, prepared to compute so many batches at the same time."""
-        import openvino
-
         if streams not in self._compiled:
-            core = openvino.Core()
+            core = openvino_core()
             settings = {
                 "NUM_STREAMS": streams,
                 "INFERENCE_NUM_THREADS": self._threads,

@@ -10,6 +10,7 @@ from typing import Any
 
 from keras_bert_impl.checkpoints.destination import QUANTIZED_FOLDER
 from keras_bert_impl.engines.engine import Features
+from keras_bert_impl.engines.openvino_core import beside_the_main_thread, openvino_core
 from keras_bert_impl.engines.openvino_graph import graph_sha256
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import whole_folder
@@ -40,13 +41,11 @@ def quantized_graph(
     Raises:
         UserError: there are no calibration texts.
     """
-    import openvino
-
     description = {"form": _FORM, "of": graph_sha256(graph)}
     kept = None if folder is None else folder / QUANTIZED_FOLDER
     if kept is not None and _read(kept / _DESCRIPTION) == description:
         _log.info("%s: the scales of int8 are there.", kept)
-        return openvino.Core().read_model(kept / _GRAPH)
+        return openvino_core().read_model(kept / _GRAPH)
     made = _quantize(graph, calibration())
     if kept is not None:
         try:
@@ -64,11 +63,13 @@ def _quantize(graph: Any, rows: Sequence[Features]) -> Any:
     _log.info("int8: finding the scales on %d texts.", len(rows))
     logging.getLogger("nncf").setLevel(logging.ERROR)
     with contextlib.redirect_stdout(io.StringIO()):  # its bars are no output of ours
-        return nncf.quantize(
-            graph,
-            nncf.Dataset(list(rows)),
-            model_type=nncf.ModelType.TRANSFORMER,
-            subset_size=len(rows),
+        return beside_the_main_thread(
+            lambda: nncf.quantize(
+                graph,
+                nncf.Dataset(list(rows)),
+                model_type=nncf.ModelType.TRANSFORMER,
+                subset_size=len(rows),
+            )
         )
 
 

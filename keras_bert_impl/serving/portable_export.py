@@ -15,6 +15,7 @@ from keras_bert_impl.checkpoints.destination import check_nothing_else
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.openvino_core import openvino_core
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, whole_folder
@@ -252,10 +253,8 @@ def _run_onnx(path: Path) -> Run:
 
 
 def _run_openvino(path: Path) -> Run:
-    import openvino
-
     hint = {"INFERENCE_PRECISION_HINT": "f32"}
-    compiled = openvino.Core().compile_model(path, "CPU", hint)
+    compiled = openvino_core().compile_model(path, "CPU", hint)
     return lambda features: {
         port.any_name: np.array(value) for port, value in compiled(features).items()
     }
