@@ -1,6 +1,7 @@
 """A model as ONNX, OpenVINO or LiteRT hold it: ids in, numbers out; texts by the client."""
 
 import importlib.util
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -234,10 +235,11 @@ def _write_litert(model: Any, path: Path) -> None:
         with kernels.use(PortableKernels()):
             model.export(str(path), format="litert", verbose=False, target_spec=own)
     except Exception as error:  # the converter's has no public name
-        reason = str(error).strip().splitlines()[0]
+        named = re.search(r"'(tf\.\w+)' op", str(error))
+        reason = named[1] if named else str(error).strip().splitlines()[0]
         raise UserError(
-            f"`format=litert`: LiteRT has not all operations of this model ({reason}); choose "
-            "another format."
+            f"`format=litert`: LiteRT has not all operations of this model ({reason}), as of one "
+            "with a BiLSTM; choose another format."
         ) from error
 
 

@@ -10,6 +10,7 @@ import pytest
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving import portable_export
 from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
@@ -97,6 +98,15 @@ def test_a_model_that_takes_more_than_texts_has_no_client(pretrainer_folder, tmp
     assert result.outputs == ("masked_lm_logits", "next_sentence_logits")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"model.xml", "model.bin", "vocab.txt", "tokenizer.json", "settings.json"}
+
+
+def test_an_operation_that_litert_lacks_is_named(tmp_path):
+    class Recurrent:
+        def export(self, path, **options):
+            raise RuntimeError("loc(\"lstm\"): error: 'tf.TensorListReserve' op needs sizes\nmore")
+
+    with pytest.raises(UserError, match=r"of this model \(tf.TensorListReserve\), as of one with"):
+        portable_export._write_litert(Recurrent(), tmp_path / "model.tflite")
 
 
 def test_a_missing_runtime_and_a_foreign_folder_are_one_sentence(
