@@ -87,7 +87,11 @@ def with_recipe(words: Sequence[str]) -> list[str]:
         >>> with_recipe(["--output_dir=out", "--recipe=small.cfg"])
         ['--flagfile=small.cfg', '--output_dir=out', '--recipe=small.cfg']
     """
-    named = [word.partition("=")[2] for word in words if word.startswith("--recipe=")]
+    named, ends = list[str](), [*words[1:], ""]
+    for word, following in zip(words, ends, strict=True):
+        name, joined, value = word.partition("=")
+        if name in ("--recipe", "-recipe"):
+            named.append(value if joined else following)
     return [*(f"--flagfile={file}" for file in named), *words]
 
 

@@ -103,7 +103,7 @@ def _files(config: Any) -> list[Path]:
     if isinstance(config, RunNerConfig):
         files = config.files
         return [files.train_file or Path(files.data_dir or "") / "train.txt"]
-    return [Path(config.data_dir or "") / "train.csv"]  # SWAG's
+    return [config.file("train") or Path("train.csv")]  # SWAG's
 
 
 def _size(path: Path) -> int:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.planning.size import parameters_by_part
 from keras_bert_impl.progress import format_duration
+from pipelines.ablations.cells import Cell
 from pipelines.ablations.comparison import beats, shared_letters
-from pipelines.ablations.config import SIZES_TABLE, STEPS_FIGURE
+from pipelines.ablations.config import SIZES_TABLE, STEPS_FIGURE, TaskRun
 from pipelines.ablations.execution import Result
 from pipelines.ablations.study import Column, Row, Study, Table
 from pipelines.runs.run_spread import Spread, markdown_table, number
@@ -54,9 +56,13 @@ class Report:
         self._study, self._results = study, results
 
     def scores(self, table: Table, row: Row, column: Column) -> list[float]:
-        """The scores of a field, of the cells that are finished; NaN counts as 0."""
+        """The scores of a field, of the cells that are finished; NaN counts as 0.
+
+        Raises:
+            UserError: the task has no such figure.
+        """
         return [
-            number(self._results[cell.name].figures[column.task.figure])
+            number(_figure(cell, self._results[cell.name], column.task))
             for cell in table.fields[row, column]
             if cell.name in self._results
         ]
@@ -232,6 +238,15 @@ class Report:
             axes.legend(fontsize=8)
         with open_whole(path, "wb") as file:
             figure.savefig(file, dpi=120, format="png")
+
+
+def _figure(cell: Cell, result: Result, task: TaskRun) -> float:
+    if task.figure not in result.figures:
+        raise UserError(
+            f"{cell.folder}: has no {task.figure}, the figure of the task {task.name}; name one of "
+            f"{', '.join(result.figures)} in `task`: finished runs stay."
+        )
+    return result.figures[task.figure]
 
 
 def _column_cells(table: Table, column: Column) -> Iterable[Any]:

@@ -50,6 +50,11 @@ def test_what_the_command_line_says_stands_over_the_recipe():
     assert FLAGS.config().seeds == (7,)
 
 
+@pytest.mark.parametrize("words", [["--recipe", "a.cfg"], ["-recipe=a.cfg"]])
+def test_a_recipe_may_be_named_as_any_flag(words):
+    assert with_recipe(words)[0] == "--flagfile=a.cfg"
+
+
 def test_a_recipe_that_is_not_there_or_wrong_is_one_sentence(capsys, tmp_path):
     assert main(["--output_dir=x", "--recipe=/nowhere"]) == 1
     (tmp_path / "recipe.cfg").write_text("--input_file=a\n--size=wide\n--task=a b run_ner\n")

@@ -82,7 +82,7 @@ def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
     start = values.get("sent2") or ""
     endings = _endings(values, where)
     whole = tuple(f"{start} {ending}".strip() for ending in endings)
-    name = next((str(values[key]) for key in _IDENTIFIERS if values.get(key)), str(number))
+    name = next((str(x) for x in map(values.get, _IDENTIFIERS) if x not in (None, "")), str(number))
     return Choice(name, context, whole, _label(values, endings, where, labelled), record.line)
 
 

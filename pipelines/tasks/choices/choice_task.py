@@ -1,7 +1,7 @@
 """Endings as a task: files of choices → one row an example → the best ending and the accuracy."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -95,9 +95,11 @@ class ChoiceTask:
         return [self._source(split).path]
 
     def examples(self, split: str) -> Iterable[Choice]:
-        """The examples of a split, in their order."""
+        """The examples of a split, in their order; without labels where not all have one."""
         path, labelled = self._source(split)
-        return read_choices(path, labelled=labelled, num_choices=self.num_choices)
+        choices = read_choices(path, labelled=labelled, num_choices=self.num_choices)
+        # Of a file with some labels only, rows with and without would not fit together.
+        return choices if labelled else (replace(choice, label=None) for choice in choices)
 
     def _source(self, split: str) -> ChoiceFile:
         if split not in self.sources:

@@ -107,7 +107,7 @@ def make_swag(config: MakeSwagConfig) -> SwagCounts:
                 counts["right"] += split == "dev" and overlap_choice(example) == example.label
         if not (counts["train"] and counts["dev"]):
             raise UserError(
-                f"{', '.join(config.input_file)}: too few documents of six sentences and more to "
+                f"{', '.join(config.input_file)}: too few documents of five sentences and more to "
                 "make a training and a held-out set; name more text, or raise `dev_share`."
             )
     return SwagCounts(counts["train"], counts["dev"], counts["right"] / counts["dev"])

@@ -29,25 +29,39 @@ class Layout(NamedTuple):
         width: how many columns a line has.
         word: the number of the column of the word, from 0.
         tag: the number of the column of the tag, from 0; None in a file without tags.
+        whole_lines: whether a line is a character, be it a blank: a file of characters alone.
     """
 
     tabs: bool
     width: int
     word: int
     tag: int | None
+    whole_lines: bool = False
 
     @property
     def separator(self) -> str:
         """What stands between columns that are added."""
-        return "\t" if self.tabs else " "
+        return "\t" if self.tabs or self.whole_lines else " "
 
     def columns(self, line: str) -> list[str]:
         """The columns of a line."""
+        if self.whole_lines:
+            return [line]
         return line.split("\t") if self.tabs else [x for x in line.split(" ") if x]
 
     def is_document_start(self, line: str) -> bool:
-        """Whether a document begins with a line."""
-        return line.startswith(DOCUMENT_START) and self.columns(line)[0] == DOCUMENT_START
+        """Whether a document begins with a line, whatever stands between its columns."""
+        return line.startswith(DOCUMENT_START) and line.split()[0] == DOCUMENT_START
+
+    def is_empty(self, line: str) -> bool:
+        r"""Whether a line has nothing in any column.
+
+        Example:
+            >>> layout = Layout(tabs=True, width=2, word=0, tag=1)
+            >>> layout.is_empty("\t"), layout.is_empty(" \tO")
+            (True, False)
+        """
+        return not line if self.whole_lines else not (line.strip(" ") and line.strip("\t"))
 
     def is_comment(self, line: str) -> bool:
         r"""Whether a line is a remark: it begins with "#" and cannot be a word.
@@ -59,9 +73,12 @@ class Layout(NamedTuple):
         """
         if not line.startswith("#"):
             return False
+        if self.whole_lines:
+            return len(line) > 1
         columns = self.columns(line)
         if self.tabs:
-            return len(columns) == 1 or _COMMENT.match(columns[0]) is not None
+            mark_alone = len(columns) != self.width and not columns[0].strip("#")
+            return len(columns) == 1 or mark_alone or _COMMENT.match(columns[0]) is not None
         if len(columns) != self.width or self.width == 1:
             return len(columns) > 1 or self.width > 1
         return columns[0].strip("#") == "" and self.width > 2 and not _TAG.fullmatch(columns[-1])
@@ -131,10 +148,10 @@ def find_layout(path: Path, word_column: int = 1, tag_column: int = -1) -> Layou
         >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
         >>> _ = path.write_text("-DOCSTART- -X- O\n\nParis NNP B-LOC\n")
         >>> find_layout(path)
-        Layout(tabs=False, width=3, word=0, tag=2)
+        Layout(tabs=False, width=3, word=0, tag=2, whole_lines=False)
     """
     for number, line in _numbered_lines(path):
-        if not line.strip(" ") or line.startswith("#") or line.split()[:1] == [DOCUMENT_START]:
+        if not line.strip(" \t") or line.startswith("#") or line.split()[:1] == [DOCUMENT_START]:
             continue
         tabs = "\t" in line
         width = len(Layout(tabs, 0, 0, None).columns(line))
@@ -189,7 +206,7 @@ def _sentences(path: Path, layout: Layout) -> Iterator[tuple[Sentence | None, tu
     before, own, begins = list[Aside](), list[tuple[int, str]](), False
     for number, line in _numbered_lines(path):
         starts = layout.is_document_start(line)
-        if line.strip(" ") and not starts and not layout.is_comment(line):
+        if not layout.is_empty(line) and not starts and not layout.is_comment(line):
             own.append((number, line))
             continue
         if own:

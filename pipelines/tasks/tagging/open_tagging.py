@@ -17,7 +17,7 @@ from pipelines.tasks.tagging.tag_survey import (
     check_tags,
     check_types,
 )
-from pipelines.tasks.tagging.tagging_config import AUTO, DOCUMENT, TaggingConfig
+from pipelines.tasks.tagging.tagging_config import AUTO, SENTENCE, TaggingConfig
 from pipelines.tasks.tagging.tagging_task import NAME, TaggedFile, TaggingTask
 
 
@@ -62,13 +62,15 @@ class _Opening:
             labels = self._trained.labels
             types = self._types(labels, scheme)
         unit = self._unit(survey)
+        if unit == CHARACTERS:
+            sources = {split: source.of_characters() for split, source in sources.items()}
         for split, source in sources.items():
             self._check(source, scheme, types, unit, survey if split == "train" else None)
         return TaggingTask(
             labels=labels,
             scheme=scheme,
             unit=unit,
-            whole_documents=self._chosen("context", self._config.context, DOCUMENT) == DOCUMENT,
+            whole_documents=self._chosen("context", self._config.context, AUTO) != SENTENCE,
             doc_stride=self._chosen("doc_stride", self._config.doc_stride, 0),
             sources=sources,
             layout_settings={

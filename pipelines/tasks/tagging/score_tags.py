@@ -5,6 +5,7 @@ questions; in a file without `-DOCSTART-` sentences are.
 """
 
 import hashlib
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +22,16 @@ from pipelines.tasks.tagging.score_tags_config import ScoreTagsConfig
 from pipelines.tasks.tagging.tag_survey import TagSurvey
 from pipelines.tasks.tagging.tagging_config import AUTO
 
+_LOGGER = logging.getLogger(__name__)
+
 
 class _Counted(NamedTuple):
-    """What a file has: int64 [documents, 3] (expected, found, correct), and a hash of its text."""
+    """What a file has.
+
+    Attributes:
+        counts: int64 [documents, 3], expected, found and correct entities.
+        text: a hash of its words, right tags and documents.
+    """
 
     counts: NDArray[np.int64]
     text: str
@@ -32,10 +40,10 @@ class _Counted(NamedTuple):
 def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
     """Precision, recall and F1 of all types in percent, averaged over the runs.
 
-    `f1_low` and `f1_high` bound the 95 % of the bootstrap over documents. With `compared_with`,
-    `compared_f1` is the F1 of those runs and `difference` how much more the first ones have; both
-    are drawn from the same documents, so the interval of the difference is far narrower than the
-    two intervals would let one think.
+    `f1_low` and `f1_high` bound the 95 % of the bootstrap over documents; a single document has
+    none, which the log says. With `compared_with`, `compared_f1` is the F1 of those runs and
+    `difference` how much more the first ones have; both are drawn from the same documents, so the
+    interval of the difference is far narrower than the two intervals would let one think.
 
     Raises:
         UserError: a file is not what it should be, or they are of different texts.
@@ -49,8 +57,8 @@ def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
     for path, one in zip(paths, found, strict=True):
         if one.text != found[0].text:
             raise UserError(
-                f"{path}: has other words or other right tags than {first}; name predictions for "
-                "one text."
+                f"{path}: has other words or other right tags than {first}, or other documents "
+                "(-DOCSTART-); name predictions for one text."
             )
     runs = len(config.predictions_file)
     own, others = found[:runs], found[runs:]
@@ -60,13 +68,16 @@ def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
         "recall": float(np.mean([total.recall for total in totals])),
         "f1": float(np.mean([total.f1 for total in totals])),
     }
-    samples = _f1(own)
-    figures |= _bounds("f1", samples)
+    if several := len(own[0].counts) > 1:
+        figures |= _bounds("f1", _f1(own))
+    else:
+        _LOGGER.warning("%s: has a single document, so there are no intervals.", first)
     if others:
         compared = [Figures(*one.counts.sum(axis=0).tolist()).f1 for one in others]
         figures["compared_f1"] = float(np.mean(compared))
         figures["difference"] = figures["f1"] - figures["compared_f1"]
-        figures |= _bounds("difference", samples - _f1(others))
+        if several:
+            figures |= _bounds("difference", _f1(own) - _f1(others))
     return figures
 
 
@@ -95,6 +106,7 @@ def _count(path: Path, layout: Layout, scheme: Scheme) -> _Counted:
         for right, predicted in _tags(path, document, layout, scheme):
             scorer.add(right, predicted)
         counts.append(scorer.total)
+        text.update(b"document")  # what is drawn must be the same of all files
         for sentence in document.sentences:
             text.update(repr((sentence.items, sentence.tags)).encode())
     return _Counted(np.array(counts, np.int64).reshape(-1, 3), text.hexdigest())

@@ -15,6 +15,8 @@ _LOGGER = logging.getLogger(__name__)
 
 WORDS, CHARACTERS = "words", "characters"
 _LETTERED = re.compile(r"([BIESLU])-(.+)")
+_IN_FRONT = re.compile(r"(?P<letter>[BI])[-_:./|](?P<type>.+)", re.IGNORECASE)
+_BEHIND = re.compile(r"(?P<type>.+)[-_:./|](?P<letter>[BI])", re.IGNORECASE)
 _LONG_SENTENCE = 1000
 _MOST_NAMED = 12
 
@@ -95,11 +97,12 @@ class TagSurvey:
         """The scheme that the tags are in.
 
         Raises:
-            UserError: they are in several.
+            UserError: they are in several, or in one that is written otherwise.
         """
         if self._lettered and self._bare.count:
             self._refuse(self._bare, min(self._lettered.values(), key=lambda x: x.line))
         if self._bare.count:
+            self._refuse_other_letters()
             return BARE
         ends = [self._lettered[letter] for letter in "ES" if letter in self._lettered]
         lasts = [self._lettered[letter] for letter in "LU" if letter in self._lettered]
@@ -109,6 +112,20 @@ class TagSurvey:
             return BIOES if ends else BILOU
         # Without an "I-" that continues nothing the file has no entity in IOB1.
         return IOB1 if self._loose.count > self._free.count else IOB2
+
+    def _refuse_other_letters(self) -> None:
+        """Refuses tags such as B_PER and I_PER, which as types would be entities of their own."""
+        for pattern in (_IN_FRONT, _BEHIND):
+            seen = dict[str, str]()  # type to letter
+            for tag, line in self._tags.items():
+                found = pattern.fullmatch(tag)
+                if found and seen.setdefault(found["type"], found["letter"]) != found["letter"]:
+                    letter, kind = found["letter"].upper(), found["type"]
+                    raise UserError(
+                        f"{self.path}: line {line}: the tag {tag!r} seems to be one of words in an "
+                        f"entity in a form that is not read; write {letter}-{kind} (and O outside "
+                        "of entities) or, if it is a type, set `tagging_scheme=bare`."
+                    )
 
     def _refuse(self, first: _Places, second: _Places) -> None:
         raise UserError(

@@ -49,10 +49,11 @@ class TaggingConfig(SplitFiles):
         resume=FREE,  # what it stands for is compared
     )
     context: str = option(
-        DOCUMENT,
+        AUTO,
         "What a word is seen in: the document, from one line -DOCSTART- to the next (in a file "
-        "without such lines the sentence), or the sentence.",
-        choices=(DOCUMENT, SENTENCE),
+        "without such lines the sentence), or the sentence; auto: as the model was trained, or "
+        "the document.",
+        choices=(AUTO, DOCUMENT, SENTENCE),
         resume=FREE,
     )
     doc_stride: int = option(

@@ -58,6 +58,10 @@ class TaggedFile(NamedTuple):
         """Whether its words have tags."""
         return self.layout.tag is not None
 
+    def of_characters(self) -> "TaggedFile":
+        """The file, known to hold characters: in one of a single column a blank is one of them."""
+        return self._replace(layout=self.layout._replace(whole_lines=self.layout.width == 1))
+
 
 @dataclass(frozen=True)
 class TaggingTask:

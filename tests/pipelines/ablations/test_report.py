@@ -3,6 +3,7 @@ import math
 
 import pytest
 
+from keras_bert_impl.errors import UserError
 from pipelines.ablations.execution import Result
 from pipelines.ablations.report import Report
 from pipelines.ablations.study import Study
@@ -73,6 +74,18 @@ def test_the_files_are_json_markdown_and_a_picture(made, tmp_path):
         "Masked LM", "10", [0.8, 0.8], "b",
     )  # fmt: skip
     assert written[2].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_figure_that_a_task_does_not_have_is_named(tmp_path):
+    task = "MRPC eval_f2 run_classifier --task_name=MRPC --data_dir={data}/MRPC"
+    made = Study(
+        toy_recipe(tmp_path, task=(task,), tables=("masking",)), PretendingTools().config_of
+    )
+    report = Report(made, scored(made, {"MRPC-bert-seed-1-1": 0.9}))
+    with pytest.raises(
+        UserError, match=r"no eval_f2, the figure of the task MRPC; name one of eval"
+    ):
+        report.lines()
 
 
 def test_the_check_waits_for_all_runs_of_a_task(made):

@@ -41,6 +41,11 @@ def write_lines(folder, *objects):
     return path
 
 
+def test_an_identifier_may_be_nought(tmp_path):
+    path = write_lines(tmp_path, *({**GOOD, "id": number} for number in (5, 0)))
+    assert [choice.identifier for choice in read(path)] == ["5", "0"]
+
+
 GOOD = {"context": "It rains.", "endings": ["Yes", "No"], "label": 0}
 
 

@@ -1,5 +1,7 @@
 """The task of endings: its rows, its answers and its table, held to plain loops."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,14 @@ def test_examples_without_labels_have_none(task):
     example = Choice("0", "a dog", ("runs", "sleeps", "list"), None, 1)
     rows = task.rows([example], Tokenizer(TEXT), 8, training=False)
     assert rows.values == {}
+
+
+def test_labels_of_a_file_that_lacks_some_are_left_out(tmp_path):
+    path = tmp_path / "test.jsonl"
+    lines = [{"context": "a", "endings": ["b", "c"], "label": label} for label in (None, 1)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    task = ChoiceTask(2, {"test": ChoiceFile(path, labelled=False)})
+    assert [example.label for example in task.examples("test")] == [None, None]
 
 
 def test_the_best_ending_is_chosen_scored_and_written(task, tmp_path):

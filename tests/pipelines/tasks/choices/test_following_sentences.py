@@ -40,6 +40,13 @@ def test_the_right_one_follows_and_the_others_are_different(
         assert {*example.endings} <= {*sentences}
 
 
+def test_five_sentences_are_enough(tmp_path):
+    options = config(tmp_path)
+    five = [f"Sentence {number}." for number in range(5)]
+    assert len(list(examples_of(five, np.random.default_rng(1), options))) == 2
+    assert not list(examples_of(five[:4], np.random.default_rng(1), options))
+
+
 def write_text(folder, documents=40):
     lines = []
     for number in range(documents):

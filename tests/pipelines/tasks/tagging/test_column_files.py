@@ -102,10 +102,26 @@ def test_characters_with_blanks_among_them_and_comments(tmp_path):
         ("##\tO", True, 2, False),
         ("# text = It\trains", True, 2, True),
         ("# sent_id = 4", True, 2, True),
+        ("#\thttp://made.example/1 [2009-10-17]", True, 4, True),  # as GermEval has them
+        ("#rain\tO\tO", True, 2, False),
     ],
 )
 def test_what_begins_with_a_hash_may_be_a_word(line, tabs, width, is_comment):
     assert Layout(tabs, width, 0, width - 1).is_comment(line) is is_comment
+
+
+def test_lines_of_tabs_alone_are_empty_and_documents_begin_with_blanks_or_tabs(tmp_path):
+    start = "-DOCSTART- -X- O\n\n"
+    _, documents = read(write(tmp_path, f"{start}It\tO\n\t\nrains\tO\n{start}So\tO\n"))
+    assert items(documents) == [[("It",), ("rains",)], [("So",)]]
+
+
+def test_in_a_file_of_characters_alone_a_blank_is_one_of_them(tmp_path):
+    path = write(tmp_path, "비\n \n온\n\n# \n#\n다\n")
+    layout = find_layout(path)._replace(whole_lines=True)
+    documents = list(read_documents(path, layout, whole=True))
+    assert items(documents) == [[("비", " ", "온")], [("#", "다")]]
+    assert list(with_tags(documents[0].sentences[0], "OOO", layout.separator))[1] == " \tO"
 
 
 LINES = st.sampled_from(

@@ -1,13 +1,16 @@
 """Opening the files of a task: what is found without being told, and what is refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.task_settings import with_task_settings
 from pipelines.tasks.tagging.open_tagging import open_tagging
 from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1, IOB2
 from pipelines.tasks.tagging.tagging_config import TaggingConfig
-from tests.support.model_folders import write_encoder
+from tests.support.model_folders import write_encoder, write_tagger
 from tests.support.tagged_files import write_tagged
 
 
@@ -49,6 +52,25 @@ def test_characters_are_noticed(tmp_path):
     (tmp_path / "dev.txt").write_text("Bob\tB-P\n")
     with pytest.raises(UserError, match=r"dev\.txt: line 1 has 'Bob' where a single character"):
         open_tagging(config)
+
+
+@pytest.mark.parametrize(
+    ("asked", "whole"), [("auto", False), ("document", True), ("sentence", False)]
+)
+def test_a_trained_model_keeps_its_context_unless_another_is_asked_for(tmp_path, asked, whole):
+    (tmp_path / "dev.txt").write_text("Bob B-P\n")
+    folder = write_tagger(tmp_path / "model", ["O", "B-P", "I-P"])
+    source = find_model(folder, do_lower_case=True)
+    known = {"task": "ner", "tagging_scheme": "iob2", "context": "sentence"}
+    source = replace(source, config=with_task_settings(source.config, known))
+    task = open_tagging(TaggingConfig(data_dir=tmp_path, context=asked), source)
+    assert task.whole_documents is whole
+
+
+def test_a_test_file_of_characters_alone_keeps_its_blanks(tmp_path):
+    task = open_tagging(write(tmp_path, train="B\tB-P\n \tO\n", test="B\n \nb\n"))
+    (sentence,) = next(iter(task.examples("test"))).sentences
+    assert sentence.items == ("B", " ", "b")
 
 
 def test_a_test_file_may_lack_the_column_of_tags(tmp_path):

@@ -67,6 +67,20 @@ def test_runs_are_averaged_and_the_same_predictions_differ_by_nothing(tmp_path):
     assert (both["difference_low"], both["difference_high"]) == pytest.approx((0.0, 0.0))
 
 
+def test_a_single_document_has_no_interval(tmp_path, caplog):
+    path = write(tmp_path / "a.txt", 1, 0.7, 1)
+    assert {*figures((path,), path)} == {"precision", "recall", "f1", "compared_f1", "difference"}
+    assert "has a single document, so there are no intervals" in caplog.text
+
+
+def test_files_of_one_text_must_have_the_same_documents(tmp_path):
+    path = write(tmp_path / "a.txt", 3, 0.7, 1)
+    other = tmp_path / "b.txt"
+    other.write_text(path.read_text().replace("\n-DOCSTART- O O\n", "", 1))
+    with pytest.raises(UserError, match="or other documents"):
+        figures((path,), other)
+
+
 def test_a_better_way_of_tagging_is_better_for_certain(tmp_path):
     good, bad = write(tmp_path / "g.txt", 60, 0.9, 1), write(tmp_path / "b.txt", 60, 0.6, 2)
     found = figures((good,), bad)

@@ -53,6 +53,21 @@ def test_mixed_schemes_are_named_with_both_lines(tags, lines):
     assert all(line in str(error.value) for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("tags", "written"),
+    [
+        (["B_PER", "I_PER", "O"], "I-PER"),
+        (["PER_B", "-", "PER_I"], "I-PER"),
+        (["b-x", "i-x"], "I-x"),
+    ],
+)
+def test_letters_in_another_form_are_not_taken_for_types(tags, written):
+    survey = TagSurvey.of(FILE, [sentence(*tags)])
+    with pytest.raises(UserError, match=f"in a form that is not read; write {written} "):
+        survey.scheme()
+    assert TagSurvey.of(FILE, [sentence("vitamin_B", "group_I", "O")]).scheme() is BARE
+
+
 def test_types_are_sorted_and_a_tag_of_another_scheme_is_named():
     survey = TagSurvey.of(FILE, [sentence("B-PER", "I-PER", "B-LOC")])
     assert survey.types(IOB2) == ["LOC", "PER"]
