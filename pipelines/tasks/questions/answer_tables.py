@@ -77,7 +77,13 @@ def _row(
     )
     probability = n_best(prediction.candidates)[rank]["probability"]
     ends = best.start, best.end
-    return _Row(scores.f1, scores.exact, probability, texts, *ends, prediction.null_odds)
+    shown = tuple(map(_as_unicode, texts))
+    return _Row(scores.f1, scores.exact, probability, shown, *ends, prediction.null_odds)
+
+
+def _as_unicode(text: str) -> str:
+    """A text with a question mark for each half of a surrogate pair, which no file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def draw_precision_recall(path: Path, scored: ScoredAnswers, threshold: float) -> Path:

@@ -15,7 +15,7 @@ class AnswerConfig(DescribedCheckpoint, SavedModelTrust):
     """What is asked of a passage, and of which model.
 
     Raises:
-        UserError: a value out of range, or there is no question.
+        UserError: a value out of range, or there is no question or one that is no text.
     """
 
     model: Path = option(REQUIRED, "A SavedModel, or the model directory of a run for questions.")
@@ -32,3 +32,10 @@ class AnswerConfig(DescribedCheckpoint, SavedModelTrust):
         check_options(self)
         if not any(question.strip() for question in self.question):
             raise UserError("there is no question; give `question`.")
+        for question in self.question:
+            try:
+                question.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise UserError(
+                    f"`question={question!a}` is no Unicode text; write it as UTF-8."
+                ) from error

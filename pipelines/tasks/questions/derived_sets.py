@@ -98,7 +98,8 @@ def make_unanswerable(config: MakeUnanswerableConfig) -> MovedCounts:
     """Adds questions that their passage does not answer; see `MakeUnanswerableConfig`.
 
     Raises:
-        UserError: the file is not in SQuAD's form, or no question can be moved.
+        UserError: the file is not in SQuAD's form, has moved questions already, or none can be
+            moved.
     """
     articles: list[list[Question]] = []
     count = moved = wanted = 0
@@ -106,6 +107,7 @@ def make_unanswerable(config: MakeUnanswerableConfig) -> MovedCounts:
         draw = np.random.default_rng([config.seed, number])
         answered = [one for one in article if one.answers and not one.is_impossible]
         chosen = [one for one in answered if draw.random() < config.share]
+        _check_not_moved_before(config.input_file, article)
         others = list(moved_questions(chosen, _passages(article), draw, config.passage))
         articles.append([*article, *others])
         count, moved, wanted = count + len(article), moved + len(others), wanted + len(chosen)
@@ -147,7 +149,12 @@ def moved_questions(
     words = [set(squad_words(text)) for text in texts]
     for question in questions:
         answers = [_plain(answer.text) for answer in question.answers]
-        fits = [n for n, text in enumerate(texts) if not any(one in text for one in answers)]
+        fits = [
+            number
+            for number, text in enumerate(texts)
+            # Its own passage may have the answer in another spelling.
+            if passages[number] is not question.passage and not any(one in text for one in answers)
+        ]
         if not fits:
             continue
         if choice == "similar":
@@ -183,6 +190,17 @@ def split_squad(config: SplitSquadConfig) -> SplitCounts:
     return SplitCounts((articles_of[0], articles_of[1]), (questions_of[0], questions_of[1]))
 
 
+def _check_not_moved_before(path: Path, article: Iterable[Question]) -> None:
+    moved = next(
+        (one for one in article if one.is_impossible and one.identifier.endswith(MOVED)), None
+    )
+    if moved:
+        raise UserError(
+            f"{path}: question {moved.identifier!r} (article {moved.passage.article!r}) was moved "
+            "before; name the file without moved questions."
+        )
+
+
 def _articles(path: Path) -> list[list[Question]]:
     """The questions of each article."""
     questions = read_questions(path, version_2_with_negative=True)
@@ -201,7 +219,7 @@ def _plain(text: str) -> str:
 def _write(path: Path, articles: Iterable[Sequence[Question]]) -> None:
     content = {"version": "v2.0", "data": [_article(article) for article in articles]}
     with open_whole(path) as file:
-        json.dump(content, file, ensure_ascii=False)
+        json.dump(content, file)  # ASCII: a file may hold half of a surrogate pair, not in UTF-8
 
 
 def _article(questions: Sequence[Question]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from pipelines.metrics.question_answering import squad_v2_scores
 from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.score_answers_config import ScoreAnswersConfig
 from pipelines.tasks.questions.scoring import ScoredAnswers, right_answers
-from pipelines.tasks.questions.squad_files import read_questions
+from pipelines.tasks.questions.squad_files import is_trivia_file, read_questions
 
 
 def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
@@ -22,6 +22,11 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
         UserError: a file is not what it should be, or the predictions are for other questions.
     """
     negative = config.version_2_with_negative
+    if is_trivia_file(config.data_file):
+        raise UserError(
+            f"{config.data_file}: is in TriviaQA's form, whose figures `run_squad` gives with "
+            "`do_eval`; name a file in SQuAD's form."
+        )
     questions = list(read_questions(config.data_file, version_2_with_negative=negative))
     guesses = _read(config.predictions_file, str, "an answer")
     odds = dict[str, float]()
@@ -32,7 +37,8 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
     scored = ScoredAnswers(
         {question.identifier: right_answers(question) for question in questions},
         guesses,
-        {question.identifier: odds.get(question.identifier, 0.0) for question in questions},
+        # The official script adds equal odds in the order of their file.
+        odds or {question.identifier: 0.0 for question in questions},
         {question.identifier: question.passage.article for question in questions},
     )
     if not negative:

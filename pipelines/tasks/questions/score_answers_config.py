@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
 
 
@@ -11,7 +12,7 @@ class ScoreAnswersConfig:
     """Which predictions are scored, by which questions.
 
     Raises:
-        UserError: a value out of range.
+        UserError: a value out of range, or options that do not go together.
     """
 
     data_file: Path = option(
@@ -31,3 +32,13 @@ class ScoreAnswersConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.null_odds_file and not self.version_2_with_negative:
+            raise UserError(
+                "`null_odds_file` is read only where questions may have no answer; add "
+                "`version_2_with_negative=True`, or leave it out."
+            )
+        if self.metric == "korquad" and self.version_2_with_negative:
+            raise UserError(
+                "`metric=korquad` has no figures for questions without an answer; leave it out, or "
+                "`version_2_with_negative`."
+            )

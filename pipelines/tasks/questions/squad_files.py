@@ -125,11 +125,12 @@ def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Qu
 def _question(entry: Any, passage: Passage, where: str) -> Question:
     identifier = _field(entry, "id", str, where)
     where = f"{where}: question {identifier!r}"
+    answers = _list(entry, "answers", where) if entry.get("answers") else ()
     return Question(
         identifier,
         _field(entry, "question", str, where),
         passage,
-        tuple(_answer(answer, where) for answer in entry.get("answers") or ()),
+        tuple(_answer(answer, where) for answer in answers),
         entry.get("is_impossible") is True,
     )
 

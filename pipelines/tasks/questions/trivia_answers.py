@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from pipelines.metrics.question_answering import trivia_scores
 from pipelines.tasks.questions.passages import Question
@@ -50,7 +51,17 @@ def best_of_documents(
 
 
 def trivia_figures(best: Mapping[str, TriviaAnswer]) -> dict[str, float]:
-    """The official figures, in percent."""
+    """The official figures, in percent.
+
+    Raises:
+        UserError: a question has no right answer.
+    """
+    for key, answer in best.items():
+        if "NormalizedAliases" not in answer.aliases:
+            raise UserError(
+                f"`predict_file` has no answer to question {key!r} to score by; name a file with "
+                "answers, or leave out `do_eval`."
+            )
     predictions = {key: answer.text for key, answer in best.items()}
     return trivia_scores(predictions, {key: answer.aliases for key, answer in best.items()})
 

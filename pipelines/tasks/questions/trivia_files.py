@@ -98,7 +98,7 @@ def trivia_questions(
                     "%s: question %s: %s is missing.", path, entry.get("QuestionId"), document
                 )
             missing += 1
-        question = _question(content, entry, page, _beginning(document, evidence.most_words))
+        question = _question(path, content, entry, page, _beginning(document, evidence.most_words))
         if question.answers or not training:
             yield question
         else:
@@ -138,19 +138,29 @@ def _pages(
         return
     where = f"question {entry.get('QuestionId')!r}"
     for name, folder in _FOLDERS.items():
-        for page in entry.get(name) or ():
+        for page in _of_kind(entry.get(name) or [], list, path, f"{where}: {name}"):
             file = _of_kind(page, Mapping, path, f"{where}: {name}").get("Filename")
             if not (verified and web) or page.get("DocPartOfVerifiedEval"):
                 yield f"{folder}/{_of_kind(file, str, path, f'{where}: Filename')}", page
 
 
 def _question(
-    content: Mapping[str, Any], entry: Mapping[str, Any], page: Mapping[str, Any], text: str
+    path: Path,
+    content: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    page: Mapping[str, Any],
+    text: str,
 ) -> TriviaQuestion:
     name, file = str(entry.get("QuestionId")), page["Filename"]
     identifier = f"{name}--{file}"
-    aliases = entry.get("Answer") or {}
-    found = find_alias(text, [*aliases.get("NormalizedAliases", ()), *aliases.get("Aliases", ())])
+    where = f"question {name!r}: Answer"
+    aliases = _of_kind(entry.get("Answer") or {}, Mapping, path, where)
+    names = [
+        _of_kind(alias, str, path, f"{where}: an alias")
+        for kind in ("NormalizedAliases", "Aliases")
+        for alias in _of_kind(aliases.get(kind) or [], list, path, f"{where}: {kind}")
+    ]
+    found = find_alias(text, names)
     return TriviaQuestion(
         identifier,
         str(entry.get("Question", "")),

@@ -100,3 +100,54 @@ def test_a_half_that_would_be_empty_is_refused(tmp_path, first):
 def test_values_out_of_range_are_refused(wrong):
     with pytest.raises(UserError):
         MakeUnanswerableConfig(input_file=Path("x"), output_file=Path("y"), **wrong)
+
+
+def written(path, *paragraphs):
+    """A file of one article of (passage, {identifier: (answer, start)})."""
+    content = [
+        {
+            "context": context,
+            "qas": [
+                {
+                    "id": name,
+                    "question": "What did it do?",
+                    "answers": [{"text": text, "answer_start": start}],
+                }
+                for name, (text, start) in answers.items()
+            ],
+        }
+        for context, answers in paragraphs
+    ]
+    path.write_text(json.dumps({"data": [{"title": "x", "paragraphs": content}]}))
+    return path
+
+
+def test_a_question_never_loses_the_answer_in_its_own_passage(tmp_path):
+    """An answer may be written otherwise in its own passage, which is the most similar one."""
+    own, other = "What it did: cafe\u0301.", "Snow."
+    source = written(
+        tmp_path / "x.json", (own, {"x": ("caf\u00e9", 13)}), (other, {"y": ("Snow", 0)})
+    )
+    output = tmp_path / "moved.json"
+    make_unanswerable(MakeUnanswerableConfig(input_file=source, output_file=output, share=1.0))
+    moved = [x for x in read_questions(output, version_2_with_negative=True) if x.is_impossible]
+    assert {x.identifier: x.passage.text for x in moved} == {"x-moved": other, "y-moved": own}
+
+
+def test_what_was_moved_before_is_not_moved_again(tmp_path):
+    moved_set(tmp_path)
+    config = MakeUnanswerableConfig(
+        input_file=tmp_path / "moved.json", output_file=tmp_path / "again.json"
+    )
+    with pytest.raises(UserError, match=r"question '.*-moved' \(article .*\) was moved before"):
+        make_unanswerable(config)
+    assert not (tmp_path / "again.json").exists()
+
+
+def test_half_of_a_surrogate_pair_is_kept(tmp_path):
+    texts = ("It rained \ud83c.", {"x": ("rained", 3)}), ("Snow.", {"y": ("Snow", 0)})
+    output = tmp_path / "moved.json"
+    source = written(tmp_path / "x.json", *texts)
+    make_unanswerable(MakeUnanswerableConfig(input_file=source, output_file=output, share=1.0))
+    found = read_questions(output, version_2_with_negative=True)
+    assert {x.passage.text for x in found} == {text for text, _ in texts}

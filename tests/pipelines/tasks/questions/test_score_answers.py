@@ -53,6 +53,34 @@ def test_version_2_has_its_figures_and_with_odds_the_best_thresholds(scored):
     assert scored(dict, negative=True, odds=2, null_score_diff_threshold=3.0)["exact"] == 100.0
 
 
+@pytest.mark.parametrize(("order", "best"), [("xy", 100.0), ("yx", 50.0)])
+def test_equal_odds_count_in_the_order_of_their_file(tmp_path, order, best):
+    """The official script sorts the file's odds, and looks at each of the equal ones in turn."""
+    right = [{"text": "rained", "answer_start": 3}]
+    questions = [
+        {"id": "x", "question": "What?", "answers": right, "is_impossible": False},
+        {"id": "y", "question": "Who?", "answers": [], "is_impossible": True},
+    ]
+    paragraphs = [{"context": "It rained.", "qas": questions}]
+    files = {
+        "data_file": {"data": [{"title": "Rain", "paragraphs": paragraphs}]},
+        "predictions_file": {"x": "rained", "y": "rained"},
+        "null_odds_file": {**dict.fromkeys(order, 1.0), "another": 0.0},
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    paths = {name: tmp_path / name for name in files}
+    figures = score_answers(ScoreAnswersConfig(version_2_with_negative=True, **paths))
+    assert (figures["best_exact"], figures["best_f1"]) == (best, best)
+
+
+def test_a_file_of_triviaqa_is_refused(tmp_path):
+    data = tmp_path / "wikipedia-dev.json"
+    data.write_text(json.dumps({"Data": [], "Domain": "Wikipedia"}))
+    with pytest.raises(UserError, match="is in TriviaQA's form, whose figures `run_squad` gives"):
+        score_answers(ScoreAnswersConfig(data_file=data, predictions_file=data))
+
+
 @pytest.mark.parametrize(
     ("change", "negative", "sentence"),
     [

@@ -11,3 +11,15 @@ from pipelines.tasks.questions.score_answers_config import ScoreAnswersConfig
 def test_an_unknown_metric_is_refused():
     with pytest.raises(UserError, match="metric"):
         ScoreAnswersConfig(data_file=Path("x"), predictions_file=Path("y"), metric="bleu")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"null_odds_file": Path("z")}, "`null_odds_file` .* add `version_2_with_negative=True`"),
+        ({"metric": "korquad", "version_2_with_negative": True}, "`metric=korquad` has no figures"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        ScoreAnswersConfig(data_file=Path("x"), predictions_file=Path("y"), **options)

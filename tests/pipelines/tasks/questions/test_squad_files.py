@@ -129,3 +129,10 @@ def test_a_malformed_answer_names_article_and_question(path):
     write(path, question(7))
     with pytest.raises(UserError, match=r"article 'Rain': has no 'id' \(of type str\)"):
         read(path)
+
+
+@pytest.mark.parametrize("answers", [5, True, {"text": ["May"], "answer_start": [21]}])
+def test_answers_that_are_no_list_are_refused(path, answers):
+    write(path, question("x", answers=answers))
+    with pytest.raises(UserError, match=r"question 'x': has no 'answers' \(of type list\)"):
+        read(path)

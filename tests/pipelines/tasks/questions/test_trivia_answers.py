@@ -1,7 +1,11 @@
 """Answers to TriviaQA's questions."""
 
+import dataclasses
 import json
 
+import pytest
+
+from keras_bert_impl.errors import UserError
 from pipelines.tasks.questions.passages import Passage
 from pipelines.tasks.questions.predictions import Candidate, Prediction
 from pipelines.tasks.questions.question_task import QuestionTask
@@ -35,3 +39,14 @@ def test_the_surest_answer_of_all_documents_counts(tmp_path):
     assert path.name == TRIVIA_PREDICTIONS
     assert json.loads(path.read_text()) == {"t1": "Spain", "t2": "France"}
     assert task.illustrate(tmp_path, "predict", PAIRS) == []
+
+
+def test_questions_without_answers_are_answered_and_not_scored(tmp_path):
+    tree = [("t1", "Where?", ["Spain"], {"a": "Spain"})]
+    task = QuestionTask(predict_file=write_trivia(tmp_path, tree))
+    question, prediction = PAIRS[0]
+    pairs = [(dataclasses.replace(question, aliases={}), prediction)]
+    with pytest.raises(UserError, match="no answer to question 't1' to score by"):
+        task.score(pairs)
+    *_, path = task.write(tmp_path, "predict", pairs)
+    assert json.loads(path.read_text()) == {"t1": "empty"}

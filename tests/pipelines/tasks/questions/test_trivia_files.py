@@ -78,12 +78,21 @@ def test_without_any_evidence_its_folder_is_asked_for(tmp_path):
     assert len(read(path, evidence=Evidence(tmp_path / "elsewhere"))) == 1
 
 
+def of_rain(answer):
+    pages = [{"Filename": "Rain.txt", "Title": "Rain"}]
+    return {"Data": [{"QuestionId": "t", "EntityPages": pages, "Answer": answer}]}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ({"Data": 3}, "'Data' is no list"),
         ({"Data": [3]}, "question 0 of 'Data' is no Mapping"),
         ({"Data": [{"QuestionId": "t", "EntityPages": [{}]}]}, "question 't': Filename is no str"),
+        ({"Data": [{"QuestionId": "t", "EntityPages": 5}]}, "question 't': EntityPages is no list"),
+        (of_rain(5), "question 't': Answer is no Mapping"),
+        (of_rain({"Aliases": 5}), "question 't': Answer: Aliases is no list"),
+        (of_rain({"NormalizedAliases": [5]}), "question 't': Answer: an alias is no str"),
     ],
 )
 def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path, content, message):
