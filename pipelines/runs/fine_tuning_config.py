@@ -13,7 +13,14 @@ from keras_bert_impl.models.pooling import (
     with_bilstm,
     with_pooling,
 )
-from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
+from keras_bert_impl.options import (
+    FREE,
+    REQUIRED,
+    check_options,
+    nested,
+    option,
+    options_of,
+)
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.many_runs_config import ManyRunsConfig
@@ -225,6 +232,19 @@ class RunClassifierConfig(FineTuningConfig):
         if self.task_name is not None and self.data_dir is None:
             raise UserError(
                 f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
+            )
+        self._check_nothing_is_left_aside()
+
+    def _check_nothing_is_left_aside(self) -> None:
+        """Refuses options of one's own files beside a task of GLUE, which would do nothing."""
+        if self.task_name is None:
+            return
+        options = options_of(LabelledTextsConfig)
+        given = [one.name for one in options if getattr(self.own, one.name) != one.default]
+        if given:
+            raise UserError(
+                f"`{given[0]}` is for files of one's own and would do nothing with "
+                f"`task_name={self.task_name}`; leave it out, or name the files with `train_file`."
             )
 
     def _with_pooling(self, config: BertConfig) -> BertConfig:

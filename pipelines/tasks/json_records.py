@@ -103,4 +103,10 @@ def _once_each(name: str, line: int, pairs: list[tuple[str, Any]]) -> Values:
         twice = next(key for key in names if names.count(key) > 1)
         raise UserError(f"{name}: line {line} has the column {twice!r} twice; remove one.")
     # An escape such as \ud83d may be one half of a surrogate pair, which is not text.
-    return {key: as_text(v) if isinstance(v, str) else v for key, v in values.items()}
+    return {as_text(key): _with_text(value) for key, value in values.items()}
+
+
+def _with_text(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_text(one) for one in value]
+    return as_text(value) if isinstance(value, str) else value

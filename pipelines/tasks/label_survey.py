@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from pipelines.tasks.labelled_columns import Kind, Labelling
 from pipelines.tasks.labelled_examples import Labelled, Source, is_empty, labels_in, text_key
+from pipelines.tasks.labelled_files import LabelledFile
 
 _LOGGER = logging.getLogger(__name__)
 _FEW_LABELS = 50  # so many are plausible for any number of rows
@@ -107,6 +109,29 @@ def survey_scored(source: Source, labels: Sequence[str], *, required: bool) -> b
     if bad and (good or required):
         raise UserError(bad)
     return good > 0
+
+
+def are_stand_ins(file: LabelledFile, columns: Sequence[str], kind: Kind) -> bool:
+    """Whether all rows have the same in place of labels, and it is no label of this kind.
+
+    Test sets are published so, with -1, ? or nothing. Of single labels `survey_scored` tells, which
+    knows those of training.
+    """
+    if kind == "one":
+        return False
+    first, cells = None, set[str]()
+    for record in file.records():
+        first = first or record
+        cells.update(str(record.values.get(column)) for column in columns)
+        if len(cells) > 1:
+            return False
+    if first is None or cells <= {"None", ""}:
+        return True
+    try:
+        label = Labelling(kind, tuple(columns)).read(file, first)
+    except UserError:
+        return True
+    return kind == "number" and float(str(label)) == -1
 
 
 def warn_of_shared_rows(training: Survey, other: Source, seed: int) -> int:

@@ -4,7 +4,8 @@ import json
 import logging
 import math
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -93,6 +94,8 @@ class Labelling:
                 return self._of_columns(values)
             (value,) = values
             if value is None or value == "":
+                return None
+            if self.kind == "one" and _is_nan(value):
                 return None
             if self.kind == "several":
                 return as_label_list(_list_of(value))
@@ -225,8 +228,26 @@ def check_first_row(file: LabelledFile, texts: Sequence[str]) -> None:
         )
 
 
+def has_any(
+    file: LabelledFile, record: Record, columns: Sequence[str], labels: Collection[str]
+) -> bool:
+    """Whether one of a record's cells, or of the values in their lists, is one of some labels."""
+    for column in columns:
+        cell = _value_of(file, record, column)
+        if isinstance(cell, str) and _is_list_in_text(cell):
+            cell = json.loads(cell)
+        values = cell if isinstance(cell, list) else [cell]
+        if any(isinstance(one, str | int | float) and as_label(one) in labels for one in values):
+            return True
+    return False
+
+
 def find_labelling(
-    file: LabelledFile, labels: tuple[str, ...], *, regression: bool
+    file: LabelledFile,
+    labels: tuple[str, ...],
+    *,
+    regression: bool,
+    ignored: Collection[str] = (),
 ) -> Labelling | None:
     """Looks at the first label: what labels are in this file; None where no row has one.
 
@@ -234,6 +255,7 @@ def find_labelling(
         file: the file to look at.
         labels: the label's columns.
         regression: whether labels are numbers to predict.
+        ignored: labels whose rows are left out.
     """
     if regression:
         return Labelling("number", labels)
@@ -241,7 +263,9 @@ def find_labelling(
         return Labelling("columns", labels)
     for record in file.records():
         value = _value_of(file, record, labels[0])
-        if value is None or value == "":
+        if value is None or value == "" or _is_nan(value):
+            continue
+        if ignored and has_any(file, record, labels, ignored):
             continue
         if isinstance(value, list) or _is_list_in_text(value):
             return Labelling("several", labels)
@@ -260,12 +284,13 @@ def _guess_texts(file: LabelledFile, taken: set[str | None]) -> tuple[str, str |
     if None in taken and len(pairs) == 1:  # no second text was named
         first, second = pairs[0]
         return columns[first], columns[second]
-    found = [column for column in columns if column in _TEXTS]
-    if len(columns) == 1:
-        found = list(columns)
+    others = dict.fromkeys(column for column in file.columns if column not in taken)
+    found = [column for column in others if column.lower() in _TEXTS]
+    if len(others) == 1:
+        found = list(others)
     if len(found) == 1 and not pairs:
-        return columns[found[0]], None
-    raise _not_plain(file, "the text", "text_column", [columns[one] for one in found])
+        return found[0], None
+    raise _not_plain(file, "the text", "text_column", found)
 
 
 def _first_line(file: LabelledFile) -> str:
@@ -312,6 +337,11 @@ def _type_of(value: Any) -> str:
     return kinds.get(type(value), "null")
 
 
+def _is_nan(value: Any) -> bool:
+    """Whether a value is what pandas writes into JSON where there is none."""
+    return isinstance(value, float) and math.isnan(value)
+
+
 def _is_list_in_text(value: Any) -> bool:
     if not (isinstance(value, str) and value.startswith("[")):
         return False
@@ -342,6 +372,8 @@ def _number_of(value: Any) -> str:
         number = float(value)
     except ValueError:
         number = math.nan
+    except OverflowError:  # an integer of hundreds of digits
+        number = sys.float_info.max
     if not math.isfinite(number):
         raise ValueError(f"the label {value!r} is no finite number, as a regression needs.")
     if abs(number) > _LARGEST:

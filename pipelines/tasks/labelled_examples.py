@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipelines.tasks.labelled_columns import Columns, Labelling
+from pipelines.tasks.labelled_columns import Columns, Labelling, has_any
 from pipelines.tasks.labelled_files import LabelledFile
 
 
@@ -50,9 +50,14 @@ class Source:
         """
         file, labelling = self.file, self.labelling
         for record in file.records():
-            label = None if labelling is None else labelling.read(file, record)
-            if label not in self.ignored_labels:
-                yield Labelled(record.line, *self.columns.read_texts(file, record), label)
+            label = None
+            if labelling is not None:
+                # Before it is read: it need not be of the kind that labels have here.
+                ignored = self.ignored_labels
+                if ignored and has_any(file, record, labelling.columns, ignored):
+                    continue
+                label = labelling.read(file, record)
+            yield Labelled(record.line, *self.columns.read_texts(file, record), label)
 
 
 def text_key(seed: int, text_a: str, text_b: str | None) -> int:

@@ -299,7 +299,7 @@ def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             ) from error
         if cells is None:
             return
-        if cells and cells != [""]:
+        if cells:  # of one column, "" in quotation marks is an empty text
             yield begins, cells
         begins = now + 1
 

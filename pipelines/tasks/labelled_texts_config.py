@@ -60,11 +60,16 @@ class LabelledTextsConfig:
     dev_share: float = option(
         0.0,
         "Without a dev file, the share of the training file that is scored instead of trained on "
-        "(of each label alike; rows with the same texts stay together).",
+        "(of each label alike; rows with the same texts and label stay together).",
         at_least=0,
         at_most=0.9,
     )
-    dev_seed: int = option(0, "Which rows these are: a function of this number and their texts.")
+    dev_seed: int = option(
+        0,
+        "Which rows these are: a function of this number and their texts.",
+        at_least=-(2**63),
+        at_most=2**63 - 1,
+    )
     class_weights: tuple[str, ...] = option(
         (),
         "How much labels count in the loss: balanced (as much as they are rare), or LABEL=WEIGHT "

@@ -12,6 +12,7 @@ from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.tasks.label_survey import (
     Survey,
+    are_stand_ins,
     dev_thresholds,
     in_order,
     survey_scored,
@@ -163,7 +164,12 @@ class _Opening:
     def _labelling(self, split: str, columns: Columns) -> Labelling:
         file = self._files[split]
         check_columns(file, columns.labels)
-        found = find_labelling(file, columns.labels, regression=self._is_regression())
+        found = find_labelling(
+            file,
+            columns.labels,
+            regression=self._is_regression(),
+            ignored=self._ignored_labels(),
+        )
         if found is None:
             raise UserError(
                 f"{file.name}: no row has a label in the column "
@@ -190,7 +196,14 @@ class _Opening:
         if split == "test" and not has_columns:
             return self._source(split, columns, None)
         check_columns(file, columns.labels)
-        found = find_labelling(file, columns.labels, regression=kind == "number")
+        found = None
+        if split == "dev" or not are_stand_ins(file, columns.labels, kind):
+            found = find_labelling(
+                file,
+                columns.labels,
+                regression=kind == "number",
+                ignored=self._ignored_labels(),
+            )
         if found is not None and found.kind != kind:
             raise UserError(
                 f"{file.name}: its labels are {_IN_WORDS[found.kind]}, but those of training are "

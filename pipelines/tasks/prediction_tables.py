@@ -6,7 +6,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
@@ -35,10 +35,22 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
     """
     delimiter = FORMATS[path.suffix.removeprefix(".")]
     with open_whole(path) as file:
-        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        # Lines end in \n, but the writer encloses a field with a carriage return only if its own
+        # line end has one.
+        writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
         writer.writerow(header)
         writer.writerows(rows)
     return path
+
+
+class _Lines:
+    """What the writer of a table writes into: each row's own end becomes a line feed."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, row: str) -> None:
+        self._file.write(row.removesuffix("\r\n") + "\n")
 
 
 def hardest(
@@ -99,8 +111,9 @@ def draw_confusion(path: Path, labels: Sequence[str], scores: ClassScores) -> Pa
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     picture = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(picture, ax=axes, label="share of the label's examples", shrink=0.8)
-    axes.set_xticks(range(len(shown)), names, rotation=90)
-    axes.set_yticks(range(len(shown)), names)
+    # A label such as $5-$10 is no formula.
+    axes.set_xticks(range(len(shown)), names, rotation=90, parse_math=False)
+    axes.set_yticks(range(len(shown)), names, parse_math=False)
     axes.set_xlabel("prediction")
     axes.set_ylabel("label")
     if len(shown) < len(labels):

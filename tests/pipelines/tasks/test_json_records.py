@@ -27,6 +27,12 @@ def test_an_object_has_the_line_on_which_it_begins():
     assert [line for line, _ in array('[\n{"a": 1},\n\n{\n"a": 2}]\n')] == [2, 4]
 
 
+def test_half_a_surrogate_pair_is_no_text_wherever_it_stands():
+    (record,) = array(r'[{"a\ud83d": ["b\ud83d", ["\ud83d"]], "c": "d\ud83d"}]')
+    assert "\\ud83d" not in json.dumps(record[1])
+    assert (len(record[1]), *record[1]["c"][:1]) == (2, "d")
+
+
 def test_objects_in_objects_are_columns():
     text = '{"labels": {"label": 3.7, "more": {"b": 1}}, "x": {}}\n'
     ((_, values),) = objects_of_lines("t.jsonl", lines(text))

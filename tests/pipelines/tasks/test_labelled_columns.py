@@ -48,6 +48,7 @@ def test_named_columns_are_taken():
         (("text", "comment", "label"), "the text is not plain .'text' or 'comment'."),
         (("text", "label", "score"), "the label is not plain .'label' or 'score'."),
         (("text", "x"), "the label is not plain; name it with `label_column`"),
+        (("Text", "text", "label"), "the text is not plain \\('Text' or 'text'\\)"),
         (("sentence1", "sentence2", "text", "label"), None),
     ],
 )
@@ -130,6 +131,18 @@ def test_mixed_types_are_named_with_the_line(tmp_path, first, second, message):
 def test_a_regression_takes_finite_numbers_only(value):
     with pytest.raises(UserError, match=r"train.tsv: line 2: the label"):
         Labelling("number", ("y",)).read(header("y"), Record(2, {"y": value}))
+
+
+def test_an_integer_beyond_all_floats_is_named():
+    labelling = Labelling("number", ("label",))
+    with pytest.raises(UserError, match=r"line 4: the label 999.* is too large"):
+        labelling.read(header("label"), Record(4, {"label": int("9" * 400)}))
+
+
+def test_nan_in_json_is_no_class(tmp_path):
+    file = json_lines(tmp_path, {"label": float("nan")}, {"label": 1}, {"label": 2.5})
+    labelling = find_labelling(file, ("label",), regression=False)
+    assert [labelling.read(file, record) for record in file.records()] == [None, "1", "2.5"]
 
 
 def test_texts_must_be_text():

@@ -88,6 +88,15 @@ def test_windows_line_ends_and_a_byte_order_mark_are_no_text(tmp_path):
         assert (file.columns, values(file)) == (("text", "label"), [["a", "b"]])
 
 
+def test_an_empty_text_of_the_only_column_is_a_row(tmp_path):
+    file = open_labelled(write(tmp_path, "t.csv", 'text\na\n""\n\nb\n'))
+    assert [(record.line, *record.values.values()) for record in file.records()] == [
+        (2, "a"),
+        (3, ""),
+        (5, "b"),
+    ]
+
+
 def test_content_says_what_a_file_without_an_ending_is(tmp_path):
     forms = {"a\tb\n": "tsv", "a,b\n": "csv", '{"a": "b"}\n': "json_lines"}
     for text, form in forms.items():

@@ -11,6 +11,7 @@ from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
         ({"regression": True, "class_weights": ("balanced",)}, "a regression has no classes"),
         ({"regression": True, "label_column": ("a", "b")}, "a regression has one column"),
         ({"dev_share": 0.95}, "`dev_share=0.95` must be 0 to 0.9"),
+        ({"dev_seed": 2**63}, "`dev_seed=9223372036854775808` must be"),
         ({"quotation": "maybe"}, "`quotation=maybe` is unknown; choose auto, yes or no"),
     ],
 )

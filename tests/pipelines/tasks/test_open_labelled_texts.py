@@ -97,6 +97,28 @@ def test_a_test_file_with_labels_is_scored_and_one_without_is_not(train, tmp_pat
         assert next(iter(task.examples("test"))).label is None
 
 
+@pytest.mark.parametrize("stand_in", ["?", "-1", ""])
+@pytest.mark.parametrize("kind", ["number", "columns", "several"])
+def test_stand_ins_for_labels_of_any_kind_are_none(tmp_path, kind, stand_in):
+    labels = ("one", "two") if kind == "columns" else ("label",)
+    first, second = {
+        "number": (["0.5"], ["2"]),
+        "columns": (["1", "0"], ["0", "1"]),
+        "several": (['["u"]'], ['["v"]']),
+    }[kind]
+    train = table(tmp_path / "train.csv", ["text", *labels], ["a", *first], ["b", *second])
+    cells = [stand_in] * len(labels)
+    test = table(tmp_path / "test.csv", ["text", *labels], ["x", *cells], ["y", *cells])
+    options = {"label_column": labels, "regression": kind == "number"}
+    task = open_files(train, test=test, **options)
+    assert (task.kind, task.evaluation_splits) == (kind, [])
+    assert [example.label for example in task.examples("test")] == [None, None]
+    rows = ["x", *first], ["y", *["?" for _ in labels]]
+    mixed = table(tmp_path / "mixed.csv", ["text", *labels], *rows)
+    with pytest.raises(UserError, match=r"mixed\.csv: line 3"):
+        open_files(train, test=mixed, **options)
+
+
 def test_a_label_that_means_no_agreement_is_pointed_out(tmp_path, caplog):
     rows = ["text", "label"], ["a", "yes"], ["b", "no"], ["c", "-"], ["d", "-"]
     train = table(tmp_path / "train.csv", *rows)
@@ -117,6 +139,26 @@ def test_labels_that_training_ignored_are_ignored_in_scoring(tmp_path):
     task = open_labelled_texts(LabelledTextsConfig(dev_file=path), trained=trained)
     assert [example.text_a for example in task.examples("dev")] == ["a", "b"]
     assert task.settings["ignored_labels"] == ["-"]
+
+
+def test_ignored_labels_need_not_be_of_the_kind_of_the_others(tmp_path):
+    def texts(*lines, **options):
+        path = tmp_path / "t.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return [example.text_a for example in open_files(path, **options).examples("train")]
+
+    plain = [{"text": "a", "label": 1}, {"text": "b", "label": 2}]
+    undecided = {"text": "c", "label": "-"}
+    for lines in ([*plain, undecided], [undecided, *plain]):
+        assert texts(*lines, ignored_labels=("-",)) == ["a", "b"]
+        assert texts(*lines, ignored_labels=("-",), regression=True) == ["a", "b"]
+    lists = [{"text": text, "labels": [text, "z"]} for text in "ab"]
+    unclear = {"text": "c", "labels": ["a", "unclear"]}
+    assert texts(*lists, unclear, ignored_labels=("unclear",)) == ["a", "b"]
+    columns = [{"text": text, "x": text == "a", "y": text == "b"} for text in "ab"]
+    unknown = {"text": "c", "x": -1, "y": -1}
+    names = {"label_column": ("x", "y"), "ignored_labels": ("-1",)}
+    assert texts(*columns, unknown, **names) == ["a", "b"]
 
 
 def test_ignored_labels_and_rows_without_text_are_left_out(tmp_path):

@@ -14,6 +14,7 @@ from pipelines.tasks.prediction_tables import class_rows, draw_confusion, hardes
 @pytest.mark.parametrize("ending", ["tsv", "csv"])
 def test_a_table_is_read_again_as_it_was_written(tmp_path, ending):
     rows = [['two\nlines, a\ttab and "marks"', "a"], ["plain", "b"]]
+    rows += [["a carriage\rreturn", "b"], ["ends in both\r\n", "c"], ["last", "\r"]]
     path = write_table(tmp_path / f"t.{ending}", ["text", "label"], rows)
     read = [list(record.values.values()) for record in open_labelled(str(path)).records()]
     assert read == rows
@@ -35,6 +36,12 @@ def test_a_confusion_matrix_becomes_a_picture_with_its_numbers(tmp_path, classes
     picture = imread(io.BytesIO(draw_confusion(tmp_path / "c.png", names, scores).read_bytes()))
     assert min(picture.shape[:2]) > 300
     assert np.ptp(picture) > 0.5  # not blank
+
+
+def test_dollars_in_a_label_are_no_formula(tmp_path):
+    scores = ClassScores(2)
+    scores.add(0, 1)
+    assert draw_confusion(tmp_path / "c.png", ["$_$", r"$\price$"], scores).exists()
 
 
 def test_each_class_has_a_row():
