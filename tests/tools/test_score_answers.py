@@ -25,7 +25,11 @@ def test_figures_are_printed(words, capsys):
     ("flags", "sentence"),
     [
         (["--data_file=/no/dev.json"], "/no/dev.json: no such file"),
-        (["--null_odds_file=/no/odds.json"], "/no/odds.json: no such file"),
+        (
+            ["--version_2_with_negative", "--null_odds_file=/no/odds.json"],
+            "/no/odds.json: no such file",
+        ),
+        (["--null_odds_file=odds.json"], "add --version_2_with_negative"),
         (["--metric=bleu"], "metric"),
     ],
 )
