@@ -26,15 +26,17 @@ def standard_hooks(
     frequency_loss: float | None = None,
     work: Work | None = None,
     peak_flops: float | None = None,
+    best_by: str = "loss",
 ) -> list[Hook]:
     """What a run does now and then, in this order.
 
     Args:
-        evaluate: measures the model on held-out data; gives `loss` and other figures.
+        evaluate: measures the model on held-out data; gives `loss` or another `best_by`, and more.
         held_out: says which data these are; figures of other data are not compared.
         frequency_loss: the masked-LM loss that guessing by word frequency reaches, in nats.
         work: what the steps cost.
         peak_flops: what the machine can do in a second.
+        best_by: see `EvaluateHeldOut`.
     """
     return [
         CheckFinite(),
@@ -43,7 +45,7 @@ def standard_hooks(
         ShowProgress(work),
         Profile(),
         SaveCheckpoints(),  # before the evaluation, which may take minutes
-        *([EvaluateHeldOut(evaluate, held_out)] if evaluate else []),
+        *([EvaluateHeldOut(evaluate, held_out, best_by)] if evaluate else []),
     ]
 
 
@@ -245,24 +247,28 @@ class EvaluateHeldOut(Hook):
     resumed.
 
     Args:
-        evaluate: measures the model; gives `loss` and other figures.
-        held_out: says on which data; losses on other data are not compared.
+        evaluate: measures the model; gives figures, `best_by` among them.
+        held_out: says on which data; figures of other data are not compared.
+        best_by: which figure says what is best: the lowest `loss`, or the highest of another one.
     """
 
     def __init__(
-        self, evaluate: Callable[[], Mapping[str, float]], held_out: str | None = None
+        self,
+        evaluate: Callable[[], Mapping[str, float]],
+        held_out: str | None = None,
+        best_by: str = "loss",
     ) -> None:
-        self._evaluate, self._held_out = evaluate, held_out
-        self._losses: dict[int, float] = {}  # on this held-out set, by step
+        self._evaluate, self._held_out, self._best_by = evaluate, held_out, best_by
+        self._badness: dict[int, float] = {}  # on this held-out set, by step
 
     def begin(self, run: Run) -> None:
         """Does for the step that the run resumes from what a stop or a kill left undone."""
-        self._losses = self._read_losses(run)
+        self._badness = self._read_badness(run)
         if run.stopping or run.step == 0 or not self._is_due(run):
             return
-        if run.step not in self._losses:
+        if run.step not in self._badness:
             self._measure(run)
-        elif self._losses[run.step] < self._best_loss(run):
+        elif self._badness[run.step] < self._least_badness(run):
             run.save_best()
 
     def after_call(self, run: Run) -> None:
@@ -284,25 +290,31 @@ class EvaluateHeldOut(Hook):
             run.save()
             return
         run.paused_seconds += time.monotonic() - start
-        if results["loss"] < self._best_loss(run):
+        badness = self._badness_of(results)
+        if badness < self._least_badness(run):
             run.save_best()
-        self._losses[run.step] = results["loss"]
+        self._badness[run.step] = badness
         run.writers.write("eval", run.step, {**results, **self._name()})
 
     def _name(self) -> dict[str, str]:
         return {"held_out": self._held_out} if self._held_out else {}
 
-    def _best_loss(self, run: Run) -> float:
-        """The loss of the checkpoint that is there as the best: writing a better one may fail."""
+    def _badness_of(self, results: Mapping[str, float]) -> float:
+        """The figure that decides, as a number that is to be low."""
+        figure = results[self._best_by]
+        return figure if self._best_by == "loss" else -figure
+
+    def _least_badness(self, run: Run) -> float:
+        """That of the checkpoint that is there as the best: writing a better one may fail."""
         run.checkpoints.settle()
         try:
             step = int(read_description(run.directory.best_checkpoint)["step"])
         except (OSError, ValueError, LookupError):
             return math.inf
-        return self._losses.get(step, math.inf)
+        return self._badness.get(step, math.inf)
 
-    def _read_losses(self, run: Run) -> dict[int, float]:
-        """The losses on this held-out set up to the step that the run resumes from."""
+    def _read_badness(self, run: Run) -> dict[int, float]:
+        """What was measured on this held-out set up to the step that the run resumes from."""
         lines = read_json_lines(run.directory.evaluations)
         lines = [line for line in lines if line["step"] <= run.first_step]
         same = [line for line in lines if self._is_same_set(line)]
@@ -312,7 +324,7 @@ class EvaluateHeldOut(Hook):
                 "evaluations so far were of another held-out set; the best checkpoint is chosen "
                 "without them."
             )
-        return {line["step"]: line["loss"] for line in same}
+        return {line["step"]: self._badness_of(line) for line in same if self._best_by in line}
 
     def _is_same_set(self, line: Mapping[str, Any]) -> bool:
         """Whether a line is of this held-out set; one from before sets were named is."""

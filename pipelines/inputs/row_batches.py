@@ -180,6 +180,7 @@ class RowEvaluation:
         self._rows = rows
         self.batch_size = batch_size
         self._lengths = _batch_lengths(rows, self.numbers(), fixed_length)
+        self.num_rows = len(rows)
         self.num_batches = -(-len(rows) // batch_size)
 
     def batches(self) -> Iterator[Batch]:

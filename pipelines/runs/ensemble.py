@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.progress import Progress
 from pipelines.inputs.row_batches import RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.runs.engine_answers import Predicts
@@ -34,17 +35,21 @@ def other_members(config: FineTuningConfig, first: ModelSource) -> list[ModelSou
 
 
 def compute_outputs(
-    outputs: RowOutputs, rows: RowEvaluation, models: Sequence[Callable[[], Predicts]]
+    split: str, outputs: RowOutputs, rows: RowEvaluation, models: Sequence[Callable[[], Predicts]]
 ) -> None:
     """Computes the outputs of all rows, of several models their mean.
 
     Args:
+        split: what the rows are of, for the line of progress.
         outputs: where they are kept.
         rows: one pass over all rows.
         models: make the models, each after the one before it has answered and is let go.
     """
+    progress = Progress(f"compute {split}", rows.num_rows * len(models), "rows")
     for make in models:
         predict = make()
         for numbers, values in zip(rows.numbers(), predict(rows), strict=True):
             outputs.add(numbers, values, 1 / len(models))
+            progress.advance(len(numbers))
         del predict
+    progress.close()

@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
@@ -23,7 +23,9 @@ from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult
+from keras_bert_impl.training.metric_writers import draw_learning_curve
 from keras_bert_impl.training.phases import one_phase
+from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.features.row_vectors import VectorStore, encoder_identity
@@ -42,7 +44,15 @@ from pipelines.tasks.expected_scores import (
     expected_scores,
     published_model,
 )
-from pipelines.tasks.task import Calibrated, FrozenEncoder, Head, Illustrated, Task, figure_prefixes
+from pipelines.tasks.task import (
+    Calibrated,
+    FrozenEncoder,
+    Head,
+    Illustrated,
+    ScoredWithoutLoss,
+    Task,
+    figure_prefixes,
+)
 from pipelines.tasks.task_data import AnsweredSplit, TaskData, mean_loss, missing_labels
 
 _LOGGER = logging.getLogger(__name__)
@@ -87,19 +97,19 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
     start = starting_point(config, directory)
     config = with_trained_length(config, start)
     start.config.check_length(config.max_seq_length, at_least=5)
-    job = _Job(config, task, directory, start, devices)
-    results = FineTuningResults()
-    if config.do_train:
-        trained = job.train()
-        results = replace(results, training=trained)
-        if not trained.finished:
-            return results
-    if config.do_eval:
-        figures, expected = job.evaluate(results.training), _expected(config, task, start)
-        results = replace(results, evaluation=figures, expected=expected)
-    if config.do_predict:
-        results = replace(results, prediction_files=job.predict())
-    return results
+    with _Job(config, task, directory, start, devices) as job:
+        results = FineTuningResults()
+        if config.do_train:
+            trained = job.train()
+            results = replace(results, training=trained)
+            if not trained.finished:
+                return results
+        if config.do_eval:
+            figures, expected = job.evaluate(results.training), _expected(config, task, start)
+            results = replace(results, evaluation=figures, expected=expected)
+        if config.do_predict:
+            results = replace(results, prediction_files=job.predict())
+        return results
 
 
 def _expected(
@@ -112,7 +122,11 @@ def _expected(
 
 
 class _Job:
-    """One run: its rows, its model and its devices, made before anything is trained."""
+    """One run: its rows, its model and its devices, made before anything is trained.
+
+    A split that is scored and then answered too is computed once; its outputs are kept until the
+    run is left as a context manager.
+    """
 
     def __init__(
         self,
@@ -138,6 +152,15 @@ class _Job:
         predict = self._predicts(self._computed, start)
         self._models: list[Callable[[], Predicts]] = [lambda: predict]
         self._models += [partial(self._member, source) for source in other_members(config, start)]
+        self._kept: dict[str, RowOutputs] = {}
+        self._folders = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._kept.clear()
+        self._folders.close()
 
     def _compute_over_vectors(self, frozen: FrozenEncoder) -> None:
         """The encoder computes every row once, and from then on its kept vectors stand for it."""
@@ -225,7 +248,7 @@ class _Job:
             one_phase(batches, training),
             self._settings(rows),
             self._write_model,
-            standard_hooks(self._evaluation_while_training()),
+            self._hooks(),
             options=type(self._config),
         )
 
@@ -234,6 +257,7 @@ class _Job:
             result,
             lambda folder: write_model_directory(folder, self._head.model, self._start.text),
         )
+        draw_learning_curve(self._directory, getattr(self._task, "compared_figures", ()))
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
@@ -264,7 +288,8 @@ class _Job:
         The final scores of the main split also decide how answers are chosen from then on.
         """
         rows, head = self._rows[split], self._head
-        with self._outputs(split, self._config.eval_batch_size) as outputs:
+        keep = final and self._config.do_predict and split in self._task.test_splits
+        with self._outputs(split, self._config.eval_batch_size, keep=keep) as outputs:
             loss = mean_loss(head.objective, rows, outputs, head.labels)
             answered = AnsweredSplit(self._task, split, rows, outputs)
             scores = self._task.score(answered)
@@ -276,32 +301,41 @@ class _Job:
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     @contextmanager
-    def _outputs(self, split: str, batch_size: int) -> Iterator[RowOutputs]:
-        """The model's outputs for a split, in files that are gone after the block."""
+    def _outputs(self, split: str, batch_size: int, *, keep: bool = False) -> Iterator[RowOutputs]:
+        """The model's outputs for a split, in files that are gone after the block, if not kept."""
+        if split in self._kept:
+            yield self._kept[split]
+            return
         rows = self._rows[split]
         fixed = None if self._trims() else self._config.max_seq_length
         source = RowEvaluation(self._inputs[split], batch_size, fixed)
         _log_padding(split, source.padding_share())
-        with scratch_folder(self._work, ".outputs") as folder:
+        with ExitStack() as folders:
+            folder = folders.enter_context(scratch_folder(self._work, ".outputs"))
             outputs = RowOutputs(folder, rows, self._head.token_outputs)
-            compute_outputs(outputs, source, self._models)
+            compute_outputs(split, outputs, source, self._models)
+            if keep:
+                self._kept[split] = outputs
+                self._folders.push(folders.pop_all())
             yield outputs
 
-    def _evaluation_while_training(self) -> Callable[[], Mapping[str, float]] | None:
-        """What `eval_steps` calls: the score of the main evaluation split.
+    def _hooks(self) -> list[Hook]:
+        """What happens now and then; `eval_steps` scores the main evaluation split.
 
         Raises:
             UserError: its rows give no loss, by which the best checkpoint is chosen.
         """
         if not (self._config.do_eval and self._config.training.eval_steps):
-            return None
-        split = self._task.evaluation_splits[0]
+            return standard_hooks()
+        split, best_by = self._task.evaluation_splits[0], "loss"
         if missing := missing_labels(self._rows[split], self._head.labels):
-            raise UserError(
-                f"`eval_steps` needs a loss, but the rows of the split {split} have no "
-                f"{', '.join(missing)}; leave `eval_steps` at 0 to score after training only."
-            )
-        return lambda: self._score(split)
+            if not isinstance(self._task, ScoredWithoutLoss):
+                raise UserError(
+                    f"`eval_steps` needs a loss, but the rows of the split {split} have no "
+                    f"{', '.join(missing)}; leave `eval_steps` at 0 to score after training only."
+                )
+            best_by = self._task.deciding_figure
+        return standard_hooks(lambda: self._score(split), best_by=best_by)
 
     def _fixed_length(self, training: TrainingConfig) -> int | None:
         """What all training batches are padded to, as the steps of one compiled call must be."""

@@ -234,6 +234,16 @@ class Calibrated(Protocol):
         ...
 
 
+@runtime_checkable
+class ScoredWithoutLoss(Protocol):
+    """What a task has besides whose labelled splits give figures, but no loss."""
+
+    @property
+    def deciding_figure(self) -> str:
+        """The figure of `score` whose highest value makes the best checkpoint of a run."""
+        ...
+
+
 def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:
     """What stands in front of a split's figures in `eval_results.txt`, as in the original.
 

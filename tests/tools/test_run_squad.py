@@ -10,6 +10,7 @@ from keras_bert_impl.models.span_labeler import BertSpanLabeler
 from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.training.checkpoints import read_description
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
 from tests.support.squad_files import write_squad
 from tests.support.tiny_bert import scatter_weights
@@ -58,10 +59,10 @@ def figures(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2])
-def test_it_learns_scores_and_answers(inputs, tmp_path, version):
+def test_it_learns_scores_and_answers(inputs, tmp_path, capsys, version):
     run = tmp_path / "run"
-    auto = ["--null_score_diff_threshold=auto"] * (version == 2)
-    assert run_squad.main(words(inputs, run, version, *auto)) == 0
+    more = ["--null_score_diff_threshold=auto", "--eval_steps=60"] * (version == 2)
+    assert run_squad.main(words(inputs, run, version, *more)) == 0
     found = figures(run)
     assert found["eval_f1"] > 90
     questions = json.loads((inputs / f"dev{'2' * (version == 2)}.json").read_text())
@@ -76,11 +77,19 @@ def test_it_learns_scores_and_answers(inputs, tmp_path, version):
         assert kept == found["eval_null_score_diff_threshold"]
         assert (run / "precision_recall.png").read_bytes().startswith(b"\x89PNG")
         assert "" in json.loads(before["predictions.json"]).values()
+        on_the_way = [json.loads(line) for line in (run / "evaluations.jsonl").open()]
+        assert [line["step"] for line in on_the_way][:2] == [60, 120]
+        best = max(on_the_way, key=lambda line: line["f1"])["step"]
+        assert read_description(run / "best_checkpoint")["step"] == best
+    assert (run / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     lines = (run / "answers.tsv").read_text().splitlines()
     assert len(lines) == len(identifiers) + 1
     # The trained model alone, with the threshold that it keeps, gives the same files and figures.
     again = words(inputs, run, version, "--nodo_train")
+    capsys.readouterr()
     assert run_squad.main(again) == 0
+    # A split that is scored and answered is computed once.
+    assert capsys.readouterr().err.count("compute predict: ") == 1
     assert {name: (run / name).read_bytes() for name in names} == before
     same = figures(run)
     assert {name: found[name] for name in same} == same

@@ -67,6 +67,8 @@ class QuestionTask:
             `SpanObjective`.
         evidence: the documents of TriviaQA's files.
         metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
+        deciding_figure: see `pipelines.tasks.task.ScoredWithoutLoss`; windows that are scored have
+            several right answers, or none.
     """
 
     text: TextSettings | None = None
@@ -83,6 +85,7 @@ class QuestionTask:
     train_split: str = "train"
     evaluation_splits: Sequence[str] = ("predict",)
     test_splits: Sequence[str] = ("predict",)
+    deciding_figure: str = "f1"
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -176,6 +176,16 @@ def test_an_evaluation_is_written_with_its_set_and_the_best_is_kept(tmp_path):
     assert best(run) == 10
 
 
+def test_without_a_loss_the_highest_of_another_figure_is_kept(tmp_path):
+    scores = [50.0, 80.0, 70.0]
+    run = toy_run(tmp_path, eval_steps=5)
+    hook = EvaluateHeldOut(lambda: {"f1": scores.pop(0)}, best_by="f1")
+    hook.begin(run)
+    for step in (5, 10, 15):
+        hook.after_call(at(run, step))
+    assert best(run) == 10
+
+
 def test_the_last_step_is_evaluated_unless_evaluations_are_off(tmp_path):
     for eval_steps, count in ((7, 1), (0, 0)):
         recorder = Recorder()

@@ -7,7 +7,7 @@ import numpy as np
 from pipelines.runs.ensemble import compute_outputs
 
 
-def test_a_model_is_made_when_the_one_before_has_answered():
+def test_a_model_is_made_when_the_one_before_has_answered(capsys):
     events = []
 
     def model(value):
@@ -27,8 +27,9 @@ def test_a_model_is_made_when_the_one_before_has_answered():
     def add(numbers, outputs, share):
         sums[numbers] += share * outputs["logits"]
 
-    rows = SimpleNamespace(numbers=lambda: iter([np.array([0]), np.array([1])]))
-    compute_outputs(SimpleNamespace(add=add), rows, [model(10), model(20)])
+    rows = SimpleNamespace(num_rows=2, numbers=lambda: iter([np.array([0]), np.array([1])]))
+    compute_outputs("dev", SimpleNamespace(add=add), rows, [model(10), model(20)])
     assert sums.tolist() == [15.0, 16.0]
     made = ["made 10", *["answers 10"] * 2, "made 20", *["answers 20"] * 2]
     assert events == made
+    assert capsys.readouterr().err.startswith("compute dev: 4 rows in ")
