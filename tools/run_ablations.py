@@ -41,17 +41,21 @@ class ToolPrograms:
         flag_set.parse(list(flags))
         return flag_set.config()
 
-    def run(self, tool: str, flags: Sequence[str], log: Path) -> int:
+    def run(self, tool: str, flags: Sequence[str], log: Path, cores: frozenset[int] | None) -> int:
         """Runs a tool; its process ends with this one, also where this one is killed."""
         from pipelines.processes import worker_pool
 
         context = multiprocessing.get_context("spawn")
         with worker_pool(1, context, "the same command continues") as pool:
-            return pool.submit(run_tool, tool, list(flags), log).result()
+            return pool.submit(run_tool, tool, list(flags), log, cores).result()
 
 
-def run_tool(tool: str, flags: Sequence[str], log: Path) -> int:
+def run_tool(
+    tool: str, flags: Sequence[str], log: Path, cores: frozenset[int] | None = None
+) -> int:
     """Runs a tool in this process, which is its own; all that it prints goes to a file."""
+    if cores:
+        os.sched_setaffinity(0, cores)  # before TensorFlow counts them
     with log.open("a", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)

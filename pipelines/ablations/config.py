@@ -158,6 +158,13 @@ class RunAblationsConfig:
     num_models: int = option(
         5, "Points of the figure: models kept at equal distances of steps.", at_least=2
     )
+    runs_at_once: int = option(
+        1,
+        "How many runs share the machine's processors and its memory; small models take less time "
+        "side by side than one after the other with all processors each.",
+        at_least=1,
+        resume=FREE,
+    )
     keep_models: bool = option(
         False, "Keep the models and checkpoints of fine-tuning too.", resume=FREE
     )

@@ -27,13 +27,14 @@ class Programs(Protocol):
         """
         ...
 
-    def run(self, tool: str, flags: Sequence[str], log: Path) -> int:
+    def run(self, tool: str, flags: Sequence[str], log: Path, cores: frozenset[int] | None) -> int:
         """Runs a tool to its end; gives its exit code.
 
         Args:
             tool: its name.
             flags: its flags.
             log: the file that gets what it prints.
+            cores: the processors that it may use; None: those of this process.
         """
         ...
 
@@ -62,7 +63,9 @@ def stored_result(cell: Cell) -> Result | None:
         return None
 
 
-def run_cell(cell: Cell, programs: Programs, keep_models: bool) -> Result:
+def run_cell(
+    cell: Cell, programs: Programs, keep_models: bool, cores: frozenset[int] | None = None
+) -> Result:
     """Runs a cell, or goes on with one that was stopped, and keeps its result.
 
     Its own run resumes as any other: by the same command in the same folder.
@@ -71,6 +74,7 @@ def run_cell(cell: Cell, programs: Programs, keep_models: bool) -> Result:
         cell: all that it needs is finished.
         programs: the tools.
         keep_models: whether the models of fine-tuning stay.
+        cores: the processors that it may use; None: those of this process.
 
     Raises:
         UserError: the tool failed.
@@ -81,7 +85,7 @@ def run_cell(cell: Cell, programs: Programs, keep_models: bool) -> Result:
             file.write(text)
     start = time.monotonic()
     _note(cell, "started")
-    code = programs.run(cell.tool, cell.arguments, cell.folder / _LOG)
+    code = programs.run(cell.tool, cell.arguments, cell.folder / _LOG, cores)
     _note(cell, f"ended {time.monotonic() - start:.1f}")
     if code != 0:
         raise UserError(

@@ -1,17 +1,20 @@
-"""The whole study: every run once, one after the other, and the tables after each of them."""
+"""The whole study: every run once, and the tables after each of them."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.progress import format_duration
 from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.ablations.cells import Cell, in_order
 from pipelines.ablations.comparison import SIGMAS
 from pipelines.ablations.config import RunAblationsConfig
-from pipelines.ablations.execution import Programs, Result, run_cell, stored_result
+from pipelines.ablations.execution import Programs, Result, stored_result
 from pipelines.ablations.planning import needs_of
 from pipelines.ablations.report import Report
+from pipelines.ablations.scheduling import run_cells
 from pipelines.ablations.study import Study
 
 _LOGGER = logging.getLogger(__name__)
@@ -51,22 +54,38 @@ def run_ablations(config: RunAblationsConfig, programs: Programs) -> AblationsRe
 
 
 def _run_all(study: Study, programs: Programs) -> AblationsResults:
-    cells, results = study.cells, dict[str, Result]()
-    first = {cell.name for cell in study.check.cells}
+    results = {cell.name: found for cell in study.cells if (found := stored_result(cell))}
     report = Report(study, results)
-    for number, cell in enumerate(cells, start=1):
-        result = stored_result(cell)
-        if result is None:
-            _LOGGER.info("run %d of %d: %s", number, len(cells), cell.name)
-            result = run_cell(cell, programs, study.config.keep_models)
-            _LOGGER.info("  %s", format_duration(result.seconds))
-        results[cell.name] = result
-        report.write(study.config.output_dir)
-        first.discard(cell.name)
-        if not first and not study.config.ignore_check:
-            _check(report)
+    report.write(study.config.output_dir)
+    # Nothing but the check's own runs is started before it has passed.
+    _run(in_order(study.check.cells), study, programs, report, results)
+    if not study.config.ignore_check:
+        _check(report)
+    _run(study.cells, study, programs, report, results)
     folder = study.config.output_dir
     return AblationsResults(report.lines(), [*report.write(folder), *report.draw(folder)])
+
+
+def _run(
+    cells: Sequence[Cell],
+    study: Study,
+    programs: Programs,
+    report: Report,
+    results: dict[str, Result],
+) -> None:
+    """Runs those of the cells that have no result yet; the report follows each of them."""
+    config, numbers = study.config, {cell.name: n for n, cell in enumerate(study.cells, start=1)}
+
+    def started(cell: Cell) -> None:
+        _LOGGER.info("run %d of %d: %s", numbers[cell.name], len(numbers), cell.name)
+
+    missing = [cell for cell in cells if cell.name not in results]
+    at_once = config.runs_at_once
+    for cell, result in run_cells(missing, programs, config.keep_models, at_once, started):
+        beside = f", {cell.name}" if at_once > 1 else ""
+        _LOGGER.info("  %s%s", format_duration(result.seconds), beside)
+        results[cell.name] = result
+        report.write(config.output_dir)
 
 
 def _check(report: Report) -> None:

@@ -19,7 +19,7 @@ WORDS = (
 class InThisProcess(ToolPrograms):
     """Runs the tools one after the other where the test runs, to start TensorFlow once."""
 
-    def run(self, tool, flags, log):
+    def run(self, tool, flags, log, cores):
         with log.open("a") as file, contextlib.redirect_stdout(file):
             return importlib.import_module(f"tools.{tool}").main(list(flags))
 

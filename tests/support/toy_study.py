@@ -45,7 +45,7 @@ class PretendingTools(ToolPrograms):
         self.started, self._stop_at = [], stop_at
         self._random, self._fails = random, fails
 
-    def run(self, tool, flags, log):
+    def run(self, tool, flags, log, cores):
         self.config_of(tool, flags)
         folder = log.parent
         self.started.append(folder.name)

@@ -48,7 +48,7 @@ def test_a_result_that_is_not_whole_is_none(tmp_path):
 
 def test_a_run_that_was_asked_to_stop_is_not_finished(tmp_path):
     class Stopping(PretendingTools):
-        def run(self, tool, flags, log):
+        def run(self, tool, flags, log, cores):
             return 0
 
     with pytest.raises(UserError, match="was stopped before its end"):

@@ -26,6 +26,16 @@ def test_a_study_runs_everything_once_and_a_second_call_nothing(tmp_path):
     assert again.started == []
 
 
+def test_runs_side_by_side_make_the_same_tables(tmp_path):
+    alone, beside = (
+        run_ablations(small_recipe(tmp_path / str(n), runs_at_once=n), PretendingTools()).lines
+        for n in (1, 3)
+    )
+    rows = [line for line in alone if line.startswith("|")]
+    assert len(rows) > 10
+    assert [line for line in beside if line.startswith("|")] == rows
+
+
 def test_after_a_stop_finished_runs_stay_and_the_other_goes_on_in_its_folder(tmp_path):
     recipe, whole = small_recipe(tmp_path), PretendingTools()
     run_ablations(small_recipe(tmp_path / "whole"), whole)
