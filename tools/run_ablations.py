@@ -41,7 +41,9 @@ class ToolPrograms:
         flag_set.parse(list(flags))
         return flag_set.config()
 
-    def run(self, tool: str, flags: Sequence[str], log: Path, cores: frozenset[int] | None) -> int:
+    def run(
+        self, tool: str, flags: Sequence[str], log: Path, cores: frozenset[int] | None = None
+    ) -> int:
         """Runs a tool; its process ends with this one, also where this one is killed."""
         from pipelines.processes import worker_pool
 
