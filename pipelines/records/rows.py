@@ -16,7 +16,6 @@ from pipelines.records.serialise import Frames, frame_records, varint
 Numbers = NDArray[np.int64]
 _FEATURES = b"\x0a"  # the tag of an example's features
 _LARGEST = 2**31 - 1
-_MOST_VARINT_BYTES = 5  # of int32 numbers from 0 on
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,20 +178,18 @@ def varints(numbers: NDArray) -> tuple[bytes, Numbers]:
     for number in (numbers.min(initial=0), numbers.max(initial=0)):
         if not 0 <= number <= _LARGEST:
             raise ValueError(f"{number} is not a number from 0 to {_LARGEST}")
-    values = numbers.astype(np.int64)
-    widths = np.ones(len(values), np.int64)
-    for count in range(1, _MOST_VARINT_BYTES):
-        widths += values >= 1 << (7 * count)
-    ends = np.cumsum(widths)
-    data = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    for count in range(_MOST_VARINT_BYTES):
-        chosen = widths > count
-        if not chosen.any():
-            break
-        more = np.where(widths[chosen] > count + 1, 0x80, 0)
-        byte = (values[chosen] >> (7 * count)) & 0x7F | more
-        data[(ends - widths)[chosen] + count] = byte
-    return data.tobytes(), ends
+    values = numbers.astype(np.uint32)
+    if not (values > 0x7F).any():
+        return values.astype(np.uint8).tobytes(), np.arange(1, len(values) + 1)
+    most = -(-int(values.max()).bit_length() // 7)
+    data = np.empty([len(values), most], np.uint8)  # seven bits a byte, the lowest first
+    used = np.ones([len(values), most], bool)
+    for place in range(most):
+        rest = values >> (7 * place)
+        data[:, place] = (rest & 0x7F) | ((rest > 0x7F) << 7)
+        if place:
+            used[:, place] = rest > 0
+    return data[used].tobytes(), np.cumsum(used.sum(1))
 
 
 def rows_parser(

@@ -136,19 +136,25 @@ def _question(entry: Any, passage: Passage, where: str) -> Question:
 
 
 def _answer(answer: Any, where: str) -> PlacedText:
-    text = _field(answer, "text", str, f"{where}: an answer")
-    return PlacedText(text, _field(answer, "answer_start", int, f"{where}: the answer {text!r}"))
+    text = _field(answer, "text", str, where, "an answer")
+    return PlacedText(text, _field(answer, "answer_start", int, where, "the answer", text))
 
 
 def _list(holder: Any, name: str, where: str) -> list[Any]:
     return _field(holder, name, list, where)
 
 
-def _field(holder: Any, name: str, kind: type, where: str) -> Any:
+def _field(
+    holder: Any, name: str, kind: type, where: str, what: str = "", text: str | None = None
+) -> Any:
+    """A value of an object; `what` and `text` name the object inside of `where`, if it has none."""
     value = holder.get(name) if isinstance(holder, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
+        inside = f": {what}" if what else ""
+        inside += "" if text is None else f" {text!r}"
         raise UserError(
-            f"{where}: has no {name!r} (of type {kind.__name__}); name a file in SQuAD's form."
+            f"{where}{inside}: has no {name!r} (of type {kind.__name__}); name a file in SQuAD's "
+            "form."
         )
     return value
 
