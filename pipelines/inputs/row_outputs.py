@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from pipelines.records.row_set import RowSet
 from pipelines.records.rows import Numbers, Rows
@@ -35,15 +36,20 @@ class RowOutputs:
             numbers: int64 [n], which rows, each once.
             outputs: float32 [n, ...], or [n, length, ...] of token outputs.
             share: how much they count, where several models answer.
+
+        Raises:
+            UserError: an output is NaN or infinite.
         """
         for name, values in outputs.items():
             array = values * np.asarray(share, values.dtype)
             if name not in self._token_outputs:
+                _check_finite(name, array)
                 self._file(name, array.shape[1:], array.dtype)[numbers] += array
                 continue
             lengths = self._lengths[numbers]
             inside = np.arange(array.shape[1]) < lengths[:, None]  # [n, length]
             positions = (self._offsets[numbers][:, None] + np.arange(array.shape[1]))[inside]
+            _check_finite(name, array[inside])
             self._file(name, array.shape[2:], array.dtype)[positions] += array[inside]
 
     def read(self, start: int, stop: int) -> dict[str, NDArray]:
@@ -82,3 +88,12 @@ class RowOutputs:
                 path, mode="w+", dtype=kind, shape=(count, *shape)
             )
         return self._files[name]
+
+
+def _check_finite(name: str, values: NDArray) -> None:
+    """Refuses what no answer can be chosen by, and what JSON has no number for."""
+    if not np.isfinite(values).all():
+        raise UserError(
+            f"The model's {name} are NaN or infinite; its weights are damaged or its training "
+            "diverged, so take another checkpoint."
+        )

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from keras_bert_impl.errors import UserError
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
@@ -46,3 +47,12 @@ def test_outputs_of_several_models_are_averaged(outputs):
     starts = np.array([[4, 6, 8]], np.float32)
     outputs.add(np.array([1]), {"start_logits": starts}, share=0.5)
     assert outputs.read(0, 3)["start_logits"].tolist() == [0, 1, 12, 14, 16, 20]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_an_output_that_is_no_number_is_refused_but_not_padding(outputs, number):
+    padded = np.array([[10, 11, 12, number]], np.float32)
+    outputs.add(np.array([1]), {"start_logits": padded})
+    for name, values in (("start_logits", [[10, number, 12]]), ("logits", [[number]])):
+        with pytest.raises(UserError, match=f"The model's {name} are NaN or infinite"):
+            outputs.add(np.array([1]), {name: np.array(values, np.float32)})
