@@ -355,10 +355,17 @@ def _in_original_lines(tokens: CutTokens, replaced: Replaced, lines: Any) -> Cut
     sizes = tf.cast(tf.strings.length(lines), tf.int64) + 1
     moves = tf.cumsum(sizes, exclusive=True)  # [lines]
     position_counts = replaced.row_splits[1:] - replaced.row_splits[:-1]
-    rising = replaced.positions + tf.repeat(moves, position_counts)
-    first_position = tf.repeat(replaced.row_splits[:-1], counts)  # [tokens]
-    move = tf.repeat(moves, counts)
+    rising = replaced.positions + _repeat(moves, position_counts)
+    first_position = _repeat(replaced.row_splits[:-1], counts)  # [tokens]
+    move = _repeat(moves, counts)
     starts = tf.gather(rising, first_position + tokens.starts)
     last = tf.gather(rising, first_position + tokens.ends - 1)
     after = tf.searchsorted(rising, last, side="right")
     return tokens._replace(starts=starts - move, ends=tf.gather(rising, after) - move)
+
+
+def _repeat(values: Any, counts: Any) -> Any:
+    """`tf.repeat`; outside of graphs by NumPy, whose cost does not grow with the longest line."""
+    if tf.executing_eagerly():
+        return tf.constant(np.repeat(np.asarray(values), np.asarray(counts)))
+    return tf.repeat(values, counts)

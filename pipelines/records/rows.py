@@ -183,13 +183,14 @@ def varints(numbers: NDArray) -> tuple[bytes, Numbers]:
         return values.astype(np.uint8).tobytes(), np.arange(1, len(values) + 1)
     most = -(-int(values.max()).bit_length() // 7)
     data = np.empty([len(values), most], np.uint8)  # seven bits a byte, the lowest first
-    used = np.ones([len(values), most], bool)
+    used = np.empty([len(values), most], bool)
+    widths = np.zeros(len(values), np.int64)
     for place in range(most):
         rest = values >> (7 * place)
         data[:, place] = (rest & 0x7F) | ((rest > 0x7F) << 7)
-        if place:
-            used[:, place] = rest > 0
-    return data[used].tobytes(), np.cumsum(used.sum(1))
+        used[:, place] = rest > 0 if place else True
+        widths += used[:, place]
+    return data[used].tobytes(), np.cumsum(widths)
 
 
 def rows_parser(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 _BLANKS = " \t\r\n\u202f"
 _IS_BLANK = np.isin(np.arange(max(map(ord, _BLANKS)) + 2), [ord(blank) for blank in _BLANKS])
 _WORDS = re.compile(f"[^{_BLANKS}]+")
+_OTHER_BLANKS = "\x0b\x0c\x1c\x1d\x1e\x1f"  # those of ASCII that only Python cuts at
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +37,18 @@ class Passage:
     @cached_property
     def words(self) -> list[str]:
         """The words."""
+        if self.text.isascii() and not any(blank in self.text for blank in _OTHER_BLANKS):
+            return self.text.split()  # several times as fast
         return _WORDS.findall(self.text)
 
     @cached_property
     def word_of_character(self) -> NDArray[np.int32]:
         """The word that each character is of; a blank is of the word in front of it, or -1."""
-        # A JSON file may hold half of a surrogate pair.
-        data = self.text.encode("utf-32-le", "surrogatepass")
-        codes = np.frombuffer(data, "<u4")
-        blank = _IS_BLANK[np.minimum(codes, len(_IS_BLANK) - 1)]
+        if self.text.isascii():
+            blank = _IS_BLANK[np.frombuffer(self.text.encode(), np.uint8)]
+        else:  # a JSON file may hold half of a surrogate pair
+            codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), "<u4")
+            blank = _IS_BLANK[np.minimum(codes, len(_IS_BLANK) - 1)]
         begins = ~blank
         begins[1:] &= blank[:-1]
         return np.cumsum(begins, dtype=np.int32) - 1
