@@ -1,6 +1,7 @@
-"""Scores anybody's answers to questions, as the official scripts of SQuAD and KorQuAD do.
+"""Scores anybody's answers to questions, as the official scripts of SQuAD, KorQuAD and TriviaQA do.
 
-The figures stand beside the bounds of their intervals (95 %, bootstrap over articles).
+The figures stand beside the bounds of their intervals (95 %, bootstrap over articles). A file of
+TriviaQA is known by what it holds, and its evidence is not needed.
 
 Example:
   keras-bert score_answers --data_file=dev-v2.0.json --predictions_file=predictions.json

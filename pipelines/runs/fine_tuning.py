@@ -1,12 +1,12 @@
 """Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
@@ -14,7 +14,6 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
-from keras_bert_impl.locks import scratch_folder
 from keras_bert_impl.models.fresh_weights import FreshWeights
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.serving.task_settings import keep_task_settings, with_task_settings
@@ -29,14 +28,14 @@ from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.features.row_vectors import VectorStore, encoder_identity
-from pipelines.inputs.row_batches import BatchRows, RowBatches, RowEvaluation
-from pipelines.inputs.row_outputs import RowOutputs
+from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.records.row_set import RowSet
 from pipelines.runs.classifier_task import task_of
 from pipelines.runs.engine_answers import Predicts, engine_prediction
-from pipelines.runs.ensemble import compute_outputs, other_members
+from pipelines.runs.ensemble import other_members
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
 from pipelines.runs.fine_tuning_start import starting_point, with_trained_length
+from pipelines.runs.split_outputs import SplitOutputs, log_padding
 from pipelines.runs.trained_model import check_head_is_trained, check_trained
 from pipelines.runs.training_run import TrainingRun, check_destination
 from pipelines.tasks.expected_scores import (
@@ -46,6 +45,7 @@ from pipelines.tasks.expected_scores import (
 )
 from pipelines.tasks.task import (
     Calibrated,
+    ComparedTask,
     FrozenEncoder,
     Head,
     Illustrated,
@@ -97,7 +97,8 @@ def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResul
     start = starting_point(config, directory)
     config = with_trained_length(config, start)
     start.config.check_length(config.max_seq_length, at_least=5)
-    with _Job(config, task, directory, start, devices) as job:
+    with ExitStack() as outputs:
+        job = _Job(config, task, directory, start, devices, outputs)
         results = FineTuningResults()
         if config.do_train:
             trained = job.train()
@@ -122,11 +123,7 @@ def _expected(
 
 
 class _Job:
-    """One run: its rows, its model and its devices, made before anything is trained.
-
-    A split that is scored and then answered too is computed once; its outputs are kept until the
-    run is left as a context manager.
-    """
+    """One run: its rows, its model and its devices, made before anything is trained."""
 
     def __init__(
         self,
@@ -135,6 +132,7 @@ class _Job:
         directory: RunDirectory,
         start: ModelSource,
         devices: Devices,
+        outputs: ExitStack,
     ) -> None:
         self._config, self._task, self._start = config, task, start
         self._directory, self._devices = directory, devices
@@ -152,15 +150,10 @@ class _Job:
         predict = self._predicts(self._computed, start)
         self._models: list[Callable[[], Predicts]] = [lambda: predict]
         self._models += [partial(self._member, source) for source in other_members(config, start)]
-        self._kept: dict[str, RowOutputs] = {}
-        self._folders = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._kept.clear()
-        self._folders.close()
+        fixed = None if self._trims() else config.max_seq_length
+        self._outputs = outputs.enter_context(
+            SplitOutputs(self._work, self._rows, self._inputs, self._models, self._head, fixed)
+        )
 
     def _compute_over_vectors(self, frozen: FrozenEncoder) -> None:
         """The encoder computes every row once, and from then on its kept vectors stand for it."""
@@ -241,7 +234,7 @@ class _Job:
             fixed_length=self._fixed_length(training),
             by_length=self._config.group_by_length,
         )
-        _log_padding(self._task.train_split, batches.padding_share())
+        log_padding(self._task.train_split, batches.padding_share())
         return self._run.train(
             self._computed.model,
             self._computed.objective,
@@ -257,7 +250,8 @@ class _Job:
             result,
             lambda folder: write_model_directory(folder, self._head.model, self._start.text),
         )
-        draw_learning_curve(self._directory, getattr(self._task, "compared_figures", ()))
+        figures = self._task.compared_figures if isinstance(self._task, ComparedTask) else ()
+        draw_learning_curve(self._directory, figures)
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
@@ -275,7 +269,7 @@ class _Job:
         """Answers the test splits and writes the files."""
         files: list[Path] = []
         for split in self._task.test_splits:
-            with self._outputs(split, self._config.predict_batch_size) as outputs:
+            with self._outputs.of(split, self._config.predict_batch_size) as outputs:
                 if self._devices.is_chief:
                     answered = AnsweredSplit(self._task, split, self._rows[split], outputs)
                     files += self._task.write(self._directory.path, split, answered)
@@ -289,7 +283,7 @@ class _Job:
         """
         rows, head = self._rows[split], self._head
         keep = final and self._config.do_predict and split in self._task.test_splits
-        with self._outputs(split, self._config.eval_batch_size, keep=keep) as outputs:
+        with self._outputs.of(split, self._config.eval_batch_size, keep=keep) as outputs:
             loss = mean_loss(head.objective, rows, outputs, head.labels)
             answered = AnsweredSplit(self._task, split, rows, outputs)
             scores = self._task.score(answered)
@@ -299,25 +293,6 @@ class _Job:
             if final and self._devices.is_chief and isinstance(self._task, Illustrated):
                 self._task.illustrate(self._directory.path, split, answered)
         return {**({} if loss is None else {"loss": loss}), **scores}
-
-    @contextmanager
-    def _outputs(self, split: str, batch_size: int, *, keep: bool = False) -> Iterator[RowOutputs]:
-        """The model's outputs for a split, in files that are gone after the block, if not kept."""
-        if split in self._kept:
-            yield self._kept[split]
-            return
-        rows = self._rows[split]
-        fixed = None if self._trims() else self._config.max_seq_length
-        source = RowEvaluation(self._inputs[split], batch_size, fixed)
-        _log_padding(split, source.padding_share())
-        with ExitStack() as folders:
-            folder = folders.enter_context(scratch_folder(self._work, ".outputs"))
-            outputs = RowOutputs(folder, rows, self._head.token_outputs)
-            compute_outputs(split, outputs, source, self._models)
-            if keep:
-                self._kept[split] = outputs
-                self._folders.push(folders.pop_all())
-            yield outputs
 
     def _hooks(self) -> list[Hook]:
         """What happens now and then; `eval_steps` scores the main evaluation split.
@@ -406,7 +381,3 @@ def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) 
     """Where rows and outputs stand; each worker makes its own."""
     folder = config.work_dir or run.path / "work"
     return make_folder(folder if devices.is_chief else folder / f"worker-{devices.worker}")
-
-
-def _log_padding(split: str, share: float) -> None:
-    _LOGGER.info("%s: %.1f %% of the computed positions are padding", split, 100 * share)

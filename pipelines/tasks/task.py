@@ -258,6 +258,7 @@ def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(splits[:1], "eval_") | others
 
 
+@runtime_checkable
 class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
     """A task whose runs are compared with one another: several seeds, several settings."""
 

@@ -6,27 +6,26 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 from pipelines.corpora.unpacking import DAMAGED, open_unpacked
-from pipelines.metrics.question_answering import squad_v2_scores
+from pipelines.metrics.question_answering import squad_v2_scores, trivia_scores
 from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.score_answers_config import ScoreAnswersConfig
 from pipelines.tasks.questions.scoring import ScoredAnswers, right_answers
-from pipelines.tasks.questions.squad_files import is_trivia_file, read_questions
+from pipelines.tasks.questions.squad_files import is_trivia_file, read_json, read_questions
+from pipelines.tasks.questions.trivia_files import trivia_right_answers
 
 
 def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
     """The official figures of a file of predictions, with intervals over articles.
 
-    A question of SQuAD 1.1 or KorQuAD without a prediction counts as wrong, as in their scripts.
+    A question of SQuAD 1.1, KorQuAD or TriviaQA without a prediction counts as wrong, as in their
+    scripts. TriviaQA's figures have no intervals, since its questions have no article.
 
     Raises:
         UserError: a file is not what it should be, or the predictions are for other questions.
     """
-    negative = config.version_2_with_negative
     if is_trivia_file(config.data_file):
-        raise UserError(
-            f"{config.data_file}: is in TriviaQA's form, whose figures `run_squad` gives with "
-            "`do_eval`; name a file in SQuAD's form."
-        )
+        return _score_trivia(config)
+    negative = config.version_2_with_negative
     questions = list(read_questions(config.data_file, version_2_with_negative=negative))
     guesses = _read(config.predictions_file, str, "an answer")
     odds = dict[str, float]()
@@ -48,6 +47,17 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
         plain = squad_v2_scores(guesses, scored.right)
         return plain | {name: x for name, x in intervals.items() if name.endswith(("low", "high"))}
     return scored.figures_v2(config.null_score_diff_threshold)
+
+
+def _score_trivia(config: ScoreAnswersConfig) -> dict[str, float]:
+    """TriviaQA's figures; one question without a prediction counts as wrong, all of them do not."""
+    if config.version_2_with_negative or config.metric != "squad":
+        raise UserError(
+            f"{config.data_file}: is in TriviaQA's form, which has its own figures; leave out "
+            "`version_2_with_negative` and `metric`."
+        )
+    right = trivia_right_answers(config.data_file, read_json(config.data_file))
+    return trivia_scores(_read(config.predictions_file, str, "an answer"), right)
 
 
 def _read(path: Path, kind: Any, what: str) -> dict[str, Any]:

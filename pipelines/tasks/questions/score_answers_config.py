@@ -16,7 +16,8 @@ class ScoreAnswersConfig:
     """
 
     data_file: Path = option(
-        REQUIRED, "The questions with their answers, in SQuAD's form (1.1, 2.0, KorQuAD 1.0)."
+        REQUIRED,
+        "The questions with their answers, in SQuAD's form (1.1, 2.0, KorQuAD 1.0) or TriviaQA's.",
     )
     predictions_file: Path = option(
         REQUIRED, "JSON: an object with the answer to each question by its id; empty for none."

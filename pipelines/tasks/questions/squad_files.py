@@ -103,7 +103,24 @@ def is_trivia_file(path: Path) -> bool:
     Raises:
         UserError: no such file, or no JSON.
     """
-    return is_trivia(_read_json(path))
+    return is_trivia(read_json(path))
+
+
+def read_json(path: Path) -> Any:
+    """What a file holds, plain or packed.
+
+    Raises:
+        UserError: no such file, it is damaged, or it is no JSON.
+    """
+    try:
+        with open_unpacked(str(path)) as file:
+            content = file.read()
+    except DAMAGED as error:
+        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is not JSON ({error}); name a file in SQuAD's form.") from error
 
 
 def _where(path: Path, question: Question) -> str:
@@ -111,7 +128,7 @@ def _where(path: Path, question: Question) -> str:
 
 
 def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Question]:
-    content = _read_json(path)
+    content = read_json(path)
     if is_trivia(content):
         yield from trivia_questions(path, content, evidence, training=training)
         return
@@ -176,15 +193,3 @@ def _field(
             "form."
         )
     return value
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        with open_unpacked(str(path)) as file:
-            content = file.read()
-    except DAMAGED as error:
-        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is not JSON ({error}); name a file in SQuAD's form.") from error

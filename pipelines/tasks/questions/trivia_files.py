@@ -115,6 +115,26 @@ def trivia_questions(
         )
 
 
+def trivia_right_answers(path: Path, content: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The `Answer` objects of a file by what the official figures count; no document is read.
+
+    Args:
+        path: the file, for messages.
+        content: what it holds.
+
+    Raises:
+        UserError: the file is not of TriviaQA's form, or a question in it has no answer.
+    """
+    answers = dict[str, Mapping[str, Any]]()
+    for entry, _, page in _Pairs(path, content):
+        key, answer = _key(content, entry, page), entry.get("Answer") or {}
+        where = f"question {entry.get('QuestionId')!r}: Answer"
+        if "NormalizedAliases" not in _of_kind(answer, Mapping, path, where):
+            raise UserError(f"{path}: question {key!r} has no answer; name a file with answers.")
+        answers[key] = answer
+    return answers
+
+
 class _Pairs:
     """Each question's entry with each of its documents: the file in `evidence/`, and its entry."""
 
@@ -151,9 +171,7 @@ def _question(
     page: Mapping[str, Any],
     text: str,
 ) -> TriviaQuestion:
-    name, file = str(entry.get("QuestionId")), page["Filename"]
-    identifier = f"{name}--{file}"
-    where = f"question {name!r}: Answer"
+    where = f"question {entry.get('QuestionId')!r}: Answer"
     aliases = _of_kind(entry.get("Answer") or {}, Mapping, path, where)
     names = [
         _of_kind(alias, str, path, f"{where}: an alias")
@@ -162,13 +180,24 @@ def _question(
     ]
     found = find_alias(text, names)
     return TriviaQuestion(
-        identifier,
+        _identifier(entry, page),
         str(entry.get("Question", "")),
-        Passage(str(page.get("Title", file)), text),
+        Passage(str(page.get("Title", page["Filename"])), text),
         () if found is None else (found,),
-        key=name if content.get("Domain") == "Wikipedia" else identifier,
+        key=_key(content, entry, page),
         aliases=aliases,
     )
+
+
+def _identifier(entry: Mapping[str, Any], page: Mapping[str, Any]) -> str:
+    return f"{entry.get('QuestionId')}--{page['Filename']}"
+
+
+def _key(content: Mapping[str, Any], entry: Mapping[str, Any], page: Mapping[str, Any]) -> str:
+    """What the official figures count; see `TriviaQuestion.key`."""
+    if content.get("Domain") == "Wikipedia":
+        return str(entry.get("QuestionId"))
+    return _identifier(entry, page)
 
 
 def _beginning(document: Path, most_words: int) -> str:

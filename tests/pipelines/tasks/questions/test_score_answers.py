@@ -74,11 +74,58 @@ def test_equal_odds_count_in_the_order_of_their_file(tmp_path, order, best):
     assert (figures["best_exact"], figures["best_f1"]) == (best, best)
 
 
-def test_a_file_of_triviaqa_is_refused(tmp_path):
-    data = tmp_path / "wikipedia-dev.json"
-    data.write_text(json.dumps({"Data": [], "Domain": "Wikipedia"}))
-    with pytest.raises(UserError, match="is in TriviaQA's form, whose figures `run_squad` gives"):
-        score_answers(ScoreAnswersConfig(data_file=data, predictions_file=data))
+def trivia_file(folder, domain, *answers):
+    pages = "EntityPages" if domain == "Wikipedia" else "SearchResults"
+    data = [
+        {
+            "QuestionId": f"q{number}",
+            "Question": "Which?",
+            pages: [{"Filename": "a.txt"}, {"Filename": "b.txt"}],
+            "Answer": answer,
+        }
+        for number, answer in enumerate(answers)
+    ]
+    path = folder / f"{domain}.json"
+    path.write_text(json.dumps({"Data": data, "Domain": domain}))
+    return path
+
+
+RAIN = {"NormalizedAliases": ["rain", "heavy rain"]}
+
+
+@pytest.mark.parametrize(
+    ("domain", "guesses", "exact"),
+    [
+        ("Wikipedia", {"q0": "The rain!", "q1": "snow"}, 50.0),
+        ("Web", {"q0--a.txt": "rain", "q1--b.txt": "Heavy rain", "q0--b.txt": ""}, 50.0),
+    ],
+)
+def test_a_file_of_triviaqa_has_its_own_figures(tmp_path, domain, guesses, exact):
+    data = trivia_file(tmp_path, domain, RAIN, RAIN)
+    (tmp_path / "guesses.json").write_text(json.dumps(guesses))
+    config = ScoreAnswersConfig(data_file=data, predictions_file=tmp_path / "guesses.json")
+    figures = score_answers(config)
+    assert figures["exact_match"] == exact
+    assert figures["common"] == len(guesses)
+
+
+@pytest.mark.parametrize(
+    ("answer", "options", "sentence"),
+    [
+        ({}, {}, r"question 'q0' has no answer; name a file with answers"),
+        (RAIN, {"metric": "korquad"}, "TriviaQA's form, which has its own figures"),
+        (RAIN, {"version_2_with_negative": True}, "TriviaQA's form, which has its own figures"),
+    ],
+)
+def test_what_does_not_go_with_a_file_of_triviaqa_is_named(tmp_path, answer, options, sentence):
+    data = trivia_file(tmp_path, "Wikipedia", answer)
+    (tmp_path / "guesses.json").write_text('{"q0": "rain"}')
+    with pytest.raises(UserError, match=sentence):
+        score_answers(
+            ScoreAnswersConfig(
+                data_file=data, predictions_file=tmp_path / "guesses.json", **options
+            )
+        )
 
 
 @pytest.mark.parametrize(
