@@ -1,5 +1,6 @@
 """Answers to a labelled file as people read them: a table of all, and the curve over thresholds."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,9 @@ _COLUMNS = (
     *("article", "id", "start", "end", "null_odds"),
 )
 _BETWEEN_ANSWERS = " | "
+_MOST_WITH_MORE = 0.05  # of the answers: a few accents in a text are no matter
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def write_answer_table(
@@ -37,11 +41,24 @@ def write_answer_table(
         score: the scores of one prediction, by its question's right answers.
 
     Returns:
-        The path. `answer` has the passage's own characters, those from `start` to `end`.
+        The path. `answer` has the passage's own characters, those from `start` to `end`; what is
+        scored is the original's text, and where that often has more, a warning says so.
     """
     rows = [_row(question, prediction, threshold, score) for question, prediction in answered]
+    _say_if_words_are_whole(path, sum(row.has_more for row in rows), len(rows))
     rows.sort(key=lambda row: (row.f1, -row.probability))  # stable
     return write_table(path, _COLUMNS, (row.cells() for row in rows))
+
+
+def _say_if_words_are_whole(path: Path, count: int, total: int) -> None:
+    if count > _MOST_WITH_MORE * total:
+        _LOGGER.warning(
+            "%s: %d of %d answers are scored, as in the original, as the whole words that they "
+            "stand in, since lower-casing changes the number of their characters (accents are "
+            "dropped, syllables taken apart). That lowers the figures; a cased vocabulary does not "
+            "do it. The column `answer` and a served model have the characters that were meant.",
+            *(path, count, total),
+        )
 
 
 class _Row(NamedTuple):
@@ -52,6 +69,7 @@ class _Row(NamedTuple):
     start: int
     end: int
     null_odds: float | None
+    has_more: bool
 
     def cells(self) -> list[Any]:
         figures = [f"{100 * self.f1:.2f}", f"{100 * self.exact:.0f}", f"{self.probability:.4f}"]
@@ -78,7 +96,12 @@ def _row(
     probability = n_best(prediction.candidates)[rank]["probability"]
     ends = best.start, best.end
     shown = tuple(map(_as_unicode, texts))
-    return _Row(scores.f1, scores.exact, probability, shown, *ends, prediction.null_odds)
+    has_more = best.end > 0 and _visible(best.text) > _visible(texts[1])
+    return _Row(scores.f1, scores.exact, probability, shown, *ends, prediction.null_odds, has_more)
+
+
+def _visible(text: str) -> int:
+    return sum(map(len, text.split()))
 
 
 def _as_unicode(text: str) -> str:
