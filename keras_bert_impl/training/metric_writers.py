@@ -240,8 +240,8 @@ def draw_learning_curve(run: RunDirectory, scores: Sequence[str] | None = None) 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # Without pyplot there is no global state, and no window system is looked for.
     drawn_scores = {} if scores is None else _score_points(evaluations, scores)
+    # Without pyplot there is no global state, and no window system is looked for.
     figure = Figure(figsize=(8, 8 if drawn_scores else 5), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(2 if drawn_scores else 1, sharex=True, squeeze=False)[:, 0]
