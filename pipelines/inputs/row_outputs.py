@@ -49,8 +49,9 @@ class RowOutputs:
             lengths = self._lengths[numbers]
             inside = np.arange(array.shape[1]) < lengths[:, None]  # [n, length]
             positions = (self._offsets[numbers][:, None] + np.arange(array.shape[1]))[inside]
-            _check_finite(name, array[inside])
-            self._file(name, array.shape[2:], array.dtype)[positions] += array[inside]
+            real = array[inside]
+            _check_finite(name, real)
+            self._file(name, array.shape[2:], array.dtype)[positions] += real
 
     def read(self, start: int, stop: int) -> dict[str, NDArray]:
         """The outputs of the rows `start` to `stop`.

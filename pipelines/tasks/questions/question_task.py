@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +132,7 @@ class QuestionTask:
         negative = self.answer_settings.version_2_with_negative
         return read(*self.files(split), version_2_with_negative=negative, evidence=self.evidence)
 
+    @cached_property
     def _asks_trivia(self) -> bool:
         return self.predict_file is not None and is_trivia_file(self.predict_file)
 
@@ -184,7 +186,7 @@ class QuestionTask:
         Raises:
             UserError: the file has no answers.
         """
-        if self._asks_trivia():
+        if self._asks_trivia:
             return trivia_figures(best_of_documents(answered))
         scored = ScoredAnswers.of(answered)
         if self.answer_settings.version_2_with_negative:
@@ -206,7 +208,7 @@ class QuestionTask:
     ) -> Sequence[Path]:
         """Writes all answers as a table, the hardest first, and the curve over thresholds."""
         del split  # there is one
-        if self._asks_trivia():
+        if self._asks_trivia:
             return []
         negative = self.answer_settings.version_2_with_negative
         threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
@@ -228,7 +230,7 @@ class QuestionTask:
             version_2_with_negative=self.answer_settings.version_2_with_negative,
             null_score_diff_threshold=self.null_score_diff_threshold or 0.0,
         )
-        if self._asks_trivia():
+        if self._asks_trivia:
             files.append(write_trivia_predictions(folder, best_of_documents(answered)))
         return files
 

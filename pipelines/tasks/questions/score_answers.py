@@ -1,17 +1,15 @@
 """Anybody's predictions, scored as the official scripts score them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora.unpacking import DAMAGED, open_unpacked
 from pipelines.metrics.question_answering import squad_v2_scores, trivia_scores
 from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.score_answers_config import ScoreAnswersConfig
 from pipelines.tasks.questions.scoring import ScoredAnswers, right_answers
-from pipelines.tasks.questions.squad_files import is_trivia_file, read_json, read_questions
-from pipelines.tasks.questions.trivia_files import trivia_right_answers
+from pipelines.tasks.questions.squad_files import read_json, read_questions
+from pipelines.tasks.questions.trivia_files import is_trivia, trivia_right_answers
 
 
 def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
@@ -23,8 +21,9 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
     Raises:
         UserError: a file is not what it should be, or the predictions are for other questions.
     """
-    if is_trivia_file(config.data_file):
-        return _score_trivia(config)
+    content = read_json(config.data_file)
+    if is_trivia(content):
+        return _score_trivia(config, content)
     negative = config.version_2_with_negative
     questions = list(read_questions(config.data_file, version_2_with_negative=negative))
     guesses = _read(config.predictions_file, str, "an answer")
@@ -49,25 +48,19 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
     return scored.figures_v2(config.null_score_diff_threshold)
 
 
-def _score_trivia(config: ScoreAnswersConfig) -> dict[str, float]:
+def _score_trivia(config: ScoreAnswersConfig, content: Any) -> dict[str, float]:
     """TriviaQA's figures; one question without a prediction counts as wrong, all of them do not."""
     if config.version_2_with_negative or config.metric != "squad":
         raise UserError(
             f"{config.data_file}: is in TriviaQA's form, which has its own figures; leave out "
             "`version_2_with_negative` and `metric`."
         )
-    right = trivia_right_answers(config.data_file, read_json(config.data_file))
+    right = trivia_right_answers(config.data_file, content)
     return trivia_scores(_read(config.predictions_file, str, "an answer"), right)
 
 
 def _read(path: Path, kind: Any, what: str) -> dict[str, Any]:
-    try:
-        with open_unpacked(str(path)) as file:
-            values = json.loads(file.read())
-    except DAMAGED as error:
-        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is not JSON ({error}); name a file of predictions.") from error
+    values = read_json(path, "a file of predictions")
     if not isinstance(values, dict):
         raise UserError(f"{path}: holds no JSON object; name a file with {what} for each id.")
     for name, value in values.items():

@@ -106,8 +106,12 @@ def is_trivia_file(path: Path) -> bool:
     return is_trivia(read_json(path))
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, wanted: str = "a file in SQuAD's form") -> Any:
     """What a file holds, plain or packed.
+
+    Args:
+        path: the file.
+        wanted: what it should be, for the message.
 
     Raises:
         UserError: no such file, it is damaged, or it is no JSON.
@@ -120,7 +124,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is not JSON ({error}); name a file in SQuAD's form.") from error
+        raise UserError(f"{path}: is not JSON ({error}); name {wanted}.") from error
 
 
 def _where(path: Path, question: Question) -> str:

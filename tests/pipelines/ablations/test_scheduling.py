@@ -21,9 +21,6 @@ class Meeting:
         self._changed = threading.Condition()
         self._running, self.most = 0, 0
 
-    def config_of(self, tool, flags):
-        raise NotImplementedError
-
     def run(self, tool, flags, log, cores):
         name = log.parent.name.rpartition("-")[0]
         with self._changed:
