@@ -34,6 +34,7 @@ from typing import IO, Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.progress import Progress
 from tools import command_line
 from tools.config_flags import ConfigFlags
 
@@ -41,6 +42,7 @@ MIXED, EQUAL, ONE, SAME_BYTES = "mixed", "equal", "one", "same_bytes"
 _SPEEDS = (MIXED, EQUAL, ONE)
 _AMONG = 64
 _CALIBRATION = 300
+_WARM_UP = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,18 +230,25 @@ def compare(config: ServingConfig, folder: Path) -> Figures:
     }
     figures: Figures = {}
     with contextlib.ExitStack() as stack:
-        children = []
-        for name in config.contenders or CONTENDERS:
+        children: list[Child] = []
+        names = config.contenders or tuple(CONTENDERS)
+        opening = Progress("open", len(names), "contenders")
+        for name in names:
             child = Child(name, setting, folder)
             stack.callback(child.end)
             with _left_out(name):  # the first texts open it, one after the other, and warm it up
-                child.ask(MIXED, texts[MIXED])
+                child.ask(MIXED, texts[MIXED][:_WARM_UP])
                 child.ask(ONE, texts[ONE][:2])
                 children.append(child)
+            opening.advance(note=name)
+        opening.close()
+        turns = Progress("compare", config.rounds * len(children), "turns")
         for number in range(config.rounds):
             for child in [*children]:
                 with _left_out(child.name, children, child):
                     _ask_all(child, texts, figures, with_bytes=number == 0)
+                turns.advance(note=child.name)
+        turns.close()
     return figures
 
 

@@ -7,6 +7,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.safetensors_file import read_header, read_tensor, write_safetensors
@@ -47,6 +49,13 @@ def test_they_stand_in_the_order_of_the_texts_whatever_stands_beside(embedder):
     alone = np.concatenate([embedder.embed(text) for text in TEXTS])
     np.testing.assert_allclose(embedder.embed(TEXTS * 30), np.tile(alone, (30, 1)), atol=1e-6)
     assert embedder.embed([]).shape == (0, 16)
+
+
+@given(st.text(max_size=80))
+def test_a_text_alone_is_cut_as_among_many(embedder, text):
+    crowd = ["the dog runs . " * 70]  # two ways to cut, by how much there is
+    alone, beside = embedder._encode([text]), embedder._encode([text, *crowd])
+    np.testing.assert_array_equal(alone.ids, beside.ids[: beside.offsets[1]])
 
 
 def test_batches_have_few_shapes_whatever_the_number_of_texts(embedder):
