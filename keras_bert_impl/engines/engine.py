@@ -18,11 +18,13 @@ class Engine(Protocol):
 
     Attributes:
         tokens_at_once: how many positions a batch should have.
+        batches_at_once: how many batches are computed at the same time.
         few_lengths: whether batches should have few different lengths, because each is prepared
             for; else rows need no more padding than to the longest of their batch.
     """
 
     tokens_at_once: int
+    batches_at_once: int
     few_lengths: bool
 
     def compute(self, batches: Iterable[tuple[Key, Features]]) -> Iterator[tuple[Key, Outputs]]:
@@ -62,6 +64,7 @@ class KerasEngine:
     """
 
     tokens_at_once = 4096
+    batches_at_once = 1
     few_lengths = True
 
     def __init__(self, model: Any) -> None:

@@ -45,7 +45,7 @@ class OpenVinoEngine:
     ) -> None:
         need_openvino(precision)
         self._make_graph, self._precision = make_graph, precision
-        self._threads = threads or _cores()
+        self._threads = self.batches_at_once = threads or _cores()
         self._deterministic = deterministic
         self._graph: Any = None
         self._compiled: dict[int, Any] = {}

@@ -26,7 +26,7 @@ from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spr
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.pooling import POOLER
-from keras_bert_impl.serving.token_batches import rounded_rows, token_batches
+from keras_bert_impl.serving.token_batches import even_budget, rounded_rows, token_batches
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_batches import as_texts
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -200,6 +200,8 @@ class Embedder:
     def _batches(self, rows: Sequence[Ids]) -> Iterator[tuple[NDArray[np.int64], Features]]:
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         budget = 1 if self._deterministic else self.engine.tokens_at_once
+        if not self._deterministic:
+            budget = even_budget(lengths, budget, self.engine.batches_at_once)
         few = self.engine.few_lengths
         for some, length in token_batches(lengths, budget, self.max_seq_length, few_lengths=few):
             # What is compiled for a shape is kept: without end, if every number of rows were one.

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 _STEP = 8
 _STEP_OF_LONG, _LONG = 32, 128
+_FEW_TURNS = 8
 
 
 def rounded_length(length: int) -> int:
@@ -31,6 +32,35 @@ def rounded_rows(count: int) -> int:
     """
     step = 1 << max(0, count.bit_length() - 3)  # four steps from a power of two to the next
     return -(-count // step) * step
+
+
+def even_budget(lengths: NDArray[np.integer], budget: int, at_once: int) -> int:
+    """The tokens of a batch with which a few texts keep all cores busy to the end.
+
+    Three batches on two cores take as long as four. Where there are some batches for each core
+    only, they become smaller and their number a multiple of the cores'. What fits into one batch
+    stays one, which all cores compute together.
+
+    Args:
+        lengths: [rows], the tokens of each.
+        budget: the most positions of a batch.
+        at_once: how many batches are computed at the same time.
+
+    Returns:
+        A budget; the given one where there is much to do.
+
+    Example:
+        >>> even_budget(np.full(24, 128), 1024, 2), even_budget(np.full(240, 128), 1024, 2)
+        (895, 1024)
+        >>> [len(rows) for rows, _ in token_batches(np.full(24, 128), 895, 512)]
+        [6, 6, 6, 6]
+    """
+    total = int(lengths.sum())
+    turns = -(-total // (budget * at_once))
+    if at_once == 1 or total <= budget or turns > _FEW_TURNS:
+        return budget
+    # A batch ends before the row that is too much: one more row, so that none is left at the end.
+    return min(budget, -(-total // (turns * at_once)) + int(lengths.max()) - 1)
 
 
 def token_batches(

@@ -8,7 +8,8 @@ matrix products alone, whatever computes them: nothing that multiplies like that
 
 same_bytes is the share of texts whose vector has the same bytes computed alone and among 64.
 
-A contender that is not installed, or that fails, is left out with a sentence. Peers need
+All are open at the same time: of a base model each takes 1 to 3 GB, so name those of one precision
+there. A contender that is not installed, or that fails, is left out with a sentence. Peers need
 sentence-transformers, torch, optimum-intel, ctranslate2, onnx, onnxruntime and keras-hub.
 
 Examples:

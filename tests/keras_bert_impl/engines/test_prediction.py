@@ -12,7 +12,7 @@ NAMES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
 class Backwards:
     """An engine whose last batch is ready first."""
 
-    tokens_at_once, few_lengths = 1024, False
+    tokens_at_once, batches_at_once, few_lengths = 1024, 1, False
 
     def __init__(self, model):
         self._model, self.shapes = model, []

@@ -4,7 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_impl.serving.token_batches import rounded_length, rounded_rows, token_batches
+from keras_bert_impl.serving.token_batches import (
+    even_budget,
+    rounded_length,
+    rounded_rows,
+    token_batches,
+)
 
 
 @given(st.lists(st.integers(1, 512), max_size=200), st.integers(1, 5000))
@@ -42,3 +47,30 @@ def test_a_batch_is_filled_up_a_little(count):
 
 def test_there_are_few_numbers_of_rows():
     assert len({rounded_rows(count) for count in range(1, 513)}) == 8 + 4 * 6
+
+
+@given(st.lists(st.integers(1, 128), min_size=1, max_size=300), st.integers(1, 8))
+def test_an_even_budget_takes_no_more_room_and_at_most_a_smaller_turn_more(lengths, at_once):
+    array = np.array(lengths)
+
+    def turns(budget):
+        batches = list(token_batches(array, budget, 512, few_lengths=False))
+        return -(-len(batches) // at_once)
+
+    even = even_budget(array, 1024, at_once)
+    assert even <= 1024
+    assert even == 1024 or turns(even) <= turns(1024) + 1
+
+
+def test_a_few_equal_texts_keep_all_cores_busy():
+    for count, at_once in ((24, 2), (18, 4), (40, 4), (50, 3)):
+        lengths = np.full(count, 128)
+        budget = even_budget(lengths, 1024, at_once)
+        sizes = [len(rows) for rows, _ in token_batches(lengths, budget, 512, few_lengths=False)]
+        assert max(sizes) - min(sizes[:-1]) <= 1
+        assert len(sizes) % at_once == 0
+
+
+def test_one_batch_stays_one_and_many_stay_as_they_are():
+    for lengths in (np.full(8, 128), np.full(400, 128), np.array([5]), np.array([], int)):
+        assert even_budget(lengths, 1024, 2) == 1024
