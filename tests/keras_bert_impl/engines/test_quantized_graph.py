@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.checkpoints.destination import QUANTIZED_FOLDER
 from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
-from keras_bert_impl.engines.quantized_graph import evenly_spread, quantized_graph
+from keras_bert_impl.engines.quantized_graph import (
+    evenly_spread,
+    head_products,
+    quantized_graph,
+)
 from keras_bert_impl.errors import UserError
 from tests.keras_bert_impl.engines.test_openvino_engine import inputs
 
@@ -37,6 +41,12 @@ def test_scales_are_found_once_and_kept_beside_the_model(model, graph, tmp_path)
         found.append(outputs["next_sentence_logits"])
     np.testing.assert_array_equal(*found)
     np.testing.assert_allclose(found[0], model(rows[3])["next_sentence_logits"], atol=0.3)
+
+
+def test_what_stands_behind_the_encoder_keeps_its_digits(graph):
+    kept = head_products(graph)
+    assert kept
+    assert all(any(part in name for part in ("pooler", "next_sentence")) for name in kept), kept
 
 
 def test_texts_are_needed(graph):
