@@ -18,7 +18,7 @@ from keras_bert_impl.files import whole_folder
 _log = logging.getLogger(__name__)
 
 _GRAPH, _DESCRIPTION = "model.xml", "description.json"
-_FORM = 2  # raised when the same graph would be quantized in another way
+_FORM = 3  # raised when the same graph would be quantized in another way
 CALIBRATION_ROWS = 300
 _FEW_NUMBERS = 64
 
@@ -87,7 +87,11 @@ def head_products(graph: Any) -> list[str]:
     """
     products = {}
     for operation in graph.get_ops():
-        if operation.get_type_name() == "MatMul" and _is_constant(operation.input_value(1)):
+        # The segments' embeddings are a product, too, of what is chosen by number.
+        if operation.get_type_name() == "MatMul" and (
+            _kind(operation.input_value(1)) == "Constant"
+            and _kind(operation.input_value(0)) != "OneHot"
+        ):
             shape = operation.input_value(0).get_partial_shape()
             of_texts = shape.rank.is_static and len(shape) == 2  # not [batch, length, width]
             weights = operation.input_value(1).get_shape()  # [numbers out, numbers in]
@@ -97,8 +101,8 @@ def head_products(graph: Any) -> list[str]:
     return [name for name, (of_texts, (out, _)) in products.items() if of_texts or out < few]
 
 
-def _is_constant(output: Any) -> bool:
-    return bool(output.get_node().get_type_name() == "Constant")
+def _kind(output: Any) -> str:
+    return str(output.get_node().get_type_name())
 
 
 def _keep(folder: Path, graph: Any, description: dict[str, Any]) -> None:

@@ -177,6 +177,8 @@ class Embedder:
         rows, pairs = as_texts(texts)
         if pairs is not None:
             raise UserError("`texts` holds pairs of texts; a vector is of one text: give a list.")
+        if 0 < len(rows) <= self.texts_at_once:
+            return self._embed(rows, evenly=True)
         blocks = list(self.embed_blocks(rows))
         return np.concatenate(blocks) if blocks else np.empty((0, self.width), np.float32)
 
@@ -190,17 +192,19 @@ class Embedder:
         while block := list(islice(source, self.texts_at_once)):
             yield self._embed(block)
 
-    def _embed(self, texts: Sequence[str | bytes]) -> Vectors:
+    def _embed(self, texts: Sequence[str | bytes], evenly: bool = False) -> Vectors:
         rows = self._rows(texts)
         vectors = np.empty((len(rows), self.width), np.float32)
-        for some, outputs in self.engine.compute(self._batches(rows)):
+        for some, outputs in self.engine.compute(self._batches(rows, evenly)):
             vectors[some] = outputs["embedding"][: len(some)]
         return vectors
 
-    def _batches(self, rows: Sequence[Ids]) -> Iterator[tuple[NDArray[np.int64], Features]]:
+    def _batches(
+        self, rows: Sequence[Ids], evenly: bool
+    ) -> Iterator[tuple[NDArray[np.int64], Features]]:
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         budget = 1 if self._deterministic else self.engine.tokens_at_once
-        if not self._deterministic:
+        if evenly and not self._deterministic:  # the bytes of blocks do not depend on the cores
             budget = even_budget(lengths, budget, self.engine.batches_at_once)
         few = self.engine.few_lengths
         for some, length in token_batches(lengths, budget, self.max_seq_length, few_lengths=few):
@@ -214,6 +218,8 @@ class Embedder:
 
     def _rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
         """The ids of every text with [CLS] and [SEP], truncated."""
+        if not texts:
+            return []
         prompt = self.settings.prompt
         if prompt:
             texts = [prompt + (x if isinstance(x, str) else x.decode("utf-8")) for x in texts]

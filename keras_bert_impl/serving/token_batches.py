@@ -38,8 +38,8 @@ def even_budget(lengths: NDArray[np.integer], budget: int, at_once: int) -> int:
     """The tokens of a batch with which a few texts keep all cores busy to the end.
 
     Three batches on two cores take as long as four. Where there are some batches for each core
-    only, they become smaller and their number a multiple of the cores'. What fits into one batch
-    stays one, which all cores compute together.
+    only, they become smaller, and their number about a multiple of the cores'. What fits into one
+    batch stays one, which all cores compute together.
 
     Args:
         lengths: [rows], the tokens of each.

@@ -196,6 +196,7 @@ class PlainTokenizer:
 
     def _learn(self, part: str) -> int:
         """Cuts a new part into ids; gives its number."""
+        del self._ids[self._starts[-1] :]  # what a cut that was interrupted left
         for word in self._rules.words(part):
             self._ids.extend(self._word_ids.of(word))
         number = len(self._starts) - 1

@@ -15,7 +15,10 @@ from keras_bert_impl.engines.quantized_graph import (
     quantized_graph,
 )
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_classifier import BertTokenClassifier
 from tests.keras_bert_impl.engines.test_openvino_engine import inputs
+from tests.support.tiny_bert import TINY
 
 
 @given(st.integers(0, 3000), st.integers(2, 40))
@@ -47,6 +50,15 @@ def test_what_stands_behind_the_encoder_keeps_its_digits(graph):
     kept = head_products(graph)
     assert kept
     assert all(any(part in name for part in ("pooler", "next_sentence")) for name in kept), kept
+
+
+@pytest.mark.parametrize("make", [BertSpanLabeler, lambda config: BertTokenClassifier(config, 9)])
+def test_so_do_a_few_numbers_for_each_token(make):
+    pytest.importorskip("openvino", reason="needs the extra `openvino`")
+    from keras_bert_impl.engines.openvino_graph import openvino_graph
+
+    (name,) = head_products(openvino_graph(make(TINY)))
+    assert "encoder" not in name
 
 
 def test_texts_are_needed(graph):
