@@ -58,6 +58,25 @@ def test_a_text_alone_is_cut_as_among_many(embedder, text):
     np.testing.assert_array_equal(alone.ids, beside.ids[: beside.offsets[1]])
 
 
+def test_int8_without_texts_is_refused(folder):
+    pytest.importorskip("nncf", reason="needs the extra `openvino`")
+    embedder = Embedder.from_pretrained(folder, engine="openvino", precision="int8")
+    with pytest.raises(kb.UserError, match="needs texts to find its scales on"):
+        embedder.embed("a dog")
+
+
+def test_batches_of_blocks_do_not_depend_on_the_cores(embedder):
+    rows = [np.arange(12)] * 700  # as many tokens as two batches and a little more
+    sizes = {True: [], False: []}
+    for cores in (1, 2, 5):
+        for evenly, found in sizes.items():
+            one = Embedder(embedder.model, embedder.text)
+            one.engine.batches_at_once = cores
+            found.append([len(some) for some, _ in one._batches(rows, evenly)])
+    assert sizes[False][0] == sizes[False][1] == sizes[False][2]
+    assert sizes[True][1] != sizes[True][2]
+
+
 def test_batches_have_few_shapes_whatever_the_number_of_texts(embedder):
     shapes = set()
 

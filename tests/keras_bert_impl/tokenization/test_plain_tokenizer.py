@@ -88,3 +88,20 @@ def test_it_needs_no_tensorflow():
         "sys.exit('tensorflow' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_cut_that_is_interrupted_leaves_nothing_behind(monkeypatch):
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "."]
+    tokenizer = PlainTokenizer(TextSettings(Vocabulary(tokens)))
+    of = tokenizer._word_ids.of
+
+    def interrupted(word):
+        if word == ".":
+            raise KeyboardInterrupt
+        return of(word)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(tokenizer._word_ids, "of", interrupted)
+        tokenizer.encode_lines(["a.dog"])
+    assert tokenizer.encode_lines(["dog"]).ids.tolist() == [6]
+    assert tokenizer.encode_lines(["a.dog"]).ids.tolist() == [5, 7, 6]
