@@ -170,7 +170,8 @@ class RunAblationsConfig:
     )
     ignore_check: bool = option(
         False,
-        "Go on although BERT does not beat random weights by three standard deviations on a task.",
+        "Go on although BERT does not beat random weights by three standard deviations on a task, "
+        "and let no run wait for the ones that show it.",
         resume=FREE,
     )
     operations_per_second: float | None = option(

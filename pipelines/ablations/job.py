@@ -57,9 +57,9 @@ def _run_all(study: Study, programs: Programs) -> AblationsResults:
     results = {cell.name: found for cell in study.cells if (found := stored_result(cell))}
     report = Report(study, results)
     report.write(study.config.output_dir)
-    # Nothing but the check's own runs is started before it has passed.
-    _run(in_order(study.check.cells), study, programs, report, results)
     if not study.config.ignore_check:
+        # Nothing but the check's own runs is started before it has passed.
+        _run(in_order(study.check.cells), study, programs, report, results)
         _check(report)
     _run(study.cells, study, programs, report, results)
     folder = study.config.output_dir

@@ -1,4 +1,5 @@
 import json
+import threading
 
 import pytest
 
@@ -68,6 +69,28 @@ def test_where_bert_is_no_better_than_random_weights_the_study_stops(tmp_path):
     on = PretendingTools(random=0.9)
     run_ablations(small_recipe(tmp_path, ignore_check=True), on)
     assert not {*on.started} & {*tools.started}
+
+
+class MeetingTools(PretendingTools):
+    """Pre-trainings that only end when four of them run at the same time."""
+
+    def __init__(self):
+        super().__init__()
+        self._meeting = threading.Barrier(4, timeout=20)
+
+    def run(self, tool, flags, log, cores):
+        if tool == "run_pretraining":
+            self._meeting.wait()
+        return super().run(tool, flags, log, cores)
+
+
+def test_without_the_check_no_run_waits_for_it_and_it_can_be_asked_for_afterwards(tmp_path):
+    tools = MeetingTools()
+    run_ablations(small_recipe(tmp_path, ignore_check=True, runs_at_once=9), tools)
+    assert sum(name.startswith("pretrain-") for name in tools.started) == 4
+    checked = PretendingTools(random=0.9)
+    run_ablations(small_recipe(tmp_path), checked)
+    assert checked.started == []
 
 
 def test_a_run_that_fails_is_named_with_its_last_line(tmp_path):
