@@ -42,13 +42,12 @@ class _Opening:
         self._config, self._trained = config, trained
         known = {} if trained is None else task_settings(trained.config)
         self._known: Mapping[str, Any] = known if known.get("task") == NAME else {}
-        defaults = TaggingConfig()
-        self._word_column = self._chosen("word_column", config.word_column, defaults.word_column)
-        self._tag_column = self._chosen("tag_column", config.tag_column, defaults.tag_column)
+        self._word_column = self._chosen("word_column", config.word_column, None, 1)
+        self._tag_column = self._chosen("tag_column", config.tag_column, None, -1)
 
-    def _chosen(self, name: str, given: Any, default: Any) -> Any:
+    def _chosen(self, name: str, given: Any, open_value: Any, default: Any) -> Any:
         """What was asked for, else what the model was trained with, else the default."""
-        return self._known.get(name, default) if given == default else given
+        return self._known.get(name, default) if given == open_value else given
 
     def task(self) -> TaggingTask:
         """Finds scheme and tags, and checks all files."""
@@ -70,8 +69,8 @@ class _Opening:
             labels=labels,
             scheme=scheme,
             unit=unit,
-            whole_documents=self._chosen("context", self._config.context, AUTO) != SENTENCE,
-            doc_stride=self._chosen("doc_stride", self._config.doc_stride, 0),
+            whole_documents=self._chosen("context", self._config.context, AUTO, AUTO) != SENTENCE,
+            doc_stride=self._chosen("doc_stride", self._config.doc_stride, 0, 0),
             sources=sources,
             layout_settings={
                 "columns": self._count(sources),

@@ -30,9 +30,18 @@ class TaggingConfig(SplitFiles):
     test_file: Path | None = option(
         None, "Sentences to tag, as train_file; scored where they have tags.", resume=FREE
     )
-    word_column: int = option(1, "The column of the words, from 1.", at_least=1, resume=FREE)
-    tag_column: int = option(
-        -1, "The column of the tags, from 1; -1 is the last one.", at_least=-1, resume=FREE
+    word_column: int | None = option(
+        None,
+        "The column of the words, from 1; by default that which the model was trained with, or 1.",
+        at_least=1,
+        resume=FREE,
+    )
+    tag_column: int | None = option(
+        None,
+        "The column of the tags, from 1; -1 is the last one. By default that which the model was "
+        "trained with, or the last one.",
+        at_least=-1,
+        resume=FREE,
     )
     tagging_scheme: str = option(
         AUTO,

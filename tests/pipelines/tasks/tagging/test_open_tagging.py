@@ -67,6 +67,25 @@ def test_a_trained_model_keeps_its_context_unless_another_is_asked_for(tmp_path,
     assert task.whole_documents is whole
 
 
+@pytest.mark.parametrize(
+    ("asked", "test_file", "words"),
+    [
+        ({}, "1 Bob B-P\n", ("Bob",)),  # as the model was trained
+        ({"word_column": 1, "tag_column": -1}, "Bob\n", ("Bob",)),
+        ({"word_column": 1, "tag_column": -1}, "Bob NNP B-P\n", ("Bob",)),
+    ],
+)
+def test_a_column_that_is_named_stands_over_that_of_the_training(tmp_path, asked, test_file, words):
+    (tmp_path / "test.txt").write_text(test_file)
+    folder = write_tagger(tmp_path / "model", ["O", "B-P", "I-P"])
+    source = find_model(folder, do_lower_case=True)
+    known = {"task": "ner", "tagging_scheme": "iob2", "word_column": 2, "tag_column": 3}
+    source = replace(source, config=with_task_settings(source.config, {**known, "columns": 3}))
+    task = open_tagging(TaggingConfig(data_dir=tmp_path, **asked), source)
+    (sentence,) = next(iter(task.examples("test"))).sentences
+    assert sentence.items == words
+
+
 def test_a_test_file_of_characters_alone_keeps_its_blanks(tmp_path):
     task = open_tagging(write(tmp_path, train="B\tB-P\n \tO\n", test="B\n \nb\n"))
     (sentence,) = next(iter(task.examples("test"))).sentences
