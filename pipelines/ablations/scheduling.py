@@ -76,6 +76,9 @@ class _Queue:
         unfinished = {cell.name for cell in self.waiting}
         unfinished |= {cell.name for cell, _ in self.running.values()}
         ready = [x for x in self.waiting if not unfinished & {one.name for one in x.needs}]
+        # What others wait for goes first: a long pre-training that starts last would end alone.
+        needed = {one.name for cell in self.waiting for one in cell.needs}
+        ready.sort(key=lambda cell: cell.name not in needed)
         chosen = ready[: len(self.free)]
         for cell in chosen:
             self.waiting.remove(cell)

@@ -50,6 +50,14 @@ def test_cells_run_side_by_side_after_what_they_need(tmp_path):
     assert programs.most == 2
 
 
+def test_a_cell_that_others_wait_for_starts_before_those_that_nobody_needs(tmp_path):
+    alone = [cell(tmp_path, name) for name in "abc"]
+    base = cell(tmp_path, "base")
+    cells, started = [*alone, base, cell(tmp_path, "upon", base)], []
+    assert len(list(run_cells(cells, Meeting(), False, 2, started.append))) == 5
+    assert started[0] is base
+
+
 def test_cells_side_by_side_share_the_processors_and_one_alone_has_all(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 5})
     programs = Meeting(a=3, b=3, c=3)
