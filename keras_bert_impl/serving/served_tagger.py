@@ -67,7 +67,8 @@ class ServedTagger(ServedModel):
     sentence does.
 
     `raw_text`: the same for text as people write it: punctuation marks at a word's ends are words
-    of their own, so that "in Paris." has the entity "Paris".
+    of their own, so that "in Paris." has the entity "Paris", and the wide and the no-break space
+    are blanks, too.
 
     Longer texts are read in windows, and each word in the window that shows most around it.
 
@@ -144,7 +145,12 @@ class ServedTagger(ServedModel):
         line = tf.gather(found.line, first)
         if self._characters:
             end = found.at_bytes(text, ends.flat_values)
-            return Units(text, first, end, line, tf.ones_like(text, tf.bool), label, score)
+            # A character of several tokens is the first one's.
+            start = tf.maximum(first, predecessors(end, 0))
+            text, start, end, line, label, score = (
+                tf.boolean_mask(x, start < end) for x in (text, start, end, line, label, score)
+            )
+            return Units(text, start, end, line, tf.ones_like(text, tf.bool), label, score)
         word = tf.gather(found.word, first)
         is_first = word != predecessors(word, -1)
         text, word, line, label, score = (

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 _BLANKS = " \t\r\n"
+_RARE_BLANKS = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _LINE_BREAK = "\n"
 _MARKS = ".,;:!?()[]{}<>\"'`´“”„‟‘’‚‛«»‹›…·¡¿、。，．！？：；（）「」『』《》〈〉【】"
 
@@ -66,7 +67,7 @@ def text_characters(texts: Any, *, split_marks: bool = False) -> TextCharacters:
         texts: UTF-8, string [texts].
         split_marks: make punctuation marks at a word's ends words of their own, as the files have
             them that models of entities are trained on: `(Paris).` is four words. A word of marks
-            only stays one.
+            only stays one. All that Unicode calls a space is a blank then, as for the tokenizer.
 
     Example:
         >>> found = text_characters(["In Paris.\nYes", ""])
@@ -81,7 +82,7 @@ def text_characters(texts: Any, *, split_marks: bool = False) -> TextCharacters:
     flat, text = codes.flat_values, codes.value_rowids()
     number = tf.range(tf.size(flat, tf.int64))  # of each character
     position = number - tf.gather(codes.row_splits, text)
-    blank = _is_one_of(flat, _BLANKS)
+    blank = _is_one_of(flat, _BLANKS + _RARE_BLANKS if split_marks else _BLANKS)
     starts = ~blank & (predecessors(blank, True) | (position == 0))
     if split_marks:
         starts |= ~blank & _part_begins(flat, number, _counted(starts))
@@ -113,7 +114,7 @@ def _counted(starts: tf.Tensor) -> tf.Tensor:
 def _part_begins(codes: tf.Tensor, number: tf.Tensor, word: tf.Tensor) -> tf.Tensor:
     """Whether each character is a mark at its word's end, or the first one that is none."""
     count = tf.size(number, tf.int64)
-    core = ~_is_one_of(codes, _MARKS + _BLANKS)
+    core = ~_is_one_of(codes, _MARKS + _BLANKS + _RARE_BLANKS)
     segment = tf.maximum(word, 0)  # blanks in front of the first word
     first = tf.math.unsorted_segment_min(tf.where(core, number, count), segment, count)
     last = tf.math.unsorted_segment_max(tf.where(core, number, -1), segment, count)

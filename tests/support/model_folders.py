@@ -51,10 +51,11 @@ def write_classifier(folder, labels, **changes):
     return write_any(folder, BertClassifier(tiny_config(extra=names, **changes), len(labels)))
 
 
-def write_tagger(folder, labels, **changes):
+def write_tagger(folder, labels, vocabulary=WORD_VOCABULARY, **changes):
     """A model that gives every token one of some named labels."""
     names = {"id2label": {str(number): label for number, label in enumerate(labels)}}
-    return write_any(folder, BertTokenClassifier(tiny_config(extra=names, **changes), len(labels)))
+    config = tiny_config(extra=names, vocab_size=len(vocabulary), **changes)
+    return write_any(folder, BertTokenClassifier(config, len(labels)), vocabulary)
 
 
 def write_chooser(folder, **changes):
@@ -62,7 +63,7 @@ def write_chooser(folder, **changes):
     return write_any(folder, BertMultipleChoice(tiny_config(**changes), 2))
 
 
-def write_any(folder, model):
+def write_any(folder, model, vocabulary=WORD_VOCABULARY):
     """Any model, with weights that differ from one another."""
-    write_model_directory(folder, scatter_weights(model), TextSettings(WORD_VOCABULARY))
+    write_model_directory(folder, scatter_weights(model), TextSettings(vocabulary))
     return folder

@@ -50,8 +50,17 @@ class Layout(NamedTuple):
         return line.split("\t") if self.tabs else [x for x in line.split(" ") if x]
 
     def is_document_start(self, line: str) -> bool:
-        """Whether a document begins with a line, whatever stands between its columns."""
-        return line.startswith(DOCUMENT_START) and line.split()[0] == DOCUMENT_START
+        """Whether a document begins with a line, whatever stands between its columns.
+
+        Example:
+            >>> layout = Layout(tabs=False, width=2, word=1, tag=0)
+            >>> layout.is_document_start("-DOCSTART-"), layout.is_document_start("O -DOCSTART-")
+            (True, True)
+        """
+        if DOCUMENT_START not in line:
+            return False
+        columns = line.split()
+        return DOCUMENT_START in (columns[0], *columns[self.word : self.word + 1])
 
     def is_empty(self, line: str) -> bool:
         r"""Whether a line has nothing in any column.
@@ -63,8 +72,13 @@ class Layout(NamedTuple):
         """
         return not line if self.whole_lines else not (line.strip(" ") and line.strip("\t"))
 
-    def is_comment(self, line: str) -> bool:
+    def is_comment(self, line: str, *, in_sentence: bool = False) -> bool:
         r"""Whether a line is a remark: it begins with "#" and cannot be a word.
+
+        Args:
+            line: the line.
+            in_sentence: whether a word stands in front of it. Remarks stand before a sentence, so
+                that a line with all columns, which could be either, is a word there.
 
         Example:
             >>> layout = Layout(tabs=True, width=2, word=0, tag=1)
@@ -81,7 +95,9 @@ class Layout(NamedTuple):
             return len(columns) == 1 or mark_alone or _COMMENT.match(columns[0]) is not None
         if len(columns) != self.width or self.width == 1:
             return len(columns) > 1 or self.width > 1
-        return columns[0].strip("#") == "" and self.width > 2 and not _TAG.fullmatch(columns[-1])
+        if in_sentence or self.width == 2 or columns[0].strip("#"):
+            return False
+        return not _TAG.fullmatch(columns[-1 if self.tag is None else self.tag])
 
 
 class Aside(NamedTuple):
@@ -108,6 +124,7 @@ class Sentence:
         numbers: the numbers of these lines, from 1.
         before: the lines of the file in front of it that are no words.
         begins_document: whether one of them begins a document.
+        path: the file, for messages.
     """
 
     items: tuple[str, ...]
@@ -116,6 +133,7 @@ class Sentence:
     numbers: tuple[int, ...]
     before: tuple[Aside, ...] = ()
     begins_document: bool = False
+    path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +169,7 @@ def find_layout(path: Path, word_column: int = 1, tag_column: int = -1) -> Layou
         Layout(tabs=False, width=3, word=0, tag=2, whole_lines=False)
     """
     for number, line in _numbered_lines(path):
-        if not line.strip(" \t") or line.startswith("#") or line.split()[:1] == [DOCUMENT_START]:
+        if not line.strip(" \t") or line.startswith("#") or DOCUMENT_START in line.split():
             continue
         tabs = "\t" in line
         width = len(Layout(tabs, 0, 0, None).columns(line))
@@ -178,8 +196,8 @@ def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Docum
             and in a file without such lines, each sentence is a document.
 
     Raises:
-        UserError: a line has another number of columns, an empty word or an empty tag, or is not
-            UTF-8.
+        UserError: a line has another number of columns, an empty word or an empty tag, a carriage
+            return in it, or is not UTF-8.
 
     Example:
         >>> import tempfile
@@ -206,7 +224,8 @@ def _sentences(path: Path, layout: Layout) -> Iterator[tuple[Sentence | None, tu
     before, own, begins = list[Aside](), list[tuple[int, str]](), False
     for number, line in _numbered_lines(path):
         starts = layout.is_document_start(line)
-        if not layout.is_empty(line) and not starts and not layout.is_comment(line):
+        aside = starts or layout.is_empty(line) or layout.is_comment(line, in_sentence=bool(own))
+        if not aside:
             own.append((number, line))
             continue
         if own:
@@ -236,6 +255,8 @@ def _sentence(
                 f"{path}: line {number} has {len(row)} columns where others have {layout.width} "
                 f"(they stand between {'tabs' if layout.tabs else 'blanks'}); mend the line."
             )
+        if layout.tag is not None:
+            row[layout.tag] = row[layout.tag].strip(" ")  # a blank behind a tag is no part of it
         empty = [layout.word] if layout.tag is None else [layout.word, layout.tag]
         for column in empty:
             if not row[column]:
@@ -243,16 +264,21 @@ def _sentence(
                 raise UserError(f"{path}: line {number} has an empty {what}; mend the line.")
     tags = None if layout.tag is None else tuple(row[layout.tag] for row in rows)
     items = tuple(row[layout.word] for row in rows)
-    return Sentence(items, tags, texts, numbers, tuple(before), begins_document)
+    return Sentence(items, tags, texts, numbers, tuple(before), begins_document, path)
 
 
 def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     for block in read_line_blocks(str(path)):
         for number, line in enumerate(lines_of(block), start=block.first_line):
             try:
-                text = line.decode("utf-8")
+                text = line.decode("utf-8").rstrip("\r")
             except UnicodeDecodeError as error:
                 raise not_utf8(path, f"line {number}") from error
+            if "\r" in text:
+                raise UserError(
+                    f"{path}: line {number} has a carriage return in it; end every line with a "
+                    "line feed (tr '\\r' '\\n' does it)."
+                )
             yield number, text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text
 
 
@@ -267,7 +293,8 @@ def with_tags(sentence: Sentence, tags: Sequence[str], separator: str) -> Iterat
     """
     yield from without_words(sentence.before, separator)
     for line, tag in zip(sentence.lines, tags, strict=True):
-        yield f"{line}{separator}{tag}"
+        # A blank at the line's end would make an empty column of it.
+        yield f"{line.rstrip(' ') if separator == ' ' else line}{separator}{tag}"
 
 
 def without_words(lines: Sequence[Aside], separator: str) -> Iterator[str]:

@@ -101,10 +101,15 @@ class _Opening:
         return sources
 
     def _layout(self, path: Path, split: str, expected: int | None) -> Layout:
-        """A file's columns; one that lacks the last column, that of the tags, has no tags."""
+        """A file's columns; one that lacks the last column, that of the tags, has no tags.
+
+        Not so where a trained model reads a file whose column of tags is named: the file need not
+        look like that of the training.
+        """
         layout = find_layout(path, self._word_column, self._tag_column)
         lacks_last = expected is not None and layout.width == expected - 1
-        if split == "test" and lacks_last and self._tag_column in (-1, expected):
+        named = self._trained is not None and self._config.tag_column is not None
+        if split == "test" and lacks_last and not named and self._tag_column in (-1, expected):
             layout = layout._replace(tag=None)
         if split != "test" and layout.tag is None:
             raise UserError(

@@ -16,10 +16,16 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.entities import EntityScorer, Figures
 from pipelines.metrics.group_bootstrap import interval_of, resampled_totals
-from pipelines.tasks.tagging.column_files import Document, Layout, find_layout, read_documents
-from pipelines.tasks.tagging.schemes import SCHEMES, Scheme
+from pipelines.tasks.tagging.column_files import (
+    Document,
+    Layout,
+    Sentence,
+    find_layout,
+    read_documents,
+)
+from pipelines.tasks.tagging.schemes import BARE, SCHEMES, Scheme
 from pipelines.tasks.tagging.score_tags_config import ScoreTagsConfig
-from pipelines.tasks.tagging.tag_survey import TagSurvey
+from pipelines.tasks.tagging.tag_survey import LETTERED, TagSurvey
 from pipelines.tasks.tagging.tagging_config import AUTO
 
 _LOGGER = logging.getLogger(__name__)
@@ -96,7 +102,25 @@ def _layout(config: ScoreTagsConfig, path: Path) -> Layout:
 def _find_scheme(path: Path, layout: Layout) -> Scheme:
     documents = read_documents(path, layout, whole=False)
     survey = TagSurvey.of(path, (sentence for one in documents for sentence in one.sentences))
-    return survey.scheme()
+    if (scheme := survey.scheme()) is BARE:
+        _refuse_other_predictions(path, layout)
+    return scheme
+
+
+def _refuse_other_predictions(path: Path, layout: Layout) -> None:
+    """Parts of speech, say, in the column of the right tags look like bare types."""
+    for document in read_documents(path, layout, whole=False):
+        for sentence in document.sentences:
+            predicted = _predicted(sentence, layout)
+            for line, right, tag in zip(
+                sentence.numbers, sentence.tags or (), predicted, strict=True
+            ):
+                if LETTERED.fullmatch(tag):
+                    raise UserError(
+                        f"{path}: line {line} has the predicted tag {tag!r}, but the right one, "
+                        f"{right!r}, is of another tagging scheme; name the column of the right "
+                        "tags with `tag_column`, or the scheme of both with `tagging_scheme`."
+                    )
 
 
 def _count(path: Path, layout: Layout, scheme: Scheme) -> _Counted:
@@ -117,7 +141,7 @@ def _tags(
 ) -> Iterator[tuple[list[str], list[str]]]:
     """The right and the predicted tags of each sentence, as the official scorer reads them."""
     for sentence in document.sentences:
-        predicted = [layout.columns(line)[-1] for line in sentence.lines]
+        predicted = _predicted(sentence, layout)
         for tags in (sentence.tags or (), predicted):
             for number, tag in zip(sentence.numbers, tags, strict=True):
                 if scheme.split(tag) is None:
@@ -129,6 +153,10 @@ def _tags(
             [scheme.as_iob(tag) for tag in sentence.tags or ()],
             [scheme.as_iob(tag) for tag in predicted],
         )
+
+
+def _predicted(sentence: Sentence, layout: Layout) -> list[str]:
+    return [layout.columns(line)[-1].strip(" ") for line in sentence.lines]
 
 
 def _f1(runs: Sequence[_Counted]) -> NDArray[np.float64]:

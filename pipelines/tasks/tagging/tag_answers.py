@@ -140,7 +140,12 @@ def _of_words(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -
 
 
 def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> _Found:
-    """A token is a unit; an entity reaches from its first one's to its last one's characters."""
+    """A token is a unit; an entity reaches from its first one's to its last one's characters.
+
+    A character of several tokens, as a syllable that is taken apart, is the first one's: otherwise
+    an entity could begin inside another one.
+    """
+    units = _without_shared_items(units)
     found = list[tuple[Entity, float]]()
     for entity in scheme.entities([labels[number] for number in units.label.tolist()]):
         first, last = entity.start, entity.end - 1
@@ -148,6 +153,14 @@ def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Sche
         score = float(units.score[first : last + 1].mean())
         found.append((Entity(entity.type, start, end), score))
     return _Found(scheme.write([entity for entity, _ in found], count), found)
+
+
+def _without_shared_items(units: Units) -> Units:
+    """Units of which none begins before the one in front ends."""
+    before = np.concatenate([np.zeros(1, np.int64), units.end[:-1]])[: len(units.end)]
+    start = np.maximum(units.start, np.maximum.accumulate(before))
+    own = start < units.end
+    return Units(start[own], units.end[own], units.label[own], units.score[own])
 
 
 def _text_of(sentence: Sentence, unit: str) -> tuple[str, list[int], list[int]]:

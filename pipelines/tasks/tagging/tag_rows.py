@@ -217,12 +217,13 @@ def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np
 
 
 def _warn_of_empty(sentences: Sequence[Sentence], words: Numbers) -> None:
-    lines = [number for sentence in sentences for number in sentence.numbers]
-    items = [item for sentence in sentences for item in sentence.items]
+    places = [(x.path, *one) for x in sentences for one in zip(x.numbers, x.items, strict=True)]
+    path, line, item = places[words[0]]
     _LOGGER.warning(
-        "%d words have no token, the first one on line %d (%r); they are not learned and get the "
-        "tag O.",
+        "%s: %d words have no token, the first one on line %d (%r); they are not learned and get "
+        "the tag O.",
+        path,
         len(words),
-        lines[words[0]],
-        items[words[0]],
+        line,
+        item,
     )

@@ -14,9 +14,11 @@ from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2, Sche
 _LOGGER = logging.getLogger(__name__)
 
 WORDS, CHARACTERS = "words", "characters"
-_LETTERED = re.compile(r"([BIESLU])-(.+)")
+LETTERED = re.compile(r"([BIESLU])-(.+)")
+"""A tag of any scheme but bare types: its letter and its type."""
 _IN_FRONT = re.compile(r"(?P<letter>[BI])[-_:./|](?P<type>.+)", re.IGNORECASE)
 _BEHIND = re.compile(r"(?P<type>.+)[-_:./|](?P<letter>[BI])", re.IGNORECASE)
+_LETTERS_ALONE = frozenset("BIESLU")
 _LONG_SENTENCE = 1000
 _MOST_NAMED = 12
 
@@ -45,7 +47,6 @@ class TagSurvey:
         documents: how many documents begin in it.
         items: how many words or characters.
         longest: the words of the longest sentence, and the line that it begins on.
-        has_words: whether an item has more than one character.
     """
 
     path: Path
@@ -53,12 +54,18 @@ class TagSurvey:
     documents: int = 0
     items: int = 0
     longest: tuple[int, int] = (0, 0)
-    has_words: bool = False
     _tags: dict[str, int] = field(default_factory=dict)  # to the first line
+    _long: _Places = field(default_factory=_Places)  # items of several characters
+    _blank: _Places = field(default_factory=_Places)  # items of blanks
     _bare: _Places = field(default_factory=_Places)
     _lettered: dict[str, _Places] = field(default_factory=dict)
     _loose: _Places = field(default_factory=_Places)  # "I-" that continues nothing
     _free: _Places = field(default_factory=_Places)  # "B-" that follows none of its type
+
+    @property
+    def has_words(self) -> bool:
+        """Whether an item has more than one character."""
+        return self._long.count > 0
 
     @classmethod
     def of(cls, path: Path, sentences: Iterable[Sentence]) -> "TagSurvey":
@@ -74,14 +81,18 @@ class TagSurvey:
         self.documents += sentence.begins_document
         self.items += len(sentence.items)
         self.longest = max(self.longest, (len(sentence.items), sentence.numbers[0]))
-        self.has_words = self.has_words or any(len(item) > 1 for item in sentence.items)
+        for number, item in zip(sentence.numbers, sentence.items, strict=True):
+            if len(item) > 1:
+                self._long.add(number, item)
+            if item.isspace():
+                self._blank.add(number, item)
         before = ""  # the type of the tag in front
         for number, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
             if tag == OUTSIDE:
                 before = ""
                 continue
             self._tags.setdefault(tag, number)
-            parts = _LETTERED.fullmatch(tag)
+            parts = LETTERED.fullmatch(tag)
             if parts is None:
                 self._bare.add(number, tag)
                 continue
@@ -114,7 +125,13 @@ class TagSurvey:
         return IOB1 if self._loose.count > self._free.count else IOB2
 
     def _refuse_other_letters(self) -> None:
-        """Refuses tags such as B_PER and I_PER, which as types would be entities of their own."""
+        """Refuses tags that as types would be entities of their own: B_PER and I_PER, B and I."""
+        if _LETTERS_ALONE.issuperset(self._tags):
+            raise UserError(
+                f"{self.path}: line {self._bare.line} has the tag {self._bare.tag!r} without a "
+                f"type; write {self._bare.tag}-NAME (and O outside of entities) or, if it is a "
+                "type, set `tagging_scheme=bare`."
+            )
         for pattern in (_IN_FRONT, _BEHIND):
             seen = dict[str, str]()  # type to letter
             for tag, line in self._tags.items():
@@ -172,6 +189,16 @@ class TagSurvey:
                 self.path,
                 line,
                 count,
+            )
+        if unit == WORDS and self._blank.count and self.has_words:
+            _LOGGER.warning(
+                "%s: lines of blanks, as line %d, look like characters, but line %d has %r, which "
+                "is several; if characters are meant, write each as one and set "
+                "`tag_unit=characters`.",
+                self.path,
+                self._blank.line,
+                self._long.line,
+                self._long.tag,
             )
 
 

@@ -1,6 +1,7 @@
 """Served entities, held to those that the task finds offline, windows and all."""
 
 import functools
+import unicodedata
 
 import numpy as np
 import pytest
@@ -8,16 +9,20 @@ import tensorflow as tf
 
 from keras_bert_impl.serving.task_settings import with_task_settings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.tasks.serving import open_task_model
 from pipelines.tasks.tagging.column_files import Document, Sentence
 from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB2
 from pipelines.tasks.tagging.tag_answers import text_of
 from pipelines.tasks.tagging.tagging_task import TaggingTask
-from tests.support.model_folders import write_tagger
+from tests.support.model_folders import WORD_VOCABULARY, write_tagger
 
 pytestmark = pytest.mark.slow
 
 WORDS = ["the", "dog", "cats", "a.list", "values", ".", "\u200b", "é,", "?", "😀dog"]
+SYLLABLES = ["각가", "가각"]  # which a tokenizer without accents takes apart: tokens share them
+FIRST, *OTHERS = unicodedata.normalize("NFD", "각")
+VOCABULARY = Vocabulary([*WORD_VOCABULARY.tokens, FIRST, *(f"##{x}" for x in (FIRST, *OTHERS))])
 LENGTH = 9
 
 
@@ -27,7 +32,8 @@ def documents(unit, count=40):
     for _ in range(count):
         sentences = []
         for _ in range(draw.integers(1, 4)):
-            items = draw.choice(WORDS, draw.integers(1, 12)).tolist()
+            words = WORDS + SYLLABLES if unit == "characters" else WORDS
+            items = draw.choice(words, draw.integers(1, 12)).tolist()
             if unit == "characters":
                 items = list(" ".join(items))
             numbers = tuple(range(1, len(items) + 1))
@@ -44,7 +50,7 @@ def open_tagger(tmp_path_factory):
     def made(scheme, unit):
         folder, labels = tmp_path_factory.mktemp("tagger") / "model", scheme.tags(["LOC", "PER"])
         task = TaggingTask(labels, scheme, unit)
-        write_tagger(folder, labels)
+        write_tagger(folder, labels, VOCABULARY)
         opened = open_task_model(folder, task, do_lower_case=True)
         opened.model.config = with_task_settings(opened.model.config, {"max_seq_length": LENGTH})
         return task, opened, task.served(opened, None)
@@ -80,7 +86,13 @@ def entities_of(outputs):
 
 @pytest.mark.parametrize(
     ("scheme", "unit"),
-    [(IOB2, "words"), (BIOES, "words"), (BARE, "words"), (IOB2, "characters")],
+    [
+        (IOB2, "words"),
+        (BIOES, "words"),
+        (BARE, "words"),
+        (IOB2, "characters"),
+        (BIOES, "characters"),
+    ],
 )
 def test_served_entities_are_the_offline_ones(open_tagger, scheme, unit):
     task, opened, served = open_tagger(scheme, unit)
@@ -92,6 +104,8 @@ def test_served_entities_are_the_offline_ones(open_tagger, scheme, unit):
     assert [[tuple(entity) for entity in entities] for entities in expected] == found
     for text, entities in zip(texts, found, strict=True):
         assert [text[entity[2] : entity[3]] for entity in entities] == [x[1] for x in entities]
+        ends = [0, *(entity[3] for entity in entities)]
+        assert all(entity[2] >= end for entity, end in zip(entities, ends, strict=False))
 
 
 def test_entities_of_raw_text_end_in_front_of_marks(open_tagger):

@@ -110,6 +110,29 @@ def test_what_begins_with_a_hash_may_be_a_word(line, tabs, width, is_comment):
     assert Layout(tabs, width, 0, width - 1).is_comment(line) is is_comment
 
 
+def test_between_words_a_line_with_all_columns_is_a_word_whatever_its_tags_look_like(tmp_path):
+    text = "# new document\nHe PRP O\n# SYM prod\n1 CD prod\n\n# second one\nIt PRP O\n"
+    assert items(read(write(tmp_path, text))[1]) == [[("He", "#", "1")], [("It",)]]
+    first = "# B-PROD SYM\n1 I-PROD CD\n"
+    assert items(read(write(tmp_path, first), tag_column=2)[1]) == [[("#", "1")]]
+
+
+def test_a_document_begins_in_the_column_of_words_too(tmp_path):
+    text = "O -DOCSTART-\n\nB-P Bob\n\nO ran\n\nO -DOCSTART-\n\nB-P Ada\n"
+    path = write(tmp_path, text)
+    assert items(read(path, word_column=2, tag_column=1)[1]) == [[("Bob",), ("ran",)], [("Ada",)]]
+
+
+@pytest.mark.parametrize("separator", [" ", "\t"])
+def test_blanks_at_a_lines_end_are_no_part_of_a_tag(tmp_path, separator):
+    path = write(tmp_path, f"Bob{separator}B-P \nran{separator}O\n")
+    layout, documents = read(path)
+    (sentence,) = documents[0].sentences
+    assert sentence.tags == ("B-P", "O")
+    added = [line.split(separator) for line in with_tags(sentence, ["O", "O"], layout.separator)]
+    assert [len(columns) for columns in added] == [3, 3]
+
+
 def test_lines_of_tabs_alone_are_empty_and_documents_begin_with_blanks_or_tabs(tmp_path):
     start = "-DOCSTART- -X- O\n\n"
     _, documents = read(write(tmp_path, f"{start}It\tO\n\t\nrains\tO\n{start}So\tO\n"))
@@ -157,6 +180,8 @@ def test_packed_files_and_windows_line_ends_are_read(tmp_path):
         ("It O\nrains B O\n", "line 2 has 3 columns where others have 2"),
         ("It\tO\n\tO\n", "line 2 has an empty word"),
         ("It\tO\nrains\t\n", "line 2 has an empty tag"),
+        ("It\tO\nrains\t \n", "line 2 has an empty tag"),
+        ("It O\rrains O\r\rSo O\r", "line 1 has a carriage return in it"),
         ("\n\n# only\n-DOCSTART- O\n", "has no words"),
     ],
 )

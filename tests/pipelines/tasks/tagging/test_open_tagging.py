@@ -73,6 +73,7 @@ def test_a_trained_model_keeps_its_context_unless_another_is_asked_for(tmp_path,
         ({}, "1 Bob B-P\n", ("Bob",)),  # as the model was trained
         ({"word_column": 1, "tag_column": -1}, "Bob\n", ("Bob",)),
         ({"word_column": 1, "tag_column": -1}, "Bob NNP B-P\n", ("Bob",)),
+        ({"word_column": 1, "tag_column": -1}, "Bob B-P\n", ("Bob",)),  # a column less
     ],
 )
 def test_a_column_that_is_named_stands_over_that_of_the_training(tmp_path, asked, test_file, words):
@@ -84,6 +85,7 @@ def test_a_column_that_is_named_stands_over_that_of_the_training(tmp_path, asked
     task = open_tagging(TaggingConfig(data_dir=tmp_path, **asked), source)
     (sentence,) = next(iter(task.examples("test"))).sentences
     assert sentence.items == words
+    assert sentence.tags == (("B-P",) if "B-P" in test_file else None)
 
 
 def test_a_test_file_of_characters_alone_keeps_its_blanks(tmp_path):

@@ -92,6 +92,7 @@ def test_a_better_way_of_tagging_is_better_for_certain(tmp_path):
     ("content", "sentence"),
     [
         ("It O\n", "has 2 columns"),
+        ("B-P It NNP B-P\n", "line 1 has the predicted tag 'B-P', but the right one, 'NNP', is of"),
         ("It O O\nrains O PER\n", "line 2: 'PER' is no tag of iob2"),
         ("It O O\nPer B-PER O\nrains O\n", "line 3 has 2 columns"),
     ],

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given as over
+from hypothesis import strategies as st
 
 from pipelines.metrics.entities import Entity
 from pipelines.records.rows import Rows
@@ -75,7 +77,25 @@ def test_two_tokens_of_one_character_are_one_entity():
     document = Document((sentence("각"),))
     found = units((0, 1, "B-PER", 1.0), (0, 1, "I-PER", 0.5))
     given = answer(document, found, LABELS, IOB2, "characters")
-    assert given.entities == [("PER", "각", 0, 1, 0.75)]
+    assert given.entities == [("PER", "각", 0, 1, 1.0)]
+
+
+ENDS = st.lists(st.integers(0, 2), min_size=1, max_size=8)
+
+
+@over(ENDS, st.data())
+def test_entities_of_characters_are_those_of_the_tags_even_where_tokens_share_one(sizes, data):
+    spans, end = list[tuple[int, int]](), 0
+    for size in sizes:  # a token may begin in the last character of the one in front, or be it
+        start = max(0, end - data.draw(st.integers(0, 1)))
+        end = max(start + 1, end, start + size)
+        spans.append((start, end))
+    labels = [data.draw(st.sampled_from(LABELS)) for _ in spans]
+    text = "가" * end
+    found = units(*((*span, label, 1.0) for span, label in zip(spans, labels, strict=True)))
+    answered = answer(Document((sentence(text),)), found, LABELS, IOB2, "characters")
+    of_tags = [(x.type, x.start, x.end) for x in IOB2.entities(answered.tags[0])]
+    assert of_tags == [(x.type, x.start, x.end) for x in answered.entities]
 
 
 def test_units_are_taken_from_the_window_that_owns_them():

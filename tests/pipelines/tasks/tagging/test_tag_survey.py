@@ -92,6 +92,20 @@ def test_a_tag_that_cannot_stand_is_named_with_its_line(scheme, tags, message):
         check_tags(FILE, sentence(*tags, first=7), scheme, ["PER"])
 
 
+def test_letters_without_types_are_refused_unless_they_are_the_types():
+    survey = TagSurvey.of(FILE, [sentence("O", "B", "I", "O")])
+    with pytest.raises(UserError, match="line 2 has the tag 'B' without a type; write B-NAME"):
+        survey.scheme()
+    assert TagSurvey.of(FILE, [sentence("B", "I", "X")]).scheme() is BARE
+
+
+def test_blanks_among_words_are_noticed(caplog):
+    items = ("e\u0301", " ", "a")
+    survey = TagSurvey.of(FILE, [Sentence(items, ("O",) * 3, items, (4, 5, 6))])
+    survey.log(None, "words")
+    assert "lines of blanks, as line 5, look like characters, but line 4 has" in caplog.text
+
+
 def test_a_very_long_sentence_is_noticed(caplog):
     survey = TagSurvey.of(FILE, [sentence("O"), sentence(*["O"] * 20_000, first=3)])
     with caplog.at_level(logging.INFO):
