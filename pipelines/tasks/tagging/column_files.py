@@ -219,6 +219,20 @@ def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Docum
         together.append(sentence)
 
 
+def read_sentences(path: Path, layout: Layout) -> Iterator[Sentence]:
+    """Reads the sentences of a file, whatever documents they are of.
+
+    Args:
+        path: the file, plain or packed.
+        layout: of its lines.
+
+    Raises:
+        UserError: as `read_documents`.
+    """
+    for document in read_documents(path, layout, whole=False):
+        yield from document.sentences
+
+
 def _sentences(path: Path, layout: Layout) -> Iterator[tuple[Sentence | None, tuple[Aside, ...]]]:
     """The sentences of a file; at its end None with the lines that are left."""
     before, own, begins = list[Aside](), list[tuple[int, str]](), False

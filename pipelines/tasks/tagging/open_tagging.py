@@ -1,6 +1,6 @@
 """From files and options to a task: columns, scheme and tags found, everything checked."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.task_settings import task_settings
 from pipelines.metrics.entities import OUTSIDE
-from pipelines.tasks.tagging.column_files import Layout, Sentence, find_layout, read_documents
+from pipelines.tasks.tagging.column_files import Layout, Sentence, find_layout, read_sentences
 from pipelines.tasks.tagging.schemes import SCHEMES, Scheme
 from pipelines.tasks.tagging.tag_survey import (
     CHARACTERS,
@@ -125,7 +125,7 @@ class _Opening:
     def _survey(self, sources: Mapping[str, TaggedFile]) -> TagSurvey:
         """The counts of the first file: that of training where there is one."""
         source = next(iter(sources.values()))
-        return TagSurvey.of(source.path, _sentences(source))
+        return TagSurvey.of(source.path, read_sentences(*source))
 
     def _scheme(self, survey: TagSurvey) -> Scheme:
         known = self._known.get("tagging_scheme")
@@ -172,18 +172,13 @@ class _Opening:
         """Holds every line of a file against scheme, types and unit."""
         counted = survey or TagSurvey(source.path)
         check = check_types if self._config.keep_broken_tags else check_tags
-        for sentence in _sentences(source):
+        for sentence in read_sentences(*source):
             if survey is None:
                 counted.add(sentence)
             check(source.path, sentence, scheme, types)
             if unit == CHARACTERS:
                 _check_characters(source.path, sentence)
         counted.log(scheme if source.has_tags else None, unit)
-
-
-def _sentences(source: TaggedFile) -> Iterator[Sentence]:
-    for document in read_documents(*source, whole=False):
-        yield from document.sentences
 
 
 def _check_characters(path: Path, sentence: Sentence) -> None:

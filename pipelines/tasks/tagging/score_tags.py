@@ -22,6 +22,7 @@ from pipelines.tasks.tagging.column_files import (
     Sentence,
     find_layout,
     read_documents,
+    read_sentences,
 )
 from pipelines.tasks.tagging.schemes import BARE, SCHEMES, Scheme
 from pipelines.tasks.tagging.score_tags_config import ScoreTagsConfig
@@ -100,27 +101,23 @@ def _layout(config: ScoreTagsConfig, path: Path) -> Layout:
 
 
 def _find_scheme(path: Path, layout: Layout) -> Scheme:
-    documents = read_documents(path, layout, whole=False)
-    survey = TagSurvey.of(path, (sentence for one in documents for sentence in one.sentences))
-    if (scheme := survey.scheme()) is BARE:
+    scheme = TagSurvey.of(path, read_sentences(path, layout)).scheme()
+    if scheme is BARE:
         _refuse_other_predictions(path, layout)
     return scheme
 
 
 def _refuse_other_predictions(path: Path, layout: Layout) -> None:
     """Parts of speech, say, in the column of the right tags look like bare types."""
-    for document in read_documents(path, layout, whole=False):
-        for sentence in document.sentences:
-            predicted = _predicted(sentence, layout)
-            for line, right, tag in zip(
-                sentence.numbers, sentence.tags or (), predicted, strict=True
-            ):
-                if LETTERED.fullmatch(tag):
-                    raise UserError(
-                        f"{path}: line {line} has the predicted tag {tag!r}, but the right one, "
-                        f"{right!r}, is of another tagging scheme; name the column of the right "
-                        "tags with `tag_column`, or the scheme of both with `tagging_scheme`."
-                    )
+    for sentence in read_sentences(path, layout):
+        tags = zip(sentence.tags or (), _predicted(sentence, layout), strict=True)
+        for line, (right, tag) in zip(sentence.numbers, tags, strict=True):
+            if LETTERED.fullmatch(tag):
+                raise UserError(
+                    f"{path}: line {line} has the predicted tag {tag!r}, but the right one, "
+                    f"{right!r}, is of another tagging scheme; name the column of the right tags "
+                    "with `tag_column`, or the scheme of both with `tagging_scheme`."
+                )
 
 
 def _count(path: Path, layout: Layout, scheme: Scheme) -> _Counted:

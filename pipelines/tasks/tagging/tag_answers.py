@@ -157,8 +157,7 @@ def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Sche
 
 def _without_shared_items(units: Units) -> Units:
     """Units of which none begins before the one in front ends."""
-    before = np.concatenate([np.zeros(1, np.int64), units.end[:-1]])[: len(units.end)]
-    start = np.maximum(units.start, np.maximum.accumulate(before))
+    start = np.maximum(units.start, np.concatenate([[0], units.end])[:-1])
     own = start < units.end
     return Units(start[own], units.end[own], units.label[own], units.score[own])
 
