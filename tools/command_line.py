@@ -212,6 +212,19 @@ class FlagSet:
         """
         return [n for n in self._sentences if self._values[n].value != self._values[n].default]
 
+    def given(self) -> frozenset[str]:
+        """The names of the flags that were typed, or stood in a flag file, whatever their values.
+
+        Example:
+            >>> flag_set = FlagSet("Counts things.")
+            >>> _ = flag_set.integer("first", 3, "Where to begin.")
+            >>> _ = flag_set.integer("last", 9, "Where to end.")
+            >>> flag_set.parse(["--first=3"])
+            >>> sorted(flag_set.given())
+            ['first']
+        """
+        return frozenset(name for name in self._sentences if self._values[name].present)
+
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
         """All flags with their present values, in the form that `--flagfile` reads.
 

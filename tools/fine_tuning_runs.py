@@ -24,13 +24,13 @@ def run_once_or_often(
         task_of: gives the task that a config describes.
         set_up: prepares the process of one of several runs; a function of the tool's module.
     """
-    config = flags.config(flags=flags.as_flagfile())
+    config = flags.config(flags=flags.as_flagfile(), given=flags.given())
     if config.many.are_many:
         _run_often(config, flags, task_of, set_up)
         return
     from pipelines.runs.fine_tuning import fine_tune
 
-    show_results(fine_tune(config, task_of(config)))
+    show_results(fine_tune(config, task_of))
 
 
 def _run_often(

@@ -24,7 +24,7 @@ def run_swag(config: RunSwagConfig) -> "FineTuningResults":
     """
     from pipelines.runs.fine_tuning import fine_tune  # TensorFlow
 
-    return fine_tune(config, task_of(config))
+    return fine_tune(config, task_of)
 
 
 def task_of(config: RunSwagConfig) -> ChoiceTask:

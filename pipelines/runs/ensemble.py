@@ -1,5 +1,6 @@
 """Several models that answer together: the mean of their logits."""
 
+import logging
 from collections.abc import Callable, Sequence
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
@@ -9,6 +10,8 @@ from pipelines.inputs.row_batches import RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.runs.engine_answers import Predicts
 from pipelines.runs.fine_tuning_config import FineTuningConfig
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def other_members(config: FineTuningConfig, first: ModelSource) -> list[ModelSource]:
@@ -30,8 +33,21 @@ def other_members(config: FineTuningConfig, first: ModelSource) -> list[ModelSou
                 "answer together must read the same tokens."
             )
         source.config.check_length(config.max_seq_length, at_least=5)
+        _tell_of_others(config, first, source)
         sources.append(source)
     return sources
+
+
+def _tell_of_others(config: FineTuningConfig, first: ModelSource, other: ModelSource) -> None:
+    """Warns where a model keeps other options than the first one, whose options all answer with."""
+    used, kept = config.kept(first.config), config.kept(other.config)
+    differing = sorted(name for name in {*used, *kept} if used.get(name) != kept.get(name))
+    if differing:
+        _LOGGER.warning(
+            "%s was trained with another %s than %s; together they answer with those of the "
+            "latter, or those that are given.",
+            *(other.checkpoint, ", ".join(differing), first.checkpoint),
+        )
 
 
 def compute_outputs(

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, model_identity
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.models.fresh_weights import FreshWeights
 from keras_bert_impl.options import made_settings, settings_of
-from keras_bert_impl.serving.task_settings import keep_task_settings, with_task_settings
+from keras_bert_impl.serving.task_settings import (
+    keep_task_settings,
+    task_settings,
+    with_task_settings,
+)
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
@@ -34,7 +38,7 @@ from pipelines.runs.classifier_task import task_of
 from pipelines.runs.engine_answers import Predicts, engine_prediction
 from pipelines.runs.ensemble import other_members
 from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
-from pipelines.runs.fine_tuning_start import starting_point, with_trained_length
+from pipelines.runs.fine_tuning_start import AnyConfig, starting_point, with_kept_options
 from pipelines.runs.split_outputs import SplitOutputs, log_padding
 from pipelines.runs.trained_model import check_head_is_trained, check_trained
 from pipelines.runs.training_run import TrainingRun, check_destination
@@ -77,26 +81,34 @@ class FineTuningResults:
 
 def run_classifier(config: RunClassifierConfig) -> FineTuningResults:
     """Fine-tunes for a task of GLUE, XNLI or labelled texts of one's own; see `fine_tune`."""
-    return fine_tune(config, task_of(config))
+    return fine_tune(config, task_of)
 
 
-def fine_tune(config: FineTuningConfig, task: Task[Any, Any]) -> FineTuningResults:
+def fine_tune(
+    config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]]
+) -> FineTuningResults:
     """Fine-tunes for a task, scores and predicts, as the configuration says.
 
     The same call again resumes a run that was stopped. Training ends with `output_dir/model`;
-    without `do_train` that model is scored, or else the one that `init_checkpoint` names.
+    without `do_train` that model is scored, or else the one that `init_checkpoint` names, with the
+    options that it keeps (`with_kept_options`).
+
+    Args:
+        config: the options of the run.
+        task_of: gives the task that a configuration describes.
 
     Raises:
         UserError: an option, a file or a checkpoint is not what it should be.
     """
     if not (config.do_train or config.do_eval or config.do_predict):
         raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
-    # First of all: a tokenizer already starts TensorFlow.
-    devices = make_devices(config.training)
     directory = RunDirectory.open(config.output_dir)
     start = starting_point(config, directory)
-    config = with_trained_length(config, start)
+    config = with_kept_options(config, start)
+    config.check_together()
     start.config.check_length(config.max_seq_length, at_least=5)
+    task = task_of(config)
+    devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     with ExitStack() as outputs:
         job = _Job(config, task, directory, start, devices, outputs)
         results = FineTuningResults()
@@ -183,16 +195,40 @@ class _Job:
         config = self._task.configure(self._config.configure(config))
         settings = {**self._task.settings, **self._answer_options()}
         settings |= {"task": self._task.name, "max_seq_length": self._config.max_seq_length}
+        settings |= self._config.kept_in_model()
         return with_task_settings(config, settings)
 
     def _answer_options(self) -> Mapping[str, Any]:
         return self._task.answer_options if isinstance(self._task, Calibrated) else {}
 
-    def _keep_answer_options(self) -> None:
-        """The run's own model is served with the options by which it answered last."""
-        own = self._directory.model.is_dir() and not self._config.members
-        if own and self._devices.is_chief:
-            keep_task_settings(self._directory.model, self._answer_options())
+    def _calibrate(self, task: Calibrated, scores: Mapping[str, float]) -> None:
+        """Answers from now on as the scores recommend, and so does the run's own model, served."""
+        before = self._answer_options()
+        self._task = task.calibrated(scores)
+        found = self._answer_options()
+        changed = {name: found[name] for name in found if found[name] != before.get(name)}
+        if not changed or not self._devices.is_chief:
+            return
+        values = ", ".join(f"{name} = {value}" for name, value in changed.items())
+        if self._directory.model.is_dir() and not self._config.members:
+            keep_task_settings(self._directory.model, changed)
+            _LOGGER.info("%s keeps %s, and is served with it", self._directory.model, values)
+        else:
+            _LOGGER.warning(
+                "%s holds for this command only, because it evaluates no model of its own folder.",
+                values,
+            )
+
+    def _tell_of_kept_options(self) -> None:
+        """Warns where a finished run answers otherwise than its model, which keeps what it has."""
+        kept = task_settings(find_model(str(self._directory.model)).config)
+        for name, value in self._answer_options().items():
+            if name in kept and kept[name] != value:
+                _LOGGER.warning(
+                    "`%s=%s` stands in place of %s, which %s keeps and is served with; served "
+                    "answers may differ from those of this run.",
+                    *(name, value, kept[name], self._directory.model),
+                )
 
     def _check_start(self) -> None:
         """Refuses, before anything is tokenized, what can be known to end in a refusal."""
@@ -235,7 +271,7 @@ class _Job:
             by_length=self._config.group_by_length,
         )
         log_padding(self._task.train_split, batches.padding_share())
-        return self._run.train(
+        result = self._run.train(
             self._computed.model,
             self._computed.objective,
             one_phase(batches, training),
@@ -244,6 +280,9 @@ class _Job:
             self._hooks(),
             options=type(self._config),
         )
+        if result.finished and result.resumed_from == result.step:
+            self._tell_of_kept_options()
+        return result
 
     def _write_model(self, result: TrainingResult) -> None:
         self._run.write_model(
@@ -259,7 +298,6 @@ class _Job:
         for split, prefix in figure_prefixes(self._task.evaluation_splits).items():
             scores = self._score(split, final=True)
             figures |= {f"{prefix}{name}": value for name, value in scores.items()}
-        self._keep_answer_options()
         if training is not None:
             figures["global_step"] = training.step
         self._run.write_eval_results(figures)
@@ -273,7 +311,6 @@ class _Job:
                 if self._devices.is_chief:
                     answered = AnsweredSplit(self._task, split, self._rows[split], outputs)
                     files += self._task.write(self._directory.path, split, answered)
-        self._keep_answer_options()
         return files
 
     def _score(self, split: str, *, final: bool = False) -> dict[str, float]:
@@ -289,7 +326,7 @@ class _Job:
             scores = self._task.score(answered)
             main = split == self._task.evaluation_splits[0]
             if final and main and isinstance(self._task, Calibrated):
-                self._task = self._task.calibrated(scores)
+                self._calibrate(self._task, scores)
             if final and self._devices.is_chief and isinstance(self._task, Illustrated):
                 self._task.illustrate(self._directory.path, split, answered)
         return {**({} if loss is None else {"loss": loss}), **scores}

@@ -1,14 +1,18 @@
 """The options of a fine-tuning run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import ENGINES, FLOAT32, PRECISIONS, TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pooling import (
     HEAD_POOLINGS,
+    POOLER,
+    has_bilstm,
+    pooling_of,
     trained_pooling,
     with_bilstm,
     with_pooling,
@@ -21,9 +25,11 @@ from keras_bert_impl.options import (
     option,
     options_of,
 )
-from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.serving.task_settings import task_settings
+from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.many_runs_config import ManyRunsConfig
+from pipelines.tasks.glue import plain_name
 from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
 from pipelines.tasks.xnli_config import XnliConfig
 
@@ -36,10 +42,17 @@ class FineTuningConfig:
 
     Attributes:
         flags: the command as a flag file, kept in the run directory.
+        given: the names of the options that the user set, whatever their values; None counts
+            those that differ from their defaults.
 
     Raises:
         UserError: a value out of range.
     """
+
+    PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm",)
+    """Options of which a trained model allows its own value only."""
+    LOOKED_UP: ClassVar[tuple[str, ...]] = ()
+    """Options whose kept value the task looks up itself, because files may lack what they name."""
 
     output_dir: Path = option(REQUIRED, "The run's folder.", resume=FREE)
     do_train: bool = option(False, "Fine-tune on the training split.", resume=FREE)
@@ -149,10 +162,34 @@ class FineTuningConfig:
     )
     many: ManyRunsConfig = nested(ManyRunsConfig)
     flags: str = ""
+    given: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         check_options(self)
         self._check_engine()
+        if self.do_train:
+            self.check_together()
+
+    def check_together(self) -> None:
+        """Holds options against each other that a trained model may bring some of.
+
+        Raises:
+            UserError: they exclude each other.
+        """
+
+    def kept(self, model: BertConfig) -> dict[str, Any]:
+        """The options that the configuration of a trained model says, by their names.
+
+        Args:
+            model: the configuration of the model that is evaluated.
+        """
+        known, names = task_settings(model), {one.name for one in options_of(type(self))}
+        settings = {name: value for name, value in known.items() if name in names}
+        return {**settings, "encoder_bilstm": has_bilstm(model)}
+
+    def kept_in_model(self) -> Mapping[str, Any]:
+        """What the model directory keeps of the options besides the settings of the task."""
+        return {}
 
     def _check_engine(self) -> None:
         if self.engine == TENSORFLOW:
@@ -217,6 +254,8 @@ class RunClassifierConfig(FineTuningConfig):
     )
     xnli: XnliConfig = nested(XnliConfig)
 
+    PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.task_name is not None and self.own.is_given:
@@ -246,6 +285,36 @@ class RunClassifierConfig(FineTuningConfig):
                 f"`{given[0]}` is for files of one's own and would do nothing with "
                 f"`task_name={self.task_name}`; leave it out, or name the files with `train_file`."
             )
+
+    @property
+    def is_xnli(self) -> bool:
+        """Whether the task is XNLI."""
+        return self.task_name is not None and plain_name(self.task_name) == "xnli"
+
+    def kept(self, model: BertConfig) -> dict[str, Any]:
+        """See `FineTuningConfig.kept`; a task of GLUE has no options of one's own files."""
+        known = task_settings(model)
+        kept, pooling = super().kept(model), pooling_of(model)
+        if self.pooling is not None or pooling != POOLER:
+            kept["pooling"] = pooling
+        if "task" in known:  # where texts are truncated, the model directory does not say so
+            kept |= LongTexts.from_settings(known).settings or {"long_text": TRUNCATE}
+        if self.task_name is not None:
+            own = {one.name for one in options_of(LabelledTextsConfig)}
+            return {name: value for name, value in kept.items() if name not in own}
+        kept["regression"] = model.extra.get("problem_type") == "regression"
+        if self.own.names_columns:  # they may be those of a file of another layout
+            kept.pop("header", None)
+        if not self.own.train_file or self.own.dev_file:  # nothing to cut a dev set off
+            kept.pop("dev_share", None)
+            kept.pop("dev_seed", None)
+        # The weights themselves, not how they were asked for: the task reads them.
+        kept.pop("class_weights", None)
+        return kept
+
+    def kept_in_model(self) -> Mapping[str, Any]:
+        """The language of XNLI's training, which is the one to evaluate."""
+        return {"xnli_language": self.xnli.xnli_language} if self.is_xnli else {}
 
     def _with_pooling(self, config: BertConfig) -> BertConfig:
         given = self.pooling is not None

@@ -1,12 +1,14 @@
 """The model that a fine-tuning run starts from, or scores."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from functools import reduce
+from typing import Any, TypeVar
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
-from keras_bert_impl.options import options_of
-from keras_bert_impl.serving.task_settings import task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import Option, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.fine_tuning_config import FineTuningConfig
 
@@ -35,16 +37,95 @@ def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
     )
 
 
-def with_trained_length(config: AnyConfig, start: ModelSource) -> AnyConfig:
-    """Without training, rows are as long as in training, unless another length is asked for.
+def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
+    """The run with the options that the model keeps, where it is evaluated and not trained.
+
+    An option that was given stands. What a given option changes is logged as a warning, because
+    the model is served as it was trained; the other kept options are logged where they are not the
+    defaults.
 
     Args:
-        config: the run; a `max_seq_length` that is the default counts as not asked for.
-        start: the model that is scored or answers.
+        config: the run.
+        model: what is evaluated.
+
+    Raises:
+        UserError: an option was given that contradicts what the model is, or the model directory
+            keeps a value that the option cannot have.
     """
-    default = next(x.default for x in options_of(type(config)) if x.name == "max_seq_length")
-    known = task_settings(start.config).get("max_seq_length", default)
-    if config.do_train or config.max_seq_length != default or known == default:
+    if config.do_train:
         return config
-    _LOGGER.info("max_seq_length = %d, as %s was trained", known, start.checkpoint)
-    return replace(config, max_seq_length=known)
+    kept, values = config.kept(model.config), dict[tuple[str, ...], Any]()
+    told = []
+    for one in options_of(type(config)):
+        if one.name not in kept:
+            continue
+        present, trained = reduce(getattr, one.path, config), _typed(one, kept[one.name], model)
+        if _is_given(config, one, present):
+            if present != trained:
+                _tell_of_another(config, one, present, trained, model)
+            continue
+        if trained != one.default:
+            told.append(f"{one.name} = {_in_words(trained)}")
+        if one.name not in config.LOOKED_UP:
+            values[one.path] = trained
+    if told:
+        _LOGGER.info("as %s was trained: %s", model.checkpoint, ", ".join(told))
+    return _with_values(config, values)
+
+
+def _is_given(config: FineTuningConfig, one: Option, value: Any) -> bool:
+    return value != one.default if config.given is None else one.name in config.given
+
+
+def _tell_of_another(
+    config: FineTuningConfig, one: Option, given: Any, trained: Any, model: ModelSource
+) -> None:
+    """Says that a given option differs from the model's.
+
+    Raises:
+        UserError: the model cannot be evaluated so.
+    """
+    if one.name in config.PART_OF_THE_MODEL:
+        raise UserError(
+            f"`{one.name}={_in_words(given)}`: {model.checkpoint} was trained with "
+            f"{_in_words(trained)}; leave it out, or add `do_train=True`."
+        )
+    _LOGGER.warning(
+        "`%s=%s` stands in place of %s, with which %s was trained and is served; served answers "
+        "may differ from those of this run.",
+        *(one.name, _in_words(given), _in_words(trained), model.checkpoint),
+    )
+
+
+def _typed(one: Option, value: Any, model: ModelSource) -> Any:
+    """A value of the model directory, as the option has it.
+
+    Raises:
+        UserError: it is of another type.
+    """
+    if isinstance(one.default, tuple) and isinstance(value, list):
+        value = tuple(value)
+    kind = tuple if isinstance(one.default, tuple) else one.type
+    fits = isinstance(value, (int, float) if kind is float else kind)
+    fits &= isinstance(value, bool) == (kind is bool)
+    if not fits and value != one.default:
+        raise UserError(
+            f"{model.folder}: its config.json says {one.name} = {value!r}, which is of another "
+            "type; correct it, or export the model again."
+        )
+    return value
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or "nothing"
+    return "nothing" if value is None else str(value)
+
+
+def _with_values(config: AnyConfig, values: Mapping[tuple[str, ...], Any]) -> AnyConfig:
+    """The config with other values of its own options and of nested ones."""
+    own = {path[0]: value for path, value in values.items() if len(path) == 1}
+    for name in {path[0] for path in values if len(path) > 1}:
+        inner = {path[1]: value for path, value in values.items() if path[0] == name}
+        own[name] = replace(getattr(config, name), **inner)
+    return replace(config, **own)

@@ -242,7 +242,7 @@ def _train_and_score(
     set_up()
     from pipelines.runs.fine_tuning import fine_tune
 
-    results = fine_tune(config, task_of(config))
+    results = fine_tune(config, task_of)
     for name, expected in results.expected.items():
         _LOGGER.info("%s = %.4f (%s)", name, results.evaluation.get(name, math.nan), expected)
     finished = results.training is not None and results.training.finished

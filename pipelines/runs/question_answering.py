@@ -2,13 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.fine_tuning_start import starting_point
 from pipelines.runs.question_answering_config import RunSquadConfig
 from pipelines.tasks.questions.predictions import AnswerSettings
 from pipelines.tasks.questions.question_task import QuestionTask
-from pipelines.tasks.questions.scoring import THRESHOLD
 from pipelines.tasks.questions.trivia_files import Evidence
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ def run_squad(config: RunSquadConfig) -> "FineTuningResults":
     """
     from pipelines.runs.fine_tuning import fine_tune  # TensorFlow
 
-    return fine_tune(config, task_of(config))
+    return fine_tune(config, task_of)
 
 
 def task_of(config: RunSquadConfig) -> QuestionTask:
@@ -33,8 +31,6 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
         UserError: there is no such model.
     """
     start = starting_point(config, RunDirectory.open(config.output_dir))
-    # Of a model that is trained further, and of several together, one's number says nothing.
-    found_before = {} if config.do_train or config.ensemble else task_settings(start.config)
     return QuestionTask(
         text=start.text,
         train_file=config.train_file,
@@ -44,7 +40,7 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
         answer_settings=AnswerSettings(
             config.n_best_size, config.max_answer_length, config.version_2_with_negative
         ),
-        null_score_diff_threshold=config.threshold(found_before.get(THRESHOLD, 0.0)),
+        null_score_diff_threshold=config.threshold(),
         padding_competes=not config.trim_padding,
         evidence=Evidence(config.evidence_dir, config.evidence_words),
         metric=config.metric,

@@ -4,10 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, option
 from pipelines.runs.fine_tuning_config import FineTuningConfig
+from pipelines.tasks.questions.scoring import THRESHOLD
 
 AUTO = "auto"
 
@@ -95,12 +98,21 @@ class RunSquadConfig(FineTuningConfig):
         for name, is_needed in needed.items():
             if is_needed and getattr(self, name) is None:
                 raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
+        self._check_ensemble()
+        if self.null_score_diff_threshold != AUTO:
+            self.threshold()
+
+    def check_together(self) -> None:
+        """Holds lengths, threshold and metric against each other.
+
+        Raises:
+            UserError: they exclude each other.
+        """
         if self.max_seq_length <= self.max_query_length + 3:
             raise UserError(
                 f"`max_seq_length={self.max_seq_length}` must be more than "
                 f"`max_query_length={self.max_query_length}` and 3, to show some of the passage."
             )
-        self._check_ensemble()
         self._check_threshold()
         if self.metric == "korquad" and self.version_2_with_negative:
             raise UserError(
@@ -121,27 +133,31 @@ class RunSquadConfig(FineTuningConfig):
                 )
 
     def _check_threshold(self) -> None:
-        if self.null_score_diff_threshold != AUTO:
-            self.threshold(0.0)
-        elif not (self.version_2_with_negative and self.do_eval):
+        can_be_found = self.version_2_with_negative and self.do_eval
+        if self.null_score_diff_threshold == AUTO and not can_be_found:
             missing = "do_eval" if self.version_2_with_negative else "version_2_with_negative"
             raise UserError(
                 f"`null_score_diff_threshold={AUTO}` finds the number by scoring questions of "
                 f"which some have no answer; add `{missing}=True`, or give a number."
             )
 
-    def threshold(self, of_the_model: float) -> float | None:
-        """The number above which there is no answer; None where it is to be found.
+    def kept(self, model: BertConfig) -> dict[str, Any]:
+        """See `FineTuningConfig.kept`; of several models together, one's threshold says nothing."""
+        kept = super().kept(model)
+        threshold = kept.pop(THRESHOLD, None)
+        if threshold and not self.ensemble and self.null_score_diff_threshold != AUTO:
+            kept[THRESHOLD] = str(threshold)
+        return kept
 
-        Args:
-            of_the_model: the number where none is given.
+    def threshold(self) -> float | None:
+        """The number above which there is no answer; None where it is to be found.
 
         Raises:
             UserError: what is given is no number.
         """
         given = self.null_score_diff_threshold
         if given is None or given == AUTO:
-            return of_the_model if given is None else None
+            return 0.0 if given is None else None
         try:
             number = float(given)
         except ValueError:

@@ -21,7 +21,7 @@ def run_ner(config: RunNerConfig) -> "FineTuningResults":
     """
     from pipelines.runs.fine_tuning import fine_tune  # TensorFlow
 
-    return fine_tune(config, task_of(config))
+    return fine_tune(config, task_of)
 
 
 def task_of(config: RunNerConfig) -> TaggingTask:

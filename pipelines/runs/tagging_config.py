@@ -1,6 +1,7 @@
 """What a run that tags words or characters is told."""
 
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
@@ -12,7 +13,7 @@ from keras_bert_impl.models.frozen_features import (
 )
 from keras_bert_impl.options import nested, option
 from pipelines.runs.fine_tuning_config import FineTuningConfig
-from pipelines.tasks.tagging.tagging_config import TaggingConfig
+from pipelines.tasks.tagging.tagging_config import AUTO, TaggingConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,8 @@ class RunNerConfig(FineTuningConfig):
         more_than=0,
     )
 
+    LOOKED_UP: ClassVar = ("word_column", "tag_column")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.files.names_files:
@@ -52,6 +55,12 @@ class RunNerConfig(FineTuningConfig):
             self._check_frozen()
             training = replace(self.training, learning_rate=self.lstm_learning_rate)
             object.__setattr__(self, "training", training)
+
+    def kept(self, model: BertConfig) -> dict[str, Any]:
+        """See `FineTuningConfig.kept`; what is given as auto is as the model was trained, too."""
+        left_open = [name for name in self.given or () if getattr(self.files, name, None) == AUTO]
+        kept = super().kept(model).items()
+        return {name: value for name, value in kept if name not in left_open}
 
     def _check_frozen(self) -> None:
         """Refuses what changes an encoder or its vectors, or searches for their rates."""

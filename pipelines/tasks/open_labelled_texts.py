@@ -132,27 +132,20 @@ class _Opening:
         folder = config.tfds_data_dir
         return open_labelled(
             name,
-            header=self._has_header(),
+            header=self._config.has_header,
             quotation=config.quotation,
             data_dir=None if folder is None else str(folder),
         )
 
-    def _has_header(self) -> bool:
-        """Whether line 1 names columns: as the options say, or as in the files of training."""
-        config = self._config
-        if config.header is None and not config.names_columns:
-            return bool(self._known.get("header", True))
-        return config.has_header
-
     def _columns(self) -> Columns:
         """The columns in the first file, which the other files have as well."""
-        config, known = self._config, self._known
+        config = self._config
         split, file = next(iter(self._files.items()))
         columns = choose_columns(
             file,
-            config.text_column or known.get("text_column"),
-            config.text_pair_column or known.get("text_pair_column"),
-            config.label_column or known.get("label_column") or (),
+            config.text_column,
+            config.text_pair_column,
+            config.label_column,
             labelled=split != "test",
         )
         for other in self._files.values():
@@ -168,7 +161,7 @@ class _Opening:
             file,
             columns.labels,
             regression=self._is_regression(),
-            ignored=self._ignored_labels(),
+            ignored=self._config.ignored_labels,
         )
         if found is None:
             raise UserError(
@@ -183,11 +176,9 @@ class _Opening:
         return self._trained.config.extra.get("problem_type") == "regression"
 
     def _source(self, split: str, columns: Columns, labelling: Labelling | None) -> Source:
-        return Source(self._files[split], columns, labelling, frozenset(self._ignored_labels()))
-
-    def _ignored_labels(self) -> tuple[str, ...]:
-        """The labels whose rows are left out: as the options say, or as in training."""
-        return self._config.ignored_labels or tuple(self._known.get("ignored_labels", ()))
+        return Source(
+            self._files[split], columns, labelling, frozenset(self._config.ignored_labels)
+        )
 
     def _scored(self, split: str, columns: Columns, kind: Kind, labels: Sequence[str]) -> Source:
         """A dev or test file; of a test file labels are read where it has them."""
@@ -202,7 +193,7 @@ class _Opening:
                 file,
                 columns.labels,
                 regression=kind == "number",
-                ignored=self._ignored_labels(),
+                ignored=self._config.ignored_labels,
             )
         if found is not None and found.kind != kind:
             raise UserError(
@@ -261,13 +252,14 @@ class _Opening:
         self, kind: Kind, labels: Sequence[str], training: Survey | None
     ) -> tuple[float, ...] | None:
         given = self._config.class_weights
-        if self._trained is not None:
-            known = self._known.get("class_weights")
+        balanced = tuple(given) == ("balanced",)
+        if self._trained is not None and (balanced or not given):
+            known = self._known.get("class_weights")  # those that were found on the training file
             return tuple(known[label] for label in labels) if known else None
-        assert training is not None
         if not given:
             return None
-        if tuple(given) == ("balanced",):
+        if balanced:
+            assert training is not None
             return balanced_weights(kind, [training.labels[one] for one in labels], training.rows)
         return parse_weights(given, labels)
 
@@ -277,9 +269,9 @@ class _Opening:
             "text_column": columns.text,
             "text_pair_column": columns.text_pair,
             "label_column": list(columns.labels),
-            "header": self._has_header(),
+            "header": self._config.has_header,
             "quotation": config.quotation,
-            "ignored_labels": list(self._ignored_labels()),
+            "ignored_labels": list(self._config.ignored_labels),
             "dev_share": config.dev_share,
             "dev_seed": config.dev_seed,
         }

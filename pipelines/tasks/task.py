@@ -224,8 +224,8 @@ class Calibrated(Protocol):
     def answer_options(self) -> Mapping[str, Any]:
         """The options by which answers are chosen, as JSON values.
 
-        The run's own model directory has those of the last scoring or answering beside `settings`,
-        so that `served` answers as the files do.
+        The model directory has those of the training beside `settings`, and what `calibrated`
+        changes of them, so that `served` answers as the files do.
         """
         ...
 

@@ -100,12 +100,16 @@ class QuestionTask:
 
     @property
     def answer_options(self) -> Mapping[str, Any]:
-        """The options by which answers are chosen; see `pipelines.tasks.task.Calibrated`."""
-        return {
+        """The options by which answers are chosen, the threshold once there is one.
+
+        See `pipelines.tasks.task.Calibrated`.
+        """
+        options = {
             "n_best_size": self.answer_settings.n_best_size,
             "max_answer_length": self.answer_settings.max_answer_length,
-            THRESHOLD: self.null_score_diff_threshold or 0.0,
         }
+        threshold = self.null_score_diff_threshold
+        return options if threshold is None else {**options, THRESHOLD: threshold}
 
     def calibrated(self, scores: Mapping[str, float]) -> "QuestionTask":
         """The task with the threshold of the highest F1, where it was to be found."""

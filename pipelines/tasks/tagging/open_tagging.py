@@ -70,7 +70,7 @@ class _Opening:
             scheme=scheme,
             unit=unit,
             whole_documents=self._chosen("context", self._config.context, AUTO, AUTO) != SENTENCE,
-            doc_stride=self._chosen("doc_stride", self._config.doc_stride, 0, 0),
+            doc_stride=self._config.doc_stride,
             sources=sources,
             layout_settings={
                 "columns": self._count(sources),

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.serving.task_settings import keep_task_settings
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.runs.fine_tuning_start import starting_point, with_kept_options
 from pipelines.runs.question_answering import task_of
 from pipelines.runs.question_answering_config import RunSquadConfig
 from tests.support.model_folders import WORD_VOCABULARY, write_encoder
@@ -57,4 +59,6 @@ def test_scored_alone_the_threshold_is_the_one_kept_or_the_one_given(tmp_path, o
         version_2_with_negative=True,
         **options,
     )
+    start = starting_point(config, RunDirectory.open(config.output_dir))
+    config = with_kept_options(config, start)
     assert task_of(config).null_score_diff_threshold == threshold

@@ -1,5 +1,6 @@
 import csv
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.task_settings import with_task_settings
+from pipelines.runs.fine_tuning_config import RunClassifierConfig
+from pipelines.runs.fine_tuning_start import with_kept_options
 from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
 from pipelines.tasks.open_labelled_texts import (
     balanced_weights,
@@ -21,7 +24,9 @@ def trained_on(task, labels):
     """What a model directory says of the task that it was trained for."""
     config = with_task_settings(task.configure(BertConfig(vocab_size=9)), dict(task.settings))
     several = config.extra["problem_type"] == "multi_label_classification"
-    return SimpleNamespace(config=config, labels=labels, is_multi_label=several)
+    return SimpleNamespace(
+        checkpoint=Path("trained"), config=config, labels=labels, is_multi_label=several
+    )
 
 
 def table(path, *rows):
@@ -34,6 +39,13 @@ def open_files(train=None, dev=None, test=None, **options):
     files = {"train_file": train, "dev_file": dev, "test_file": test}
     given = {name: str(path) for name, path in files.items() if path}
     return open_labelled_texts(LabelledTextsConfig(**given, **options))
+
+
+def open_trained(trained, **options):
+    """The task of a model that is evaluated: what it keeps holds."""
+    own = LabelledTextsConfig(**options)
+    config = with_kept_options(RunClassifierConfig(output_dir=Path("run"), own=own), trained)
+    return open_labelled_texts(config.own, config.long_texts, trained)
 
 
 @pytest.fixture
@@ -136,7 +148,7 @@ def test_labels_that_training_ignored_are_ignored_in_scoring(tmp_path):
     rows = ["text", "label"], ["a", "yes"], ["b", "no"], ["c", "-"]
     path = table(tmp_path / "train.csv", *rows)
     trained = trained_on(open_files(path, ignored_labels=("-",)), ("no", "yes"))
-    task = open_labelled_texts(LabelledTextsConfig(dev_file=path), trained=trained)
+    task = open_trained(trained, dev_file=path)
     assert [example.text_a for example in task.examples("dev")] == ["a", "b"]
     assert task.settings["ignored_labels"] == ["-"]
 
@@ -190,8 +202,7 @@ def test_the_header_is_that_of_training_where_no_column_is_named(tmp_path):
     train = write_numbers(tmp_path / "train.tsv", 9)
     task = open_files(train, regression=True, text_column="2", label_column=("1",))
     test = write_numbers(tmp_path / "test.tsv", 9, seed=4)
-    config = LabelledTextsConfig(test_file=str(test))
-    again = open_labelled_texts(config, trained=trained_on(task, ()))
+    again = open_trained(trained_on(task, ()), test_file=str(test))
     assert len(list(again.examples("test"))) == 9
 
 
