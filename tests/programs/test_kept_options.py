@@ -1,0 +1,221 @@
+"""Each family, trained with every option off its default: evaluated again without a flag, the
+figures and files are the same, and so is what the model answers when it is served."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.serving.config import ExportConfig
+from pipelines.tasks.labelled_files import open_labelled
+from pipelines.tasks.serving import open_and_serve
+from tests.pipelines.tasks.test_xnli import HEADER
+from tests.pipelines.tasks.test_xnli import row as xnli_row
+from tests.pipelines.tasks.test_xnli import write as write_lines
+from tests.support.choice_files import write_swag
+from tests.support.glue_files import write_cola
+from tests.support.model_folders import WORDS, write_start
+from tests.support.squad_files import write_squad
+from tests.support.tagged_files import write_tagged
+from tools import run_classifier, run_ner, run_squad, run_swag
+
+pytestmark = pytest.mark.slow
+
+WINDOWS = ["--long_text=windows", "--doc_stride=3", "--window_answers=max"]
+
+
+def write_reviews(path, count, seed):
+    """Long texts in the third column of a file without a header, labels in the first one."""
+    draw = np.random.default_rng(seed)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, delimiter="\t")
+        for number in range(count):
+            label = ["good", "bad", "so-so", "-"][number % 4]
+            words = " ".join(draw.choice(WORDS[:9], draw.integers(4, 30)))
+            rows.writerow([label, number, words])
+    return path
+
+
+def labels(folder):
+    files = [f"--train_file={write_reviews(folder / 'train.tsv', 40, 1)}"]
+    options = ["--text_column=3", "--label_column=1", "--noheader", "--quotation=yes"]
+    options += ["--ignored_labels=-", "--dev_share=0.4", "--dev_seed=5", "--pooling=mean"]
+    options += ["--class_weights=good=3,bad=2", *WINDOWS]
+    return files, options
+
+
+def cola(folder):
+    write_cola(folder / "CoLA")
+    return ["--task_name=CoLA", f"--data_dir={folder}/CoLA"], [*WINDOWS, "--max_seq_length=5"]
+
+
+def xnli(folder):
+    pairs = [("the dog runs", "a cat sleeps"), ("a list", "the value"), ("the cat", "a dog .")]
+    names = ["contradiction", "entailment", "neutral"]
+    training = ["|".join([*pair, name]) for pair, name in zip(pairs * 4, names * 4, strict=True)]
+    file = folder / "multinli" / "multinli.train.zh.tsv"
+    write_lines(file, ["premise|hypo|label", *training])
+    rows = [
+        xnli_row(language, name, *pair)
+        for language, turn in (("en", 0), ("zh", 1))
+        for pair, name in zip(pairs[turn:] + pairs[:turn], names, strict=True)
+    ]
+    for split in ("dev", "test"):
+        write_lines(folder / f"xnli.{split}.tsv", [HEADER, *rows])
+    options = ["--xnli_language=zh", "--long_text=head_tail", "--max_seq_length=6"]
+    return ["--task_name=XNLI", f"--data_dir={folder}"], options
+
+
+def questions(folder):
+    files = [
+        f"--train_file={write_squad(folder / 'train.json', 24, negative=True)}",
+        f"--predict_file={write_squad(folder / 'dev.json', 24, seed=2, negative=True)}",
+    ]
+    options = ["--doc_stride=2", "--max_query_length=2", "--version_2_with_negative"]
+    options += ["--n_best_size=3", "--max_answer_length=2", "--null_score_diff_threshold=0.0625"]
+    return files, options
+
+
+def tags(folder):
+    for seed, split in enumerate(("train", "dev", "test")):
+        path = write_tagged(folder / f"{split}.txt", 48, seed)
+        lines = [line.split("\t") for line in path.read_text().splitlines()]
+        turned = [f"{x[1]}\tx\t{x[0]}" if len(x) > 1 else "" for x in lines]
+        path.write_text("\n".join(turned) + "\n")
+    options = ["--word_column=3", "--tag_column=1", "--context=sentence", "--doc_stride=2"]
+    return [f"--data_dir={folder}"], [*options, "--num_train_epochs=20"]  # until it finds some
+
+
+def choices(folder):
+    write_swag(folder / "train.csv", 16, choices=2)
+    write_swag(folder / "val.csv", 16, seed=2, choices=2)
+    return [f"--data_dir={folder}"], ["--max_seq_length=6"]
+
+
+def check_labels(output, call):
+    path = str(output / "dev_predictions.tsv")
+    rows = [record.values for record in open_labelled(path, quotation="yes").records()]
+    assert len(rows) == 12
+    found = call("text", text=[row["text"] for row in rows])
+    offline = [[float(row[column]) for column in row if column[:2] == "P("] for row in rows]
+    np.testing.assert_allclose(found["probabilities"], offline, atol=3e-6)
+
+
+def check_cola(output, call):
+    lines = (output.parent / "CoLA" / "test.tsv").read_text().splitlines()[1:]
+    found = call("text", text=[line.split("\t")[1] for line in lines])
+    offline = np.loadtxt(output / "test_results.tsv")
+    np.testing.assert_allclose(found["probabilities"], offline, atol=3e-6)
+
+
+def check_xnli(output, call):
+    rows = [["a list", "the value"], ["the cat", "a dog ."], ["the dog runs", "a cat sleeps"]]
+    found = call("text_pair", text_a=[a for a, _ in rows], text_b=[b for _, b in rows])
+    offline = np.loadtxt(output / "test_results.tsv")
+    np.testing.assert_allclose(found["probabilities"], offline, atol=3e-6)
+
+
+def check_questions(output, call):
+    data = json.loads((output.parent / "dev.json").read_text())["data"][0]["paragraphs"]
+    asked = [(qa, entry["context"]) for entry in data for qa in entry["qas"]]
+    found = call(
+        "answers",
+        question=[qa["question"] for qa, _ in asked],
+        passage=[context for _, context in asked],
+    )
+    best = json.loads((output / "predictions.json").read_text())
+    for number, (qa, _) in enumerate(asked):
+        served = found["answers"][number, 0].decode() if found["has_answer"][number] else ""
+        assert served == best[qa["id"]]
+    assert found["answers"].shape[1] <= 3
+    assert len(set(best.values())) > 2
+
+
+def check_tags(output, call):
+    lines = [json.loads(line) for line in (output / "test_entities.jsonl").open()]
+    found = call("text", text=[line["text"] for line in lines])
+    for number, line in enumerate(lines):
+        positions = [found[name][number, : found["count"][number]] for name in ("start", "end")]
+        offline = [(entity["start"], entity["end"]) for entity in line["entities"]]
+        assert list(zip(*positions, strict=True)) == offline
+    assert sum(len(line["entities"]) for line in lines) > 5
+
+
+def check_choices(output, call):
+    with (output.parent / "val.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = call(
+        "text",
+        context=[row["sent1"] for row in rows],
+        endings=[[f"the {row[f'ending{n}']}" for n in range(2)] for row in rows],
+    )
+    table = [line.split("\t") for line in (output / "dev_predictions.tsv").read_text().splitlines()]
+    offline = [[float(cell) for cell in row[2:]] for row in table[1:]]
+    np.testing.assert_allclose(found["probabilities"], offline, atol=3e-6)
+
+
+FAMILIES = {
+    "labels": (run_classifier, labels, check_labels),
+    "cola": (run_classifier, cola, check_cola),
+    "xnli": (run_classifier, xnli, check_xnli),
+    "questions": (run_squad, questions, check_questions),
+    "tags": (run_ner, tags, check_tags),
+    "choices": (run_swag, choices, check_choices),
+}
+
+# Each length of a batch costs seconds of tracing.
+EVALUATE = ["--do_eval", "--do_predict", "--notrim_padding"]
+LEFT = ("eval_results.txt", "*predictions*", "*.tsv", "*odds.json", "*entities*", "*conlleval*")
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def run(request, tmp_path_factory):
+    """A family's name, its tool, the flags of its files, and the folder of a run of it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    tool, make, _ = FAMILIES[request.param]
+    files, options = make(folder)
+    training = [
+        *(f"--init_checkpoint={write_start(folder / 'encoder')}", "--train_batch_size=8"),
+        *("--learning_rate=5e-3", "--do_train", "--max_seq_length=8"),
+    ]
+    output = folder / "run"
+    words = [*files, f"--output_dir={output}", *training, *options, *EVALUATE]
+    assert tool.main(words) == 0
+    return request.param, tool, files, output
+
+
+def left_by(folder):
+    """What an evaluation wrote, the step of the training left out."""
+    files = {path.name: path.read_bytes() for name in LEFT for path in folder.glob(name)}
+    lines = files["eval_results.txt"].splitlines()
+    files["eval_results.txt"] = [line for line in lines if not line.startswith(b"global_step")]
+    return files
+
+
+def test_without_a_flag_the_same_model_is_evaluated_alike(run, tmp_path, capsys):
+    _, tool, files, output = run
+    before = left_by(output)
+    kept = (output / "model" / "config.json").read_bytes()
+    again = shutil.copytree(output, tmp_path / "run")
+    for name in before:
+        (again / name).unlink()
+    assert tool.main([*files, f"--output_dir={again}", *EVALUATE]) == 0
+    assert left_by(again) == before
+    assert (again / "model" / "config.json").read_bytes() == kept
+    err = capsys.readouterr().err
+    assert f"as {again}/model was trained: " in err
+    assert "stands in place of" not in err
+
+
+def test_the_same_model_is_served_alike(run, tmp_path):
+    name, _, _, output = run
+    model = ExportConfig(model=output / "model", output_dir=tmp_path)
+    served = open_and_serve(model)[1]
+
+    def call(signature, **texts):
+        return {key: value.numpy() for key, value in served.call(signature, texts).items()}
+
+    *_, check = FAMILIES[name]
+    check(output, call)
