@@ -33,6 +33,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.features.row_vectors import VectorStore, encoder_identity
 from pipelines.inputs.row_batches import BatchRows, RowBatches
+from pipelines.metrics.constant_answer import AnswerVariety
 from pipelines.records.row_set import RowSet
 from pipelines.runs.classifier_task import task_of
 from pipelines.runs.engine_answers import Predicts, engine_prediction
@@ -329,6 +330,8 @@ class _Job:
                 self._calibrate(self._task, scores)
             if final and self._devices.is_chief and isinstance(self._task, Illustrated):
                 self._task.illustrate(self._directory.path, split, answered)
+            if final and isinstance(self._task, ComparedTask):
+                scores = {**scores, **_constant_scores(self._task, split, answered)}
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
@@ -396,6 +399,28 @@ class _Job:
         """A frozen encoder is no part of the checkpoints: it must be the same one again."""
         frozen = self._head.frozen is not None
         return {"encoder": encoder_identity(self._head.model.encoder)} if frozen else {}
+
+
+def _constant_scores(
+    task: ComparedTask[Any, Any], split: str, answered: AnsweredSplit
+) -> dict[str, float]:
+    """The figures of one answer to every example, where the model's answers are all alike."""
+    variety = AnswerVariety()
+    for example, answer in answered:
+        for pair in task.compared_answers(example, answer):
+            variety.add(*pair)
+        if variety.varies:
+            break  # after a few examples of nearly every model
+    if not variety.is_constant:
+        return {}
+    scores = dict(task.constant_scores(split))
+    _LOGGER.warning(
+        "%s: the model gives one answer, %s, to all %d; it has learned nothing. One answer to "
+        "everything has %s. Train longer, with another `learning_rate` or another `seed`.",
+        *(split, repr(variety.answer), variety.count),
+        ", ".join(f"{name} = {score:.4f}" for name, score in scores.items()),
+    )
+    return {f"constant_{name}": score for name, score in scores.items()}
 
 
 def _start_anew(model: Any, fresh: list[FreshWeights]) -> None:

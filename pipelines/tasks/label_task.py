@@ -1,6 +1,6 @@
 """What tasks share whose examples are texts with a label: rows with labels, answers of logits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,6 +94,17 @@ class LabelTask:
             head.decode(logits), head.predictions(logits), head.values(logits), strict=True
         )
         return [LabelAnswer(*answer) for answer in answers]
+
+    def compared_answers(
+        self, example: TextExample, answer: LabelAnswer
+    ) -> list[tuple[Hashable, Hashable]]:
+        """The answer's label or number beside that of the example; see `ComparedTask`."""
+        label = str(example.label)
+        if isinstance(self.head_of, RegressionHead):
+            return [(float(answer.prediction), self.head_of.encode(label))]
+        if isinstance(self.head_of, MultiLabelHead):
+            return [(tuple(answer.prediction.tolist()), tuple(self.head_of.encode(label)))]
+        return [(answer.label, label)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""

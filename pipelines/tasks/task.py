@@ -22,7 +22,7 @@ in `pipelines.tasks.heads`, all that tasks of labelled texts share in `pipelines
 metrics in `pipelines.metrics`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -274,6 +274,16 @@ class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
         """Gives the figures of a labelled split where every example gets the same answer.
 
         A run that is not better has failed.
+        """
+        ...
+
+    def compared_answers(
+        self, example: Example, answer: Answer
+    ) -> Iterable[tuple[Hashable, Hashable]]:
+        """Gives what an answer to a labelled example says, beside what is right.
+
+        One pair for each thing that is answered: a label, a number (both floats), a tag of each
+        word. A run whose answers are all alike is named.
         """
         ...
 

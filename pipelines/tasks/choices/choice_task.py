@@ -1,6 +1,6 @@
 """Endings as a task: files of choices → one row an example → the best ending and the accuracy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -174,6 +174,12 @@ class ChoiceTask:
         """The accuracy where the ending of the same number is chosen in every example."""
         labels = np.array([example.label for example in self.examples(split)])
         return constant_scores({"accuracy": accuracy}, labels)
+
+    def compared_answers(
+        self, example: Choice, answer: ChoiceAnswer
+    ) -> list[tuple[Hashable, Hashable]]:
+        """The number of the chosen ending beside that of the right one; see `ComparedTask`."""
+        return [(answer.ending, example.label)]
 
     def write(
         self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]

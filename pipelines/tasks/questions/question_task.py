@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,12 @@ from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.prediction_files import write_predictions
 from pipelines.tasks.questions.predictions import AnswerSettings, Prediction, predict
 from pipelines.tasks.questions.question_rows import WindowSettings, question_rows
-from pipelines.tasks.questions.scoring import METRICS, THRESHOLD, ScoredAnswers
+from pipelines.tasks.questions.scoring import (
+    METRICS,
+    THRESHOLD,
+    ScoredAnswers,
+    right_answers,
+)
 from pipelines.tasks.questions.spans import dense_logits
 from pipelines.tasks.questions.squad_files import (
     is_trivia_file,
@@ -206,6 +211,15 @@ class QuestionTask:
         """The F1 where no question is answered: that of the questions that have no answer."""
         unanswerable = [question.is_impossible for question in self.examples(split)]
         return {"f1": 100.0 * sum(unanswerable) / len(unanswerable)}
+
+    def compared_answers(
+        self, example: Question, answer: Prediction
+    ) -> list[tuple[Hashable, Hashable]]:
+        """The text of the answer, "" for none, beside the right one; see `ComparedTask`."""
+        negative = self.answer_settings.version_2_with_negative
+        threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
+        right = next(iter(right_answers(example)), "")
+        return [(answer.best(threshold).text, right)]
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]

@@ -1,6 +1,6 @@
 """Tags as a task: column files → windows over documents → a tag a word → conlleval's figures."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -206,6 +206,13 @@ class TaggingTask:
         """The figures of a model that finds nothing, whatever the split."""
         del split
         return dict.fromkeys(self.compared_figures, 0.0)
+
+    def compared_answers(
+        self, example: Document, answer: TagAnswer
+    ) -> Iterator[tuple[Hashable, Hashable]]:
+        """The tags of all words beside the right ones; see `ComparedTask`."""
+        for sentence, tags in zip(example.sentences, answer.tags, strict=True):
+            yield from zip(tags, sentence.tags or tags, strict=True)
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Document, TagAnswer]

@@ -1,0 +1,104 @@
+"""A model that gives one answer to everything is named, with the figures of such an answer."""
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.multiple_choice import BertMultipleChoice
+from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from tests.support.choice_files import write_swag
+from tests.support.glue_files import write_cola, write_sts
+from tests.support.labelled_files import write_several
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
+from tests.support.squad_files import write_squad
+from tests.support.tagged_files import write_tagged
+from tests.support.tiny_bert import scatter_weights
+from tools import run_classifier, run_ner, run_squad, run_swag
+
+pytestmark = pytest.mark.slow
+
+TAGS = ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
+
+
+def names(*labels):
+    return {"id2label": {str(number): label for number, label in enumerate(labels)}}
+
+
+def cola(folder):
+    model = BertClassifier(tiny_config(extra=names("unacceptable", "acceptable")), 2)
+    files = ["--task_name=CoLA", f"--data_dir={write_cola(folder)}"]
+    return model, run_classifier, files, "'0'", {"accuracy": 0.5, "matthews_correlation": 0.0}
+
+
+def sts(folder):
+    number = {"problem_type": "regression", **names("score")}
+    model = BertClassifier(tiny_config(extra=number), 1)
+    files = ["--task_name=STS-B", f"--data_dir={write_sts(folder)}"]
+    return model, run_classifier, files, "0.0", {"pearson": 0.0, "spearman": 0.0}
+
+
+def several(folder):
+    kind = {"problem_type": "multi_label_classification", **names("no dog", "the")}
+    kind["architectures"] = ["BertForSequenceClassification"]
+    model = BertClassifier(tiny_config(extra=kind), 2)
+    path = write_several(folder / "dev.jsonl", 24, seed=1)
+    return model, run_classifier, [f"--dev_file={path}"], "(1, 1)", None
+
+
+def questions(folder):
+    path = write_squad(folder / "dev.json", negative=True)
+    files = [f"--predict_file={path}", "--version_2_with_negative", "--max_query_length=4"]
+    files.append("--null_score_diff_threshold=-1")
+    return BertSpanLabeler(tiny_config()), run_squad, files, "''", {"f1": 50.0}
+
+
+def tags(folder):
+    path = write_tagged(folder / "dev.txt", 12)
+    model = BertTokenClassifier(tiny_config(extra=names(*TAGS)), len(TAGS))
+    nothing = dict.fromkeys(("f1", "precision", "recall"), 0.0)
+    return model, run_ner, [f"--dev_file={path}"], "'O'", nothing
+
+
+def choices(folder):
+    path = write_swag(folder / "val.csv", 16, choices=2)
+    return BertMultipleChoice(tiny_config(), 2), run_swag, [f"--dev_file={path}"], "0", None
+
+
+@pytest.mark.parametrize("make", [cola, sts, several, questions, tags, choices])
+def test_one_answer_to_everything_is_named(tmp_path, capsys, make):
+    model, tool, files, answer, expected = make(tmp_path)
+    scatter_weights(model)
+    for variable in model.weights:
+        if variable.path.startswith(("classifier", "span", "choice", "tagger")):
+            last = np.arange(variable.shape[-1]) if make is tags else 0.0
+            values = np.zeros(variable.shape) + (last if len(variable.shape) == 1 else 0.0)
+            variable.assign(values)
+    folder = tmp_path / "model"
+    write_model_directory(folder, model, TextSettings(WORD_VOCABULARY))
+    run = tmp_path / "run"
+    words = [f"--init_checkpoint={folder}", f"--output_dir={run}", "--do_eval", "--notrim_padding"]
+    assert tool.main([*words, "--max_seq_length=12", *files]) == 0
+    warned = [line for line in capsys.readouterr().err.splitlines() if "one answer, " in line]
+    assert len(warned) == 1
+    assert f"the model gives one answer, {answer}, to all" in warned[0]
+    lines = (run / "eval_results.txt").read_text().splitlines()
+    figures = {name: float(value) for name, value in (line.split(" = ") for line in lines)}
+    prefix = "eval_constant_"
+    found = {k.removeprefix(prefix): v for k, v in figures.items() if k.startswith(prefix)}
+    assert found
+    assert expected is None or found == expected
+    for name, figure in found.items():
+        assert f"{name} = {figure:.4f}" in warned[0]
+
+
+def test_a_model_that_tells_apart_is_not_named(tmp_path, capsys):
+    model, tool, files, *_ = sts(tmp_path)
+    folder = tmp_path / "model"
+    write_model_directory(folder, scatter_weights(model), TextSettings(WORD_VOCABULARY))
+    words = [f"--init_checkpoint={folder}", f"--output_dir={tmp_path}/run", "--do_eval"]
+    assert tool.main([*words, "--max_seq_length=12", *files]) == 0
+    assert "one answer" not in capsys.readouterr().err
+    assert "constant" not in (tmp_path / "run" / "eval_results.txt").read_text()
