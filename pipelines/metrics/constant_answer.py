@@ -10,6 +10,8 @@ Metric = Callable[[np.ndarray, np.ndarray], float]
 
 _ALIKE = 0.01
 """Numbers that differ by less than this share of the labels' deviation count as one answer."""
+_ENOUGH = 10
+"""Of fewer answers, all may be alike by chance."""
 
 
 def constant_answer(labels: np.ndarray) -> np.ndarray:
@@ -64,10 +66,10 @@ class AnswerVariety:
 
     Example:
         >>> variety = AnswerVariety()
-        >>> for right in ("yes", "no", "yes"):
+        >>> for right in ("yes", "no", "yes", "no", "yes") * 2:
         ...     variety.add("no", right)
         >>> variety.is_constant, variety.count, variety.answer
-        (True, 3, 'no')
+        (True, 10, 'no')
         >>> variety.add("yes", "no")
         >>> variety.is_constant
         False
@@ -99,8 +101,10 @@ class AnswerVariety:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the answers are all alike, and the right ones are not."""
+        """Whether ten answers or more are all alike, and the right ones are not."""
+        if self.count < _ENOUGH or not self._right_varies:
+            return False
         if self._least > self._most:
-            return self._right_varies and not self.varies
+            return not self.varies
         deviation = math.sqrt(self._squares / self.count)
-        return self._right_varies and self._most - self._least < _ALIKE * deviation
+        return self._most - self._least < _ALIKE * deviation

@@ -103,13 +103,15 @@ def fine_tune(
     """
     if not (config.do_train or config.do_eval or config.do_predict):
         raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
+    if not config.do_train:
+        trained = starting_point(config, RunDirectory(config.output_dir))
+        config = with_kept_options(config, trained)
+        config.check_together()
+    task = task_of(config)  # what is wrong with its files leaves no folder behind
+    devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     directory = RunDirectory.open(config.output_dir)
     start = starting_point(config, directory)
-    config = with_kept_options(config, start)
-    config.check_together()
     start.config.check_length(config.max_seq_length, at_least=5)
-    task = task_of(config)
-    devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     with ExitStack() as outputs:
         job = _Job(config, task, directory, start, devices, outputs)
         results = FineTuningResults()
@@ -415,7 +417,7 @@ def _constant_scores(
         return {}
     scores = dict(task.constant_scores(split))
     _LOGGER.warning(
-        "%s: the model gives one answer, %s, to all %d; it has learned nothing. One answer to "
+        "%s: the model gives one answer, %s, to all %d; it tells nothing apart. One answer to "
         "everything has %s. Train longer, with another `learning_rate` or another `seed`.",
         *(split, repr(variety.answer), variety.count),
         ", ".join(f"{name} = {score:.4f}" for name, score in scores.items()),
