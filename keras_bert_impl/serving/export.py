@@ -19,7 +19,7 @@ from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
-from keras_bert_impl.serving.task_settings import task_settings
+from keras_bert_impl.serving.task_settings import served_length, task_settings
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.long_texts import LongTexts
@@ -49,9 +49,7 @@ def serve_model(
         UserError: `max_seq_length` is more than the model's positions.
     """
     config = opened.model.config
-    trained_with = task_settings(config).get("max_seq_length")
-    length = max_seq_length or trained_with or config.max_position_embeddings
-    config.check_length(length)
+    length = served_length(config, max_seq_length)
     if isinstance(opened.model, BertPretrainer):
         keeps_mask = GraphTokenizer(opened.text, special_tokens="keep")
         return ServedPretrainer(opened, keeps_mask, top_k, length)

@@ -44,7 +44,7 @@ from keras_bert_impl.serving.client_program import (
     client_program,
 )
 from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.task_settings import task_settings
+from keras_bert_impl.serving.task_settings import served_length, task_settings
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
@@ -189,10 +189,7 @@ def _settings(
     opened: OpenedModel, sentence: SentenceSettings | None, answers: str | None, length: int | None
 ) -> dict[str, Any]:
     config = opened.model.config
-    trained_with = task_settings(config).get("max_seq_length")
-    own = sentence.max_seq_length if sentence else None
-    most = length or trained_with or own or config.max_position_embeddings
-    config.check_length(most)
+    most = served_length(config, length, sentence.max_seq_length if sentence else None)
     settings = {"answers": answers, **text_settings(opened, most), **label_settings(opened)}
     if answers == EMBEDDING and sentence is not None and sentence.prompt:
         settings["prompt"] = sentence.prompt

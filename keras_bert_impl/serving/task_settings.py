@@ -12,6 +12,7 @@ a literal "[MASK]" in a text was one token then; whatever else a task needs to
 serve its model (the stride of windows, a threshold) are entries beside it.
 """
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,8 @@ from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.files import read_json_object
+
+_LOGGER = logging.getLogger(__name__)
 
 _OF_A_TASK = ("id2label", "label2id", "num_labels", "problem_type")
 _PLACE, _OWN = "task_specific_params", "keras_bert_impl"
@@ -83,6 +86,36 @@ def keep_task_settings(folder: str | os.PathLike[str], settings: Mapping[str, An
     own = _entries(others.get(_OWN))
     if any(own.get(name) != value for name, value in settings.items()):
         write_json(path, {**values, _PLACE: {**others, _OWN: {**own, **settings}}})
+
+
+def served_length(config: BertConfig, asked: int | None, default: int | None = None) -> int:
+    """The most tokens of a row of a served model: what is asked for, else as in training.
+
+    Another length than that of the training is logged as a warning.
+
+    Args:
+        config: the model's.
+        asked: the length that somebody gives; None leaves it to the model.
+        default: of a model that does not say what it was trained with; None is its positions.
+
+    Raises:
+        UserError: it is more than the model's positions.
+
+    Example:
+        >>> config = with_task_settings(BertConfig(vocab_size=9), {"max_seq_length": 128})
+        >>> served_length(config, None), served_length(BertConfig(vocab_size=9), None)
+        (128, 512)
+    """
+    trained = task_settings(config).get("max_seq_length")
+    length = asked or trained or default or config.max_position_embeddings
+    config.check_length(length)
+    if trained and length != trained:
+        _LOGGER.warning(
+            "`max_seq_length=%d` stands in place of %d, with which the model was trained; served "
+            "answers may differ from those of its run.",
+            *(length, trained),
+        )
+    return length
 
 
 def _entries(value: Any) -> Mapping[str, Any]:

@@ -104,8 +104,8 @@ def fine_tune(
     if not (config.do_train or config.do_eval or config.do_predict):
         raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
     if not config.do_train:
-        trained = starting_point(config, RunDirectory(config.output_dir))
-        config = with_kept_options(config, trained)
+        model = starting_point(config, RunDirectory(config.output_dir))
+        config = with_kept_options(config, model)
         config.check_together()
     task = task_of(config)  # what is wrong with its files leaves no folder behind
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow

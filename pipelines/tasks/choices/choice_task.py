@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.serving.task_settings import task_settings, without_task
+from keras_bert_impl.serving.task_settings import served_length, without_task
 from keras_bert_impl.tokenization.truncation import truncated_lengths
 from pipelines.metrics.classification import accuracy
 from pipelines.metrics.constant_answer import constant_scores
@@ -199,7 +199,7 @@ class ChoiceTask:
         from keras_bert_impl.serving.served_chooser import ServedChooser
 
         config = opened.model.config
-        length = max_seq_length or task_settings(config)["max_seq_length"]
+        length = served_length(config, max_seq_length)
         config.check_length(length, at_least=5)
         return ServedChooser(opened, self.num_choices, length)
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.row_blocks import in_blocks
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
-from keras_bert_impl.serving.task_settings import task_settings
+from keras_bert_impl.serving.task_settings import served_length, task_settings
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from pipelines.tasks.questions.answer_ends import dropped_at_the_end
@@ -60,13 +60,13 @@ class ServingSettings:
         """
         known = task_settings(config)
         positions = config.max_position_embeddings
-        default = known.get("max_seq_length") or min(WindowSettings.max_seq_length, positions)
-        windows = _from(WindowSettings, {**known, "max_seq_length": max_seq_length or default})
-        if not windows.max_query_length + 3 < windows.max_seq_length <= positions:
+        default = min(WindowSettings.max_seq_length, positions)
+        length = served_length(config, max_seq_length, default)
+        windows = _from(WindowSettings, {**known, "max_seq_length": length})
+        if not windows.max_query_length + 3 < length:
             raise UserError(
-                f"`max_seq_length={windows.max_seq_length}` must be more than the questions' "
-                f"{windows.max_query_length} tokens and 3, and at most the model's {positions} "
-                "positions; give another number."
+                f"`max_seq_length={length}` must be more than the questions' "
+                f"{windows.max_query_length} tokens and 3; give another number."
             )
         threshold = float(known.get("null_score_diff_threshold", 0.0))
         return cls(windows, _from(AnswerSettings, known), threshold)

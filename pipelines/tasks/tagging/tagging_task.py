@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.frozen_features import frozen_features
-from keras_bert_impl.serving.task_settings import task_settings, without_task
+from keras_bert_impl.serving.task_settings import served_length, without_task
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.column_files import (
@@ -240,7 +240,7 @@ class TaggingTask:
         from keras_bert_impl.serving.served_tagger import ServedTagger, TagMeaning
 
         config = opened.model.config
-        length = max_seq_length or task_settings(config)["max_seq_length"]
+        length = served_length(config, max_seq_length)
         config.check_length(length, at_least=5)
         meanings = [
             TagMeaning(*self.scheme.as_iob(label).partition("-")[::2]) for label in opened.labels

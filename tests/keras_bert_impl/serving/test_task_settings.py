@@ -3,8 +3,10 @@ import json
 import pytest
 
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.task_settings import (
     keep_task_settings,
+    served_length,
     task_settings,
     with_task_settings,
 )
@@ -47,3 +49,14 @@ def test_what_others_keep_there_stays_and_old_settings_are_replaced():
 @pytest.mark.parametrize("found", [None, "text", {}, {"keras_bert_impl": 3}])
 def test_a_model_without_settings_has_none(found):
     assert task_settings(BertConfig(vocab_size=9, extra={"task_specific_params": found})) == {}
+
+
+def test_a_model_is_served_at_the_length_of_its_training_and_another_one_is_told(caplog):
+    trained = with_task_settings(BertConfig(vocab_size=9), {"max_seq_length": 64})
+    assert [served_length(trained, asked) for asked in (None, 64)] == [64, 64]
+    assert not caplog.messages
+    assert served_length(trained, 32) == 32
+    assert "`max_seq_length=32` stands in place of 64" in caplog.text
+    with pytest.raises(UserError, match="`max_seq_length=600` is more than the 512 positions"):
+        served_length(trained, 600)
+    assert served_length(BertConfig(vocab_size=9), None, default=384) == 384
