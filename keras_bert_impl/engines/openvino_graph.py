@@ -5,7 +5,7 @@ from typing import Any
 
 from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.cpu_kernels.inference import traced_forward
-from keras_bert_impl.engines.portable_kernels import PortableKernels
+from keras_bert_impl.engines.portable_kernels import OpenVinoKernels
 
 
 def openvino_graph(model: Any) -> Any:
@@ -43,7 +43,7 @@ def portable_function(model: Any) -> Any:
     Returns:
         A concrete function from the dict of the model's inputs to the dict of its outputs.
     """
-    return traced_forward(model, PortableKernels())
+    return traced_forward(model, OpenVinoKernels())
 
 
 def graph_sha256(graph: Any) -> str:

@@ -7,6 +7,7 @@ from keras import ops
 from keras_bert_impl.layers.kernels import PlainKernels
 
 _ONE_OVER_SQRT_2 = 0.7071067811865476
+_MANY = 64
 
 
 class PortableKernels(PlainKernels):
@@ -39,3 +40,25 @@ class PortableKernels(PlainKernels):
         scaled = ops.divide(centered, ops.sqrt(ops.add(variance, epsilon)))
         gamma, beta = ops.cast(gamma, "float32"), ops.cast(beta, "float32")
         return ops.cast(ops.add(ops.multiply(scaled, gamma), beta), dtype)
+
+
+class OpenVinoKernels(PortableKernels):
+    """`PortableKernels` whose heads OpenVINO computes in float32 at every precision.
+
+    Asked for bfloat16, it computes all matrix products so, a head's too, and what stands behind
+    the last product in float32. So a head is written as sums of products, which belong to that
+    rest; but for one of 64 and more numbers a token, where that would cost time.
+    """
+
+    name = "openvino"
+
+    def scores(self, inputs: Any, kernel: Any, bias: Any) -> Any:
+        """See `PlainKernels.scores`."""
+        units = kernel.shape[-1]
+        if len(inputs.shape) == 2:  # one vector a text
+            return ops.add(ops.sum(ops.expand_dims(inputs, -1) * kernel, axis=-2), bias)
+        if units >= _MANY:
+            return super().scores(inputs, kernel, bias)
+        # One after the other: all at once would be [batch, length, in, units] numbers.
+        sums = [ops.sum(inputs * kernel[:, n], axis=-1, keepdims=True) for n in range(units)]
+        return ops.add(ops.concatenate(sums, axis=-1), bias)

@@ -63,8 +63,15 @@ class PlainKernels:
         kernel, bias = of_type(inputs.dtype, kernel, bias)
         return activate(ops.add(ops.matmul(inputs, kernel), bias), activation)
 
+    def scores(self, inputs: Any, kernel: Any, bias: Any) -> Any:
+        """The last product of a head: float32 [..., in] x [in, out] + [out] -> [..., out]."""
+        return self.dense(inputs, kernel, bias, activation="linear")
+
     def decode(self, hidden: Any, table: Any) -> Any:
-        """Scores every token in float32: [..., hidden] x [tokens, hidden] -> [..., tokens]."""
+        """Scores every token: [..., hidden] x [tokens, hidden] -> float32 [..., tokens].
+
+        The product is of the type of `hidden`, and its sums become float32.
+        """
         return ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
 
     def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:

@@ -16,7 +16,9 @@ class MaskedLmHead(ConfiguredLayer):
     """Transform, LayerNorm, then a product with the token table, at the masked positions only.
 
     The decoder is the encoder's token table, which comes as an input of the call: one weight, no
-    copy.
+    copy. Under mixed_bfloat16 its product is computed in bfloat16 and the logits keep three digits:
+    it is the largest product of a step, its loss is an average over thousands of tokens, and
+    softmax and loss behind it are float32. All other heads are float32; see `Logits`.
 
     Example:
         >>> import numpy as np

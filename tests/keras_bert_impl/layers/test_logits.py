@@ -30,9 +30,13 @@ def test_it_drops_in_training_if_asked_to(dropout, moves):
     assert np.array_equal(still, training) is not moves
 
 
-def test_scores_are_float32_in_bfloat16_as_well():
-    outputs = built(dtype="mixed_bfloat16")(INPUTS)
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
+def test_scores_are_those_of_float32_at_every_precision(policy):
+    layer, rounded = built(dtype=policy), keras.ops.cast(INPUTS, "bfloat16")
+    outputs = layer(rounded)
     assert keras.backend.standardize_dtype(outputs.dtype) == "float32"
+    expected = built()(keras.ops.cast(rounded, "float32"))
+    np.testing.assert_array_equal(as_float64(outputs), as_float64(expected))
 
 
 def test_it_is_a_layer_of_keras():
