@@ -1,5 +1,7 @@
 """Which of Keras' backends runs."""
 
+from typing import Any
+
 import keras
 
 from keras_bert_impl.errors import UserError
@@ -26,3 +28,29 @@ def need_tensorflow(what: str) -> None:
             f"{what} needs Keras' TensorFlow backend, but Keras runs on {backend}; set the "
             "environment variable KERAS_BACKEND=tensorflow."
         )
+
+
+def dense_gradient(gradient: Any) -> Any:
+    """A gradient as one tensor of its variable's shape, the rows of a table added up.
+
+    TensorFlow gives the gradient of a table that was looked up as one row for each look-up, the
+    same row as often as it was looked up; any other gradient is given back as it is.
+
+    Args:
+        gradient: [rows, ...], or TensorFlow's `IndexedSlices` of it.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> slices = tf.IndexedSlices(tf.ones([3, 1]), tf.constant([1, 1, 0]), [2, 1])
+        >>> dense_gradient(slices).numpy().tolist()
+        [[1.0], [2.0]]
+    """
+    if keras.backend.backend() != "tensorflow":
+        return gradient
+    import tensorflow as tf
+
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    shape = tf.get_static_value(gradient.dense_shape)
+    rows = gradient.dense_shape[0] if shape is None else shape[0]
+    return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, rows)

@@ -72,7 +72,7 @@ def write_model_directory(
             f"{folder}: the vocabulary has {len(text.vocabulary)} tokens, but the model only knows "
             f"{model.config.vocab_size}; use the vocabulary that the model was made with."
         )
-    variables = {variable.path: np.asarray(variable) for variable in model.weights}
+    variables = model.plain_weights()
     write_tensors_directory(
         folder,
         {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables},

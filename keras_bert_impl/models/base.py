@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, Protocol, Self
 
 import keras
+import numpy as np
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
@@ -188,6 +189,10 @@ class ConfiguredModel(keras.Model):
         else:
             config = _with_packing(self.config, tokenizer)
             write_model_directory(folder, self, tokenizer.settings, config)
+
+    def plain_weights(self) -> dict[str, np.ndarray]:
+        """The weights by their paths, as a model directory holds them."""
+        return {variable.path: np.asarray(variable) for variable in self.weights}
 
     def _known_text(self) -> TextSettings:
         if self._text is None:

@@ -1,15 +1,34 @@
 """A model that gives a whole input a label or a number."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import keras
+import numpy as np
+from keras import ops
 
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.logits import Logits
 from keras_bert_impl.models.base import encoder_inputs
 from keras_bert_impl.models.head_inputs import HeadInputs
 from keras_bert_impl.models.labeled import LabeledModel
 from keras_bert_impl.models.pooling import with_pooling
+
+_KERNEL, _BIAS = "classifier/dense/kernel", "classifier/dense/bias"
+
+
+class LabelUnits(NamedTuple):
+    """The units that a regression learns in: those in which labels have mean 0 and deviation 1.
+
+    Attributes:
+        mean: of the training labels.
+        deviation: of the training labels, more than 0.
+    """
+
+    mean: float
+    deviation: float
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -26,6 +45,11 @@ class BertClassifier(LabeledModel):
             token's of the last layer; "mean", the mean of all tokens' there, for encoders trained
             for it; "last", the pooler's at the last token instead of the first, for left-to-right
             attention. By default what the configuration says; it is kept in there.
+        label_units: of a regression that is trained: its weights stay in units of the training
+            labels' mean and deviation, while its outputs are in those of the labels. A head that
+            starts near 0 learns labels from 1 to 5, or thousands, as soon as labels around 0.
+            `save_pretrained` writes weights for the labels' own units: what is written is a
+            model like any other.
 
     Raises:
         UserError: there is no such pooling.
@@ -42,13 +66,55 @@ class BertClassifier(LabeledModel):
     """
 
     def __init__(
-        self, config: BertConfig, num_labels: int, pooling: str | None = None, **kwargs: Any
+        self,
+        config: BertConfig,
+        num_labels: int,
+        pooling: str | None = None,
+        label_units: Sequence[float] | None = None,
+        **kwargs: Any,
     ) -> None:
         dtype = kwargs.pop("dtype", None)
         config = with_pooling(config, pooling)
         inputs = encoder_inputs()
         read = HeadInputs.of(config, inputs, dtype)
         classifier = Logits(config, num_labels, name="classifier", dtype=dtype)
-        outputs = {"logits": classifier(read.pooled())}
+        logits = classifier(read.pooled())
+        units = None if label_units is None else LabelUnits(*map(float, label_units))
+        if units is not None:
+            in_labels = keras.layers.Rescaling(
+                units.deviation, units.mean, name="label_units", dtype="float32"
+            )
+            logits = in_labels(logits)
+        outputs = {"logits": logits}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.classifier, self.num_labels = read.encoder, classifier, num_labels
+        self.label_units = units
+
+    def plain_weights(self) -> dict[str, np.ndarray]:
+        """See `ConfiguredModel.plain_weights`; the head gives numbers in the labels' units."""
+        weights = super().plain_weights()
+        if self.label_units is not None:
+            mean, deviation = self.label_units
+            for path, offset in ((_KERNEL, 0.0), (_BIAS, mean)):
+                folded = weights[path].astype(np.float64) * deviation + offset
+                weights[path] = folded.astype(weights[path].dtype)
+        return weights
+
+    def _restore(self, source: ModelSource) -> RestoreReport:
+        report = super()._restore(source)
+        self.take_label_units(report)
+        return report
+
+    def take_label_units(self, report: RestoreReport) -> None:
+        """Turns a plain model's head that was loaded into one of `label_units`."""
+        if self.label_units is None or _KERNEL not in report.loaded:
+            return
+        mean, deviation = self.label_units
+        kernel, bias = self.classifier.projection.kernel, self.classifier.projection.bias
+        kernel.assign(ops.divide(kernel, deviation))
+        bias.assign(ops.divide(ops.subtract(bias, mean), deviation))
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make this model again."""
+        units = self.label_units
+        return {**super().get_config(), **({} if units is None else {"label_units": [*units]})}

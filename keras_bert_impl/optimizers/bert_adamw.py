@@ -8,6 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert_impl.backend import dense_gradient
 from keras_bert_impl.compat import variable_index
 
 _NOT_DECAYED = re.compile(r"layer_?norm|bias|(^|/)(gamma|beta)$", re.IGNORECASE)
@@ -21,9 +22,10 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     For gradient g, weight w and rate r:
     `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g²`, `w = w - r (m / (sqrt(v) + eps) + decay w)`.
-    Biases and LayerNorm are not decayed. In `fit`, clip as BERT does with `global_clipnorm=1.0`;
-    under a distribution strategy Keras then clips each replica's own gradients. Our own training
-    step clips the gradients summed over all replicas, and gives the rate of each step itself.
+    Biases and LayerNorm are not decayed. In `fit`, clip as BERT does with `global_clipnorm=1.0`,
+    which measures the summed gradient of every weight, the token table's too; under a distribution
+    strategy Keras clips each replica's own gradients. Our own training step clips the gradients
+    summed over all replicas, and gives the rate of each step itself.
 
     Args:
         learning_rate: the rate, or a schedule such as `WarmupSchedule`, for `fit`.
@@ -74,6 +76,10 @@ class BertAdamW(keras.optimizers.Optimizer):
         self.second_moments = [
             self.add_variable_from_reference(variable, name="adam_v") for variable in variables
         ]
+
+    def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
+        """Clips and applies gradients, those of tables with their rows added up before."""
+        super().apply([dense_gradient(gradient) for gradient in grads], trainable_variables)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Updates one variable and its moments."""

@@ -189,6 +189,10 @@ class MultiLabelObjective(ExampleObjective):
 class RegressionObjective(ExampleObjective):
     """Mean squared error over the examples; the targets are `label_ids` float32 [batch].
 
+    Args:
+        deviation: of the training labels, where the head learns in units of it (see `LabelUnits`):
+            the loss is in the labels' own units, its gradient that of the labels in the others.
+
     Example:
         >>> import numpy as np
         >>> objective = RegressionObjective()
@@ -198,6 +202,9 @@ class RegressionObjective(ExampleObjective):
         >>> float(loss)
         2.0
     """
+
+    def __init__(self, deviation: float = 1.0) -> None:
+        self._deviation = deviation
 
     def loss(
         self,
@@ -209,8 +216,12 @@ class RegressionObjective(ExampleObjective):
         predictions = ops.reshape(ops.cast(outputs["logits"], "float32"), [-1])  # [rows]
         targets = ops.reshape(ops.cast(batch["label_ids"], "float32"), [-1])  # [rows]
         weights = weights_of(batch, targets) / normalizers["examples"]
-        error = ops.sum(ops.square(predictions - targets) * weights)
-        return error, {"mean_squared_error": error}
+        errors = predictions - targets
+        error = ops.sum(ops.square(errors) * weights)
+        if self._deviation == 1.0:
+            return error, {"mean_squared_error": error}
+        learned = ops.sum(ops.square(errors / self._deviation) * weights)
+        return learned + ops.stop_gradient(error - learned), {"mean_squared_error": error}
 
 
 class SpanObjective(ExampleObjective):

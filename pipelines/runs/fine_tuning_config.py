@@ -252,6 +252,14 @@ class RunClassifierConfig(FineTuningConfig):
         "from says, else pooler, or last where attention is from left to right.",
         choices=HEAD_POOLINGS,
     )
+    scale_labels: bool | None = option(
+        None,
+        "Learn numbers in units of the training labels' mean and deviation; answers, figures and "
+        "the model that is written are in the labels' own units all the same. By default so for "
+        "numbers of one's own, and not for STS-B, which the original learns as it is.",
+        resume=FREE,
+        makes="label_units",
+    )
     xnli: XnliConfig = nested(XnliConfig)
 
     PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")

@@ -98,8 +98,8 @@ class GlueTask(LabelTask):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What becomes of long texts; see `Task.settings`."""
-        return self.long_texts.settings
+        """What becomes of long texts, and the units of numbers; see `Task.settings`."""
+        return {**self.long_texts.settings, **self.head_of.settings}
 
     def files(self, split: str) -> list[Path]:
         """`data_dir/split.tsv`; see `Task.files`.

@@ -38,6 +38,7 @@ class ClassificationHead:
         self._class_weights = class_weights
         self.labels = tuple(labels)
         self.names = tuple(labels.values())
+        self.settings: dict[str, Any] = {}
 
     def encode(self, label: str) -> int:
         """Gives the class of a label.
@@ -107,6 +108,7 @@ class MultiLabelHead:
         self._ids = {label: number for number, label in enumerate(labels)}
         self.labels = self.names = tuple(labels)
         self._positive_weights = positive_weights
+        self.settings: dict[str, Any] = {}
 
     def encode(self, label: str) -> list[int]:
         """Gives a 1 for each label that holds, a 0 for the others.
@@ -168,9 +170,12 @@ def as_label_list(labels: Iterable[str]) -> str:
 class RegressionHead:
     """One number over the pooled first token.
 
+    `settings` are what a task that is trained with it keeps of it.
+
     Args:
         low: the smallest label.
         high: the largest label; without bounds answers have six digits, else three decimals.
+        units: in which the head learns; None for those of the labels. See `LabelUnits`.
 
     Example:
         >>> head = RegressionHead(0.0, 5.0)
@@ -180,9 +185,15 @@ class RegressionHead:
         ['5.000', '1.500']
     """
 
-    def __init__(self, low: float = -math.inf, high: float = math.inf) -> None:
-        self._low, self._high = low, high
+    def __init__(
+        self,
+        low: float = -math.inf,
+        high: float = math.inf,
+        units: tuple[float, float] | None = None,
+    ) -> None:
+        self._low, self._high, self._units = low, high, units
         self._bounded = math.isfinite(high - low)
+        self.settings = {} if units is None else {"label_units": [*units]}
 
     def encode(self, label: str) -> float:
         """Reads a label.
@@ -218,6 +229,10 @@ class RegressionHead:
         numbers = np.clip(self.predictions(logits), self._low, self._high)
         return [format(number, form) for number in numbers]
 
+    def in_units(self, units: tuple[float, float]) -> "RegressionHead":
+        """The same head, learning in units of labels' mean and deviation."""
+        return RegressionHead(self._low, self._high, units)
+
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes into the configuration that the model gives a number."""
         return _with_labels(config, "regression", ("score",))
@@ -227,7 +242,8 @@ class RegressionHead:
         from keras_bert_impl.models.classifier import BertClassifier
         from keras_bert_impl.training.objectives import RegressionObjective
 
-        return Head(BertClassifier(config, num_labels=1, dtype=dtype), RegressionObjective())
+        model = BertClassifier(config, num_labels=1, label_units=self._units, dtype=dtype)
+        return Head(model, RegressionObjective(1.0 if self._units is None else self._units[1]))
 
 
 def _with_labels(config: "BertConfig", problem_type: str, names: Sequence[str]) -> "BertConfig":

@@ -1,12 +1,15 @@
 """What tasks share whose examples are texts with a label: rows with labels, answers of logits."""
 
-from collections.abc import Hashable, Mapping, Sequence
+import logging
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.records.rows import Rows
 from pipelines.tasks.heads import ClassificationHead, MultiLabelHead, RegressionHead
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+_LOGGER = logging.getLogger(__name__)
 
 LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
 
@@ -111,3 +116,33 @@ class LabelTask:
         from keras_bert_impl.serving.export import serve_model
 
         return serve_model(opened, max_seq_length=max_seq_length)
+
+
+def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, float]:
+    """The mean and the deviation of a training split's numbers, read once, in float64.
+
+    Args:
+        examples: of the split.
+        where: its file, for the message.
+
+    Raises:
+        UserError: all numbers are the same.
+
+    Example:
+        >>> label_units([TextExample(str(n), "text", label=str(n)) for n in (1, 3)], "train.csv")
+        (2.0, 1.0)
+    """
+    count, mean, squares = 0, 0.0, 0.0
+    for count, example in enumerate(examples, start=1):
+        number = float(str(example.label))
+        before = number - mean  # Welford's way: thousands with little between them keep it
+        mean += before / count
+        squares += before * (number - mean)
+    if squares <= 0.0:
+        raise UserError(
+            f"{where}: all rows to train on have the number {mean:g}, so that there is nothing to "
+            "learn; add rows with other numbers."
+        )
+    deviation = math.sqrt(squares / count)
+    _LOGGER.info("labels: mean %g, deviation %g; they are learned in these units.", mean, deviation)
+    return mean, deviation

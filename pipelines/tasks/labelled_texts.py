@@ -70,6 +70,7 @@ class LabelledTexts(LabelTask):
         long_texts: what becomes of texts that are longer than a row.
         held_out: the dev set within the training file, or None.
         class_weights: how much each label counts in the loss, or None.
+        label_units: in which a regression is trained, or None; see `LabelUnits`.
         prediction_format: the ending of the tables of predictions.
         num_mistakes: how many of the hardest mistakes are written.
     """
@@ -81,6 +82,7 @@ class LabelledTexts(LabelTask):
     long_texts: LongTexts = field(default_factory=LongTexts)
     held_out: HeldOut | None = None
     class_weights: tuple[float, ...] | None = None
+    label_units: tuple[float, float] | None = None
     prediction_format: str = "tsv"
     num_mistakes: int = 1000
     name: str = NAME
@@ -108,13 +110,13 @@ class LabelledTexts(LabelTask):
         }
         if self.class_weights:
             own["class_weights"] = dict(zip(self.labels, self.class_weights, strict=True))
-        return own
+        return {**own, **self.head_of.settings}
 
     @cached_property
     def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: nobody writes it
         """How labels become numbers, and the model over them."""
         if self.kind == "number":
-            return RegressionHead()
+            return RegressionHead(units=self.label_units)
         if self.kind == "one":
             return ClassificationHead({name: name for name in self.labels}, self.class_weights)
         return MultiLabelHead(self.labels, self.class_weights)

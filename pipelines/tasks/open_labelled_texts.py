@@ -274,6 +274,8 @@ class _Opening:
             "ignored_labels": list(self._config.ignored_labels),
             "dev_share": config.dev_share,
             "dev_seed": config.dev_seed,
+            # Of a model that is evaluated; they change nothing of it.
+            **{name: self._known[name] for name in ("label_units",) if name in self._known},
         }
 
     def _check_same_share(self) -> None:

@@ -66,3 +66,33 @@ def test_every_variable_is_decayed_or_not_as_under_its_original_name():
     assert sorted(names) == sorted(paths)
     assert {p: is_decayed(p) for p in paths} == {p: not LEFT_OUT.search(names[p]) for p in paths}
     assert not is_decayed(next(p for p, name in names.items() if name.endswith("output_bias")))
+
+
+@pytest.mark.parametrize("clip", ["global_clipnorm", "clipnorm"])
+@pytest.mark.parametrize("kind", [BertAdamW, Lamb])
+def test_fit_clips_the_summed_gradient_of_a_table(kind, clip):
+    """A token that stands four times in a batch has one gradient, the sum of four rows."""
+    ids = np.array([[1, 1, 1, 2], [1, 3, 2, 2]])
+    targets = np.array([[1.0], [-2.0]], "float32")
+
+    def trained(looked_up):
+        keras.utils.set_random_seed(0)
+        table = keras.layers.Embedding(5, 3, name="table")
+        inputs = keras.Input([4], dtype="int32")
+        if looked_up:
+            vectors = table(inputs)
+        else:  # a product, whose gradient is one tensor
+            vectors = keras.layers.Dense(3, use_bias=False, name="table")(
+                keras.layers.CategoryEncoding(5, output_mode="one_hot")(inputs)
+            )
+        total = keras.layers.GlobalAveragePooling1D()(vectors)
+        model = keras.Model(inputs, keras.layers.Dense(1)(total))
+        draws = np.random.default_rng(1)
+        for variable in model.weights:
+            variable.assign(draws.normal(size=variable.shape))
+        model.compile(kind(0.01, **{clip: 0.1}), "mse")
+        model.fit(ids, targets, epochs=20, batch_size=2, verbose=0)
+        return [np.array(variable) for variable in model.weights]
+
+    for found, expected in zip(trained(True), trained(False), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-6)
