@@ -1,7 +1,8 @@
 """Adding words to a trained model without losing what it knows."""
 
 import dataclasses
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from keras_bert_impl.options import option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
 from keras_bert_impl.tokenization.wordpiece import longest_tokens
+
+_LOGGER = logging.getLogger(__name__)
 
 _TABLE, _BIAS = "embeddings/token_embeddings", "masked_lm/output_bias"
 
@@ -41,6 +44,9 @@ def grow_vocabulary(
 ) -> tuple[PortableModel, list[NewToken]]:
     """Adds words; a new row is the mean of the rows of the tokens that the word was cut into.
 
+    Words that the vocabulary has, or that come twice, are skipped and counted in the log: a whole
+    vocabulary that was learned on other text may be given.
+
     Args:
         model: the model; it is not changed.
         words: the new words as the tokenizer sees them (lower-cased for an uncased model); a word
@@ -52,11 +58,11 @@ def grow_vocabulary(
         The grown model, and what was added.
 
     Raises:
-        UserError: a word is in the vocabulary already, is given twice, or is empty.
+        UserError: a word is empty or holds a blank, or no word is new.
     """
     tokens = list(model.text.vocabulary.tokens)
     known = {token: number for number, token in enumerate(tokens)}
-    _check_words(words, known)
+    words = _new_words(words, known)
     # Rows between the vocabulary's end and the table's end have no token: they are free as well.
     size = model.config.vocab_size
     unused = [n for n, token in enumerate(tokens) if token.startswith("[unused")]
@@ -99,17 +105,23 @@ def _grow(rows: np.ndarray, new: list[NewToken], known: dict[str, int], size: in
     return grown
 
 
-def _check_words(words: Sequence[str], known: dict[str, int]) -> None:
-    if not words:
-        raise UserError("there are no words to add; give at least one.")
-    seen: set[str] = set()
+def _new_words(words: Sequence[str], known: Mapping[str, int]) -> list[str]:
+    """The words that are not in the vocabulary, each once, in their order."""
     for number, word in enumerate(words, start=1):
         if not word.removeprefix("##") or any(character.isspace() for character in word):
             raise UserError(f"new word {number}: {word!r} is no single word; give one word a line.")
-        if word in known or word in seen:
-            position = "in the vocabulary already" if word in known else "given twice"
-            raise UserError(f"new word {number}: {word!r} is {position}; leave it out.")
-        seen.add(word)
+    different = list(dict.fromkeys(words))
+    new = [word for word in different if word not in known]
+    if not new:
+        what = "every one of them is in the vocabulary" if words else "there are none"
+        raise UserError(f"no words to add: {what}; give at least one that is new.")
+    there, twice = len(different) - len(new), len(words) - len(different)
+    if there or twice:
+        _LOGGER.info(
+            "of %d words %d are new; skipped: %d that are in the vocabulary, %d given twice",
+            *(len(words), len(new), there, twice),
+        )
+    return new
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,7 +145,7 @@ def grow_checkpoint(config: GrowConfig) -> list[NewToken]:
     model = read_input(config)
     words = [*config.words, *_read_words(config.words_file)]
     grown, new = grow_vocabulary(model, words, config.fill_unused)
-    _check_reachable(grown.text, words)
+    _check_reachable(grown.text, [one.token for one in new])
     write_output(grown, config)
     return new
 

@@ -1,3 +1,5 @@
+import logging
+
 import numpy as np
 import pytest
 
@@ -62,8 +64,7 @@ def test_a_token_that_continues_words_is_made_from_such_tokens():
     ("words", "sentence"),
     [
         ([], "no words"),
-        (["un"], "'un' is in the vocabulary already"),
-        (["a", "a"], "'a' is given twice"),
+        (["un", "un"], "no words to add: every one of them is in the vocabulary"),
         (["two words"], "'two words' is no single word"),
         (["##"], "'##' is no single word"),
     ],
@@ -71,3 +72,15 @@ def test_a_token_that_continues_words_is_made_from_such_tokens():
 def test_words_that_cannot_be_added_are_named(words, sentence):
     with pytest.raises(UserError, match=sentence):
         grow_vocabulary(model(), words)
+
+
+def test_words_that_are_there_are_skipped_and_counted(caplog):
+    """A whole vocabulary that was learned on other text may be given."""
+    words = ["[PAD]", "[UNK]", "new", "un", "new", "##hap", "##new"]
+    with caplog.at_level(logging.INFO):
+        grown, new = grow_vocabulary(model(), words)
+    assert [entry.token for entry in new] == ["new", "##new"]
+    assert caplog.messages == [
+        "of 7 words 2 are new; skipped: 4 that are in the vocabulary, 1 given twice"
+    ]
+    assert len(set(grown.text.vocabulary.tokens)) == len(grown.text.vocabulary)
