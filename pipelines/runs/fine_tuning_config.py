@@ -310,7 +310,8 @@ class RunClassifierConfig(FineTuningConfig):
         if self.task_name is not None:
             own = {one.name for one in options_of(LabelledTextsConfig)}
             return {name: value for name, value in kept.items() if name not in own}
-        kept["regression"] = model.extra.get("problem_type") == "regression"
+        if "problem_type" in model.extra:
+            kept["regression"] = model.extra["problem_type"] == "regression"
         if self.own.names_columns:  # they may be those of a file of another layout
             kept.pop("header", None)
         if not self.own.train_file or self.own.dev_file:  # nothing to cut a dev set off

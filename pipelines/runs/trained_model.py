@@ -30,7 +30,7 @@ def check_trained(
         )
     found = [label.lower() for label in source.labels]
     wanted = _label_names(config)
-    unnamed = all(name.startswith("label_") for name in found)
+    unnamed = len(found) == len(wanted) and all(name.startswith("label_") for name in found)
     # In the run's own model the user may have named the classes otherwise.
     own = Path(source.checkpoint) == directory.model
     renamed = own and set(found) != set(wanted)

@@ -173,7 +173,9 @@ class _Opening:
     def _is_regression(self) -> bool:
         if self._trained is None:
             return self._config.regression
-        return self._trained.config.extra.get("problem_type") == "regression"
+        # As transformers has it: where nothing is said, one label is a number.
+        problem = self._trained.config.extra.get("problem_type")
+        return problem == "regression" or (problem is None and len(self._trained.labels) == 1)
 
     def _source(self, split: str, columns: Columns, labelling: Labelling | None) -> Source:
         return Source(

@@ -150,7 +150,10 @@ def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):
         with_kept_options(config, trained(with_bilstm(tiny_config(), True)))
     numbers = {"own": LabelledTextsConfig(test_file="new.csv", regression=True)}
     with pytest.raises(UserError, match="`regression=True`: trained was trained with False"):
-        with_kept_options(RunClassifierConfig(output_dir=tmp_path, **numbers), trained())
+        with_kept_options(
+            RunClassifierConfig(output_dir=tmp_path, **numbers),
+            trained(tiny_config(extra={"problem_type": "single_label_classification"})),
+        )
 
 
 @pytest.mark.parametrize("value", ["long", True, None, [1]])

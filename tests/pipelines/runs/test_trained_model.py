@@ -1,6 +1,7 @@
 """What is refused before a model is scored that was not trained for the task."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,16 @@ def test_a_head_without_weights_is_named(tmp_path):
     check_head_is_trained(report("pooler/dense/bias"), start, "toy")
     with pytest.raises(UserError, match=r"no trained head for toy \(its tagger/dense/bias is"):
         check_head_is_trained(report("pooler/dense/bias", "tagger/dense/bias"), start, "toy")
+
+
+def test_unnamed_labels_are_those_of_the_task_where_there_are_as_many(tmp_path):
+    """A published model whose `num_labels` is right and whose `id2label` is that of another one."""
+    model = write_classifier(tmp_path / "model", ["a", "b", "c"])
+    path = model / "config.json"
+    stale = {"num_labels": 3, "id2label": {"0": "bad", "1": "good"}}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **stale}))
+    directory, start = opened(tmp_path, model)
+    assert start.labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+    check_trained(directory, start, configured("no", "yes", "may be"), "toy")
+    with pytest.raises(UserError, match="its labels are label_0, label_1, label_2, but those of"):
+        check_trained(directory, start, configured("no", "yes"), "toy")

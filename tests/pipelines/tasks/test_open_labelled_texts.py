@@ -260,3 +260,24 @@ def test_balanced_weights_are_scikit_learns():
 def test_weights_that_mean_nothing_are_refused(given, message):
     with pytest.raises(UserError, match=message):
         parse_weights([given], ["ham", "spam"])
+
+
+@pytest.mark.parametrize(
+    ("problem", "labels", "kind"),
+    [
+        (None, ("LABEL_0",), "number"),  # as transformers opens it
+        ("single_label_classification", ("LABEL_0",), "one"),
+        (None, ("LABEL_0", "LABEL_1"), "one"),
+        ("regression", ("score",), "number"),
+    ],
+)
+def test_a_published_model_of_one_label_gives_numbers(tmp_path, problem, labels, kind):
+    extra = {} if problem is None else {"problem_type": problem}
+    trained = SimpleNamespace(
+        checkpoint=Path("published"),
+        config=BertConfig(vocab_size=9, extra=extra),
+        labels=labels,
+        is_multi_label=False,
+    )
+    path = table(tmp_path / "test.csv", ("text",), ("x",), ("y",))
+    assert open_trained(trained, test_file=path).kind == kind
