@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, WINDOWS
 
 ONNX, OPENVINO, LITERT = "onnx", "openvino", "litert"
 
@@ -12,7 +13,7 @@ LABEL, LABELS, SCORE, EMBEDDING, OUTPUTS = "label", "labels", "score", "embeddin
 """What a client answers: the best label with all probabilities, all labels that hold with them, a
 number, a vector; or what the model gives, by name, where the answer is none of these."""
 
-_OF_IDS = '''"""python client.py 'a text' asks this model; needs {packages}."""
+_OF_IDS = '''"""python client.py {usage} asks this model; needs {packages}."""
 
 {standard}
 
@@ -24,16 +25,38 @@ MODEL = {model}
 NAMES = "input_ids", "input_mask", "segment_ids"
 
 
-def answer(texts):  # a list of texts, or of pairs of texts
-{prompt}    rows = [(r.ids, r.attention_mask, r.type_ids) for r in TOKENIZER.encode_batch(texts)]
+def answer(texts):  # a list of {what}
+{check}{prompt}    found = TOKENIZER.encode_batch(texts)
+{long}    rows = [(r.ids, r.attention_mask, r.type_ids) for r in found]
     features = dict(zip(NAMES, np.array([*zip(*rows)], np.int32)))
 {compute}
 {finish}
 
 
 if __name__ == "__main__":
-    print(*answer(sys.argv[1:]), sep="\\n")
+    try:
+        print(*answer({arguments}), sep="\\n")
+    except ValueError as error:
+        sys.exit(str(error))
 '''
+_WHAT = {1: "texts", 2: "pairs of texts", None: "texts, or of pairs of texts"}
+_CHECKS = {
+    1: """    if not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError("This model was trained on single texts: give one or more of them.")
+""",
+    2: """    if any(isinstance(pair, str) or len(pair) != 2 for pair in texts):
+        raise ValueError("This model was trained on pairs of texts: give two texts.")
+""",
+    None: """    if not texts:
+        raise ValueError("Give one text or more.")
+""",
+}
+_ARGUMENTS = {1: "sys.argv[1:]", 2: "[tuple(sys.argv[1:])]", None: "sys.argv[1:]"}
+_USAGE = {1: "'a text'", 2: "'a text' 'another'", None: "'a text'"}
+_LONG = """    if any(row.overflowing for row in found):
+        raise ValueError("A text is too long for one row, and only the SavedModel {how}.")
+"""
+_HOW = {WINDOWS: "reads all of it in windows", HEAD_TAIL: "keeps its beginning and its end"}
 
 
 class _Runtime(NamedTuple):
@@ -86,7 +109,13 @@ _FINISHES = {
 }
 
 
-def client_program(runtime: str, answers: str, has_prompt: bool = False) -> str:
+def client_program(
+    runtime: str,
+    answers: str,
+    has_prompt: bool = False,
+    texts: int | None = None,
+    long_text: str = TRUNCATE,
+) -> str:
     """The program beside a model that takes ids.
 
     It reads `tokenizer.json` beside it and, as the answer needs them, the entries `labels`,
@@ -96,6 +125,9 @@ def client_program(runtime: str, answers: str, has_prompt: bool = False) -> str:
         runtime: "onnx", "openvino" or "litert".
         answers: one of this module's names for what it gives.
         has_prompt: whether something stands in front of every text.
+        texts: how many texts an example has, 1 or 2; None takes both, text by text.
+        long_text: what the model was trained to do with texts that are longer than a row; but
+            for truncating them, the program refuses such texts.
 
     Raises:
         UserError: there is no such runtime.
@@ -114,6 +146,11 @@ def client_program(runtime: str, answers: str, has_prompt: bool = False) -> str:
     prompt = '    texts = [SETTINGS["prompt"] + text for text in texts]\n'
     outputs = chosen.one.format(name=_NAME[answers]) if answers in _NAME else chosen.all
     return _OF_IDS.format(
+        usage=_USAGE[texts],
+        what=_WHAT[texts],
+        check=_CHECKS[texts],
+        arguments=_ARGUMENTS[texts],
+        long="" if long_text == TRUNCATE else _LONG.format(how=_HOW[long_text]),
         packages=f"numpy, tokenizers and {chosen.package}",
         standard=("import json\n" if reads else "") + "import sys\nfrom pathlib import Path",
         imports="\n".join(sorted(imports, key=lambda line: (line.startswith("from"), line))),
@@ -144,7 +181,9 @@ def plain(tensor):  # lists of numbers, and of texts as str
 
 def answer(texts):  # a list of {what}
     rows = [[text] if isinstance(text, str) else text for text in texts]
-    signature, names = SIGNATURES[len(rows[0])]
+    if {{len(row) for row in rows}} - {{*SIGNATURES}} or not rows:
+        raise ValueError("This model reads {what}: give no more and no less.")
+{check}    signature, names = SIGNATURES[len(rows[0])]
     columns = [tf.constant(list(column)) for column in zip(*rows)]
     found = MODEL.signatures[signature](**dict(zip(names, columns)))
     outputs = {{name: plain(found[name]) for name in sorted(found)}}
@@ -152,9 +191,15 @@ def answer(texts):  # a list of {what}
 
 
 if __name__ == "__main__":
-    print(*answer({arguments}), sep="\\n")
+    try:
+        print(*answer({arguments}), sep="\\n")
+    except ValueError as error:
+        sys.exit(str(error))
 '''
 
+_NEEDS_ENDINGS = """    if any(len(endings) != {count} for _, endings in rows):
+        raise ValueError("This model was trained on {count} endings: give a text and all of them.")
+"""
 _FINISHES_OF_TEXTS = {
     LABEL: '    return list(zip(outputs["label"], outputs["probabilities"]))',
     LABELS: """    held = [[label for label in row if label] for row in outputs["labels"]]
@@ -178,20 +223,22 @@ class TextSignature(NamedTuple):
         name: its name.
         inputs: the names of its inputs, in the order of the task: a question, then a passage.
         outputs: the names of what it gives.
-        ends_in_list: whether each text's last input is a list of texts: the endings of a context.
+        endings: how many texts the last input of each example holds: the endings of a context;
+            0 where it is one text.
     """
 
     name: str
     inputs: tuple[str, ...]
     outputs: frozenset[str]
-    ends_in_list: bool = False
+    endings: int = 0
 
 
-def text_client_program(signatures: Sequence[TextSignature]) -> str:
+def text_client_program(signatures: Sequence[TextSignature], texts: int | None = None) -> str:
     """The program beside a SavedModel, which takes texts.
 
     Args:
         signatures: those that are asked, each for another number of inputs.
+        texts: how many texts an example of the training had; None asks all signatures.
 
     Example:
         >>> program = text_client_program(
@@ -199,16 +246,18 @@ def text_client_program(signatures: Sequence[TextSignature]) -> str:
         >>> print(program.splitlines()[9])
         SIGNATURES = {2: ("answers", ["question", "passage"])}
     """
+    signatures = [one for one in signatures if texts in (None, len(one.inputs))] or signatures
     entries = (f'{len(s.inputs)}: ("{s.name}", {json.dumps(s.inputs)})' for s in signatures)
     first = min(signatures, key=lambda signature: len(signature.inputs))
     is_text = len(first.inputs) == 1
-    row = "[(sys.argv[1], sys.argv[2:])]" if first.ends_in_list else "[sys.argv[1:]]"
+    row = "[(*sys.argv[1:2], sys.argv[2:])]" if first.endings else "[sys.argv[1:]]"
     what = "texts" if is_text else f"({', '.join(first.inputs)})"
     return _OF_TEXTS.format(
         packages="tensorflow and tensorflow_text",
         usage="'a text'" if is_text else " ".join(first.inputs).upper(),
         signatures="{" + ", ".join(entries) + "}",
         what=what + (", or of pairs of texts" if len(signatures) > 1 else ""),
+        check=_NEEDS_ENDINGS.format(count=first.endings) if first.endings else "",
         finish=_FINISHES_OF_TEXTS[_ANSWERS_BY_OUTPUTS.get(first.outputs, OUTPUTS)],
         arguments="sys.argv[1:]" if is_text else row,
     )

@@ -19,7 +19,7 @@ from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
-from keras_bert_impl.serving.task_settings import served_length, task_settings
+from keras_bert_impl.serving.task_settings import num_texts, served_length, task_settings
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.long_texts import LongTexts
@@ -104,7 +104,7 @@ def export_saved_model(
             raise not_written(final, reason_of(error)) from error
         _write_assets(opened, aside / "assets")
         if signatures := served.text_signatures():
-            program = text_client_program(signatures)
+            program = text_client_program(signatures, num_texts(opened.source.config))
             (aside / CLIENT_FILE).write_text(program, encoding="utf-8")
         try:
             return verify_saved_model(served, opened, aside) if verify else None

@@ -44,7 +44,7 @@ from keras_bert_impl.serving.client_program import (
     client_program,
 )
 from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.task_settings import served_length, task_settings
+from keras_bert_impl.serving.task_settings import num_texts, served_length, task_settings
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
@@ -177,8 +177,7 @@ def _answers(opened: OpenedModel, model: Any) -> str | None:
         return EMBEDDING
     if set(model.input) != set(ENCODER_INPUTS) or len(model.input["input_ids"].shape) > 2:
         return None
-    windows = LongTexts.from_settings(task_settings(opened.source.config)).has_windows
-    if not isinstance(model, BertClassifier) or windows:
+    if not isinstance(model, BertClassifier):
         return OUTPUTS
     if model.num_labels == 1:
         return SCORE
@@ -206,7 +205,14 @@ def _write_beside(
     tokenizer.save(str(folder / TOKENIZER_FILE))
     write_json(folder / SETTINGS_FILE, settings)
     if answers is not None:
-        program = client_program(form, answers, has_prompt="prompt" in settings)
+        kept = opened.source.config
+        program = client_program(
+            form,
+            answers,
+            has_prompt="prompt" in settings,
+            texts=1 if answers == EMBEDDING else num_texts(kept),
+            long_text=LongTexts.from_settings(task_settings(kept)).long_text,
+        )
         (folder / CLIENT_FILE).write_text(program, encoding="utf-8")
 
 

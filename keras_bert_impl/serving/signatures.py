@@ -113,7 +113,7 @@ class ServedModel(tf.Module):
             specs = self._specs[name]
             if all(spec.dtype == tf.string for spec in specs):
                 inputs, outputs = interface[name]
-                ends_in_list = specs[-1].shape.rank > 1
-                signature = TextSignature(name, inputs, frozenset(outputs), ends_in_list)
+                endings = specs[-1].shape[1] if specs[-1].shape.rank > 1 else 0
+                signature = TextSignature(name, inputs, frozenset(outputs), endings)
                 found.setdefault(len(inputs), signature)
         return list(found.values())

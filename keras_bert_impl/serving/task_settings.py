@@ -118,5 +118,20 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
     return length
 
 
+def num_texts(config: BertConfig) -> int | None:
+    """How many texts an example had in training: 1, 2 for pairs, or None where nothing says it.
+
+    Example:
+        >>> num_texts(with_task_settings(BertConfig(vocab_size=9), {"num_texts": 2}))
+        2
+    """
+    settings = task_settings(config)
+    if settings.get("num_texts") in (1, 2):
+        return int(settings["num_texts"])
+    if "text_pair_column" in settings:  # files of one's own, before the number was kept
+        return 2 if settings["text_pair_column"] else 1
+    return None
+
+
 def _entries(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

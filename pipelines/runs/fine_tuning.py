@@ -199,7 +199,7 @@ class _Job:
         config = self._task.configure(self._config.configure(config))
         settings = {**self._task.settings, **self._answer_options()}
         settings |= {"task": self._task.name, "max_seq_length": self._config.max_seq_length}
-        settings |= self._config.kept_in_model()
+        settings |= self._config.kept_in_model(self._task)
         return with_task_settings(config, settings)
 
     def _answer_options(self) -> Mapping[str, Any]:

@@ -187,8 +187,9 @@ class FineTuningConfig:
         settings = {name: value for name, value in known.items() if name in names}
         return {**settings, "encoder_bilstm": has_bilstm(model)}
 
-    def kept_in_model(self) -> Mapping[str, Any]:
-        """What the model directory keeps of the options besides the settings of the task."""
+    def kept_in_model(self, task: Any) -> Mapping[str, Any]:
+        """What the model directory keeps besides the settings of the task, which make its rows."""
+        del task
         return {}
 
     def _check_engine(self) -> None:
@@ -321,9 +322,10 @@ class RunClassifierConfig(FineTuningConfig):
         kept.pop("class_weights", None)
         return kept
 
-    def kept_in_model(self) -> Mapping[str, Any]:
-        """The language of XNLI's training, which is the one to evaluate."""
-        return {"xnli_language": self.xnli.xnli_language} if self.is_xnli else {}
+    def kept_in_model(self, task: Any) -> Mapping[str, Any]:
+        """How many texts an example has, and the language of XNLI's training."""
+        language = {"xnli_language": self.xnli.xnli_language} if self.is_xnli else {}
+        return {"num_texts": task.num_texts, **language}
 
     def _with_pooling(self, config: BertConfig) -> BertConfig:
         given = self.pooling is not None

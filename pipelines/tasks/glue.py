@@ -101,6 +101,11 @@ class GlueTask(LabelTask):
         """What becomes of long texts, and the units of numbers; see `Task.settings`."""
         return {**self.long_texts.settings, **self.head_of.settings}
 
+    @property
+    def num_texts(self) -> int:
+        """How many texts an example has: 2 of pairs."""
+        return len(self.layout.texts)
+
     def files(self, split: str) -> list[Path]:
         """`data_dir/split.tsv`; see `Task.files`.
 

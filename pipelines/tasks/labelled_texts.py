@@ -112,6 +112,11 @@ class LabelledTexts(LabelTask):
             own["class_weights"] = dict(zip(self.labels, self.class_weights, strict=True))
         return {**own, **self.head_of.settings}
 
+    @property
+    def num_texts(self) -> int:
+        """How many texts an example has: 2 of pairs; the same in all files."""
+        return len(next(iter(self.sources.values())).columns.texts)
+
     @cached_property
     def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: nobody writes it
         """How labels become numbers, and the model over them."""

@@ -30,7 +30,7 @@ SIGNATURES = {
     "score": [TextSignature("text", ("text",), frozenset({"score"}))],
     "embedding": [TextSignature("embed", ("text",), frozenset({"embedding"}))],
     "answer": [TextSignature("serving_default", ("question", "passage"), frozenset({"answer"}))],
-    "ending": [TextSignature("text", ("context", "endings"), frozenset({"ending"}), True)],
+    "ending": [TextSignature("text", ("context", "endings"), frozenset({"ending"}), 4)],
 }
 
 
@@ -45,7 +45,7 @@ def imported_packages(program):
 
 def is_short(program):
     lines = program.splitlines()
-    return len([line for line in lines if line]) <= 22 and max(map(len, lines)) <= 100
+    return len([line for line in lines if line]) <= 32 and max(map(len, lines)) <= 100
 
 
 @pytest.mark.parametrize("answers", ANSWERS)
@@ -71,7 +71,20 @@ def test_the_first_line_says_how_it_is_asked():
     assert first["label"] == f'"""python client.py \'a text\' {asks}"""'
     assert first["answer"] == f'"""python client.py QUESTION PASSAGE {asks}"""'
     assert "answer([sys.argv[1:]])" in text_client_program(SIGNATURES["answer"])
-    assert "answer([(sys.argv[1], sys.argv[2:])])" in text_client_program(SIGNATURES["ending"])
+    ending = text_client_program(SIGNATURES["ending"])
+    assert "answer([(*sys.argv[1:2], sys.argv[2:])])" in ending
+    assert "trained on 4 endings" in ending
+
+
+@pytest.mark.parametrize("texts", [1, 2, None])
+def test_a_client_says_how_many_texts_it_takes(texts):
+    program = text_client_program(SIGNATURES["label"], texts)
+    signatures = {1: {"text"}, 2: {"text_pair"}, None: {"text", "text_pair"}}[texts]
+    assert {name for name in ("text", "text_pair") if f'("{name}", ' in program} == signatures
+    usage = "TEXT_A TEXT_B" if texts == 2 else "'a text'"
+    assert program.splitlines()[0].startswith(f'"""python client.py {usage} asks')
+    assert is_short(program)
+    assert is_short(programs.client_program("onnx", programs.LABELS, True, texts, "windows"))
 
 
 def test_an_unknown_runtime_is_refused():

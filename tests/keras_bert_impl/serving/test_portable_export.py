@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import runpy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -124,3 +126,54 @@ def test_a_missing_runtime_and_a_foreign_folder_are_one_sentence(
     with pytest.raises(UserError, match="`format=tf` is unknown"):
         export_portable(opened, tmp_path / "new", "tf")
     assert not (tmp_path / "new").exists()
+
+
+def kept(folder, **settings):
+    """A classifier whose directory says more of its training."""
+    path = write_classifier(folder, ["no", "yes"]) / "config.json"
+    own = {"keras_bert_impl": {"task": "any", "max_seq_length": 8, **settings}}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "task_specific_params": own}))
+    return folder
+
+
+def asked(folder, *arguments):
+    """What a client prints, and how it ends, asked on the command line."""
+    words = [sys.executable, str(folder / "client.py"), *arguments]
+    done = subprocess.run(words, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr.strip().splitlines()[-1:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["openvino", "saved_model"])
+def test_a_client_asks_what_its_model_was_trained_on(form, tmp_path):
+    pair, one = kept(tmp_path / "pair", num_texts=2), kept(tmp_path / "one", num_texts=1)
+    answer, _ = exported(form, pair, tmp_path / "of_pairs")
+    ((label, shares),) = answer([("the dog", "a cat")])
+    code, printed, _ = asked(tmp_path / "of_pairs", "the dog", "a cat")
+    assert (code, printed) == (0, f"{(label, shares)}\n")
+    single = {"text_a": ["the dog"], "text_b": ["a cat"]}
+    expected = serve_model(open_model(pair)).call("text_pair", single)
+    np.testing.assert_allclose([shares], expected["probabilities"], atol=1e-5)
+    for words in ([], ["the dog"], ["the dog", "a cat", "a list"]):
+        code, printed, error = asked(tmp_path / "of_pairs", *words)
+        assert (code, printed) == (1, "")
+        assert "pairs of texts: give two" in error[0] or "(text_a, text_b)" in error[0]
+
+    answer, _ = exported(form, one, tmp_path / "of_texts")
+    assert len(answer(["the dog", "a cat"])) == 2
+    for wrong in ([("the dog", "a cat")], []):
+        with pytest.raises(ValueError, match=r"^This model (was trained on single|reads) texts"):
+            answer(wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["windows", "head_tail"])
+def test_a_client_refuses_texts_that_only_the_graph_reads_whole(way, tmp_path):
+    settings = {"long_text": way, "doc_stride": 2, "window_answers": "mean"}
+    folder = kept(tmp_path / "model", num_texts=1, **settings)
+    answer, _ = exported("openvino", folder, tmp_path / "out")
+    ((_, shares),) = answer(["the dog runs"])
+    expected = serve_model(open_model(folder)).call("text", {"text": ["the dog runs"]})
+    np.testing.assert_allclose([shares], expected["probabilities"], atol=1e-5)
+    with pytest.raises(ValueError, match="too long for one row, and only the SavedModel"):
+        answer(["the dog runs " * 5])
