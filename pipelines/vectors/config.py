@@ -99,7 +99,9 @@ class SimilarConfig(VectorModelConfig, TextsConfig):
     vectors_file: Path = option(
         REQUIRED, f"The vectors of the texts of input_file, as `embed` wrote them ({NPY})."
     )
-    query: tuple[str, ...] = option((), "A text to search for; may be given several times.")
+    query: tuple[str, ...] = option(
+        (), "A text to search for; may be given several times.", repeated=True
+    )
     query_file: str | None = option(None, "UTF-8 text, one text to search for a line.")
     top_k: int = option(5, "How many texts are given.", at_least=1)
 
