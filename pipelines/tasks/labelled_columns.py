@@ -187,6 +187,27 @@ def choose_columns(
     return columns
 
 
+def choose_text_column(file: LabelledFile) -> str:
+    """Finds the column of the one text of a record where it is plain; labels may be there or not.
+
+    Raises:
+        UserError: it is not plain, or the records have two texts.
+
+    Example:
+        >>> choose_text_column(LabelledFile("reviews.csv", "csv", ("id", "review", "stars")))
+        'review'
+    """
+    labels = {column for column in file.columns if column.lower() in _LABELS}
+    if len(file.columns) == 1 and file.form in ("csv", "tsv"):
+        labels = set()
+        if file.columns[0].lower() not in _TEXTS:  # it may be a text itself
+            raise _not_plain(file, "the text", "text_column", ())
+    text, _ = _guess_texts(file, {*labels})
+    check_columns(file, [text])
+    _LOGGER.info("%s: the text is taken from the column %r.", file.name, text)
+    return text
+
+
 def check_columns(file: LabelledFile, needed: Sequence[str]) -> None:
     """Refuses a file in which a column is missing or there twice.
 
@@ -211,8 +232,15 @@ def check_columns(file: LabelledFile, needed: Sequence[str]) -> None:
         )
 
 
-def check_first_row(file: LabelledFile, texts: Sequence[str]) -> None:
+def check_first_row(
+    file: LabelledFile, texts: Sequence[str], remedy: str = ", or say with `header` which it is"
+) -> None:
     """Refuses a first row that names columns, where columns are given by numbers.
+
+    Args:
+        file: the file to look at.
+        texts: the columns of its texts.
+        remedy: what can be done beside naming the columns.
 
     Raises:
         UserError: its texts are such names as columns of texts have.
@@ -223,8 +251,8 @@ def check_first_row(file: LabelledFile, texts: Sequence[str]) -> None:
     if all(cell.lower() in _NAMES_OF_TEXTS for cell in cells):
         raise UserError(
             f"{file.name}: line 1 seems to name the columns ({', '.join(map(repr, cells))}), but "
-            "columns that are given by numbers mean that no line does; name the columns, or say "
-            "with `header` which it is."
+            "columns that are given by numbers mean that no line does; name the columns"
+            f"{remedy}."
         )
 
 

@@ -184,12 +184,22 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> La
     return LabelledFile(name, form, columns, delimiter, quoted, header)
 
 
+def form_by_name(name: str) -> Form | None:
+    """What the ending of a name says that a file is, packed or not; None where it says nothing.
+
+    Example:
+        >>> form_by_name("reviews.csv.gz"), form_by_name("reviews.txt")
+        ('csv', None)
+    """
+    path = PurePath(name.lower())
+    ending = PurePath(path.stem).suffix if path.suffix in _PACKINGS else path.suffix
+    return _FORMS_BY_ENDING.get(ending)
+
+
 def _form(name: str, first: str) -> Form:
     """What a file is by its name, which its first line must not contradict."""
     found = _form_by_content(first)
-    path = PurePath(name.lower())
-    ending = PurePath(path.stem).suffix if path.suffix in _PACKINGS else path.suffix
-    named = _FORMS_BY_ENDING.get(ending)
+    named = form_by_name(name)
     if named is None:
         if found is None:
             raise UserError(
