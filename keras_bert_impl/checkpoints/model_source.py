@@ -356,9 +356,9 @@ def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], fol
         instead = f"not {token!r}" if token else "which it lacks"
         raise UserError(
             f"`vocab_file={name}`: has {len(vocabulary)} tokens, but the model's own vocabulary "
-            f"{path} has {len(own)}, and {len(other)} of these are not where they are there (number "
-            f"{number} is {known!r}, {instead}), so that weights would stand for other words; leave "
-            "`vocab_file` out, or name another model."
+            f"{path} has {len(own)}, and {len(other)} of these are not where they are there "
+            f"(number {number} is {known!r}, {instead}), so that weights would stand for other "
+            "words; leave `vocab_file` out, or name another model."
         )
 
 

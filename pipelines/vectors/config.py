@@ -54,8 +54,8 @@ class TextsConfig:
 
     input_file: str = option(
         REQUIRED,
-        "UTF-8 text, one text a line; or CSV, TSV or JSON (an object a line, or an array), plain or "
-        "packed (.gz, .xz, .bz2), known by the file's ending or by text_column.",
+        "UTF-8 text, one text a line; or CSV, TSV or JSON (an object a line, or an array), plain "
+        "or packed (.gz, .xz, .bz2), known by the file's ending or by text_column.",
     )
     text_column: str | None = option(
         None,

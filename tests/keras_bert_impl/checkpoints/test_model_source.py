@@ -155,11 +155,11 @@ def test_a_vocabulary_that_contradicts_the_model_s_own_is_refused(kind, tmp_path
     )
     with pytest.raises(UserError, match=said):
         find_model(model, vocab_file=shifted, do_lower_case=True)
+    changed = changed_vocabulary(tmp_path / "changed.txt", {count - 1: "other"})
     with pytest.raises(UserError, match="1 of these are not"):
-        changed = changed_vocabulary(tmp_path / "changed.txt", {count - 1: "other"})
         find_model(model, vocab_file=changed, do_lower_case=True)
+    cut_off = changed_vocabulary(tmp_path / "cut_off.txt", {count - 1: ""})
     with pytest.raises(UserError, match=rf"number {count - 1} is '.*', which it lacks"):
-        cut_off = changed_vocabulary(tmp_path / "cut_off.txt", {count - 1: ""})
         find_model(model, vocab_file=cut_off, do_lower_case=True)
 
 
