@@ -41,6 +41,7 @@ from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_t
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import read_json_object
+from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -257,12 +258,19 @@ def architecture_of(config: BertConfig) -> str:
 def label_names(config: BertConfig) -> dict[str, str]:
     """The names of a head's labels by their numbers, as a configuration has them; {} if none.
 
+    They are composed (see `as_name`), but where two would be one.
+
     Example:
         >>> label_names(BertConfig(vocab_size=9, extra={"id2label": {"0": "no", "1": "yes"}}))
         {'0': 'no', '1': 'yes'}
     """
     names = config.extra.get("id2label")
-    return {str(k): str(v) for k, v in names.items()} if isinstance(names, dict) else {}
+    if not isinstance(names, dict):
+        return {}
+    found = {str(number): str(name) for number, name in names.items()}
+    composed = {number: as_name(name) for number, name in found.items()}
+    same = len({*composed.values()}) == len({*found.values()})
+    return composed if same else found
 
 
 def folder_of(checkpoint: Path) -> Path:

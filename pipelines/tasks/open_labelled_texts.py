@@ -23,6 +23,7 @@ from pipelines.tasks.labelled_columns import (
     Columns,
     Kind,
     Labelling,
+    as_label,
     check_columns,
     check_first_row,
     choose_columns,
@@ -187,7 +188,8 @@ class _Opening:
 
     def _ignored_labels(self) -> tuple[str, ...]:
         """The labels whose rows are left out: as the options say, or as in training."""
-        return self._config.ignored_labels or tuple(self._known.get("ignored_labels", ()))
+        given = self._config.ignored_labels or self._known.get("ignored_labels", ())
+        return tuple(map(as_label, given))
 
     def _scored(self, split: str, columns: Columns, kind: Kind, labels: Sequence[str]) -> Source:
         """A dev or test file; of a test file labels are read where it has them."""
@@ -262,7 +264,8 @@ class _Opening:
     ) -> tuple[float, ...] | None:
         given = self._config.class_weights
         if self._trained is not None:
-            known = self._known.get("class_weights")
+            known = self._known.get("class_weights") or {}
+            known = {**known, **{as_label(label): weight for label, weight in known.items()}}
             return tuple(known[label] for label in labels) if known else None
         assert training is not None
         if not given:
@@ -333,7 +336,7 @@ def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, .
     """
     weights = dict.fromkeys(labels, 1.0)
     for one in given:
-        label, _, number = one.rpartition("=")
+        label, _, number = as_label(one).rpartition("=")
         try:
             weight = float(number)
         except ValueError:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.text_lines import TextLines
 from pipelines.tasks.labelled_columns import check_first_row, choose_text_column
 from pipelines.tasks.labelled_files import LabelledFile, form_by_name, open_labelled
@@ -78,6 +79,7 @@ def open_texts(name: str, column: str | None = None) -> Texts:
     file = open_labelled(name, header=column is None or not column.isdecimal())
     if column is None:
         return Column(file, choose_text_column(file))
+    column = as_name(column)
     if column not in file.columns:
         raise UserError(
             f"{name}: has no column {column!r} (its columns: "

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import not_utf8
+from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.unpacking import lines_of, read_line_blocks
 from pipelines.metrics.entities import OUTSIDE
 from pipelines.tasks.tagging.schemes import in_short, is_short, spelled_out
@@ -324,7 +325,8 @@ def _sentence(
                 f"(they stand between {'tabs' if layout.tabs else 'blanks'}); mend the line."
             )
         if layout.tag is not None:
-            row[layout.tag] = row[layout.tag].strip(" ")  # a blank behind a tag is no part of it
+            # A blank behind a tag is no part of it.
+            row[layout.tag] = as_name(row[layout.tag].strip(" "))
         empty = [layout.word] if layout.tag is None else [layout.word, layout.tag]
         for column in empty:
             if not row[column]:

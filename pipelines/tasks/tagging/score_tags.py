@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.reference import as_name
 from pipelines.metrics.entities import EntityScorer, Figures
 from pipelines.metrics.group_bootstrap import interval_of, resampled_totals
 from pipelines.tasks.tagging.column_files import (
@@ -158,7 +159,7 @@ def _tags(
 
 
 def _predicted(sentence: Sentence, layout: Layout) -> list[str]:
-    tags = [layout.columns(line)[-1].strip(" ") for line in sentence.lines]
+    tags = [as_name(layout.columns(line)[-1].strip(" ")) for line in sentence.lines]
     return spelled_out(tags) if layout.short_tags else tags
 
 

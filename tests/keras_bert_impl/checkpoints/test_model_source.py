@@ -163,6 +163,14 @@ def test_a_vocabulary_that_contradicts_the_model_s_own_is_refused(kind, tmp_path
         find_model(model, vocab_file=cut_off, do_lower_case=True)
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [(["\u1100\u1161", "b"], ("가", "b")), (["\u1100\u1161", "가"], ("\u1100\u1161", "가"))],
+)
+def test_labels_are_composed_but_where_two_would_be_one(tmp_path, labels, expected):
+    assert find_model(write_classifier(tmp_path / "model", labels)).labels == expected
+
+
 def test_vocabularies_that_agree_are_taken(folder, tmp_path):
     count = len(WORD_VOCABULARY)
     same = changed_vocabulary(tmp_path / "same.txt", {})

@@ -180,3 +180,9 @@ def test_a_column_of_numbers_alone_is_doubted(tmp_path, caplog):
     caplog.clear()
     open_tagging(write(tmp_path, train="1\ta\tB-P\nb\tb\tO\n"))
     assert "numbers" not in caplog.text
+
+
+def test_tags_that_look_the_same_are_one(tmp_path):
+    apart = "\u110b\u1175\u11ab\u1106\u116e\u11af"
+    config = write(tmp_path, train=f"a\tB-인물\nb\tI-{apart}\n", dev="a\tB-인물\n")
+    assert open_tagging(config).labels == ("O", "B-인물", "I-인물")
