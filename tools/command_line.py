@@ -166,8 +166,8 @@ class FlagSet:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
             rest = list[str]()
             for source, words in self._parts(arguments):
-                for flag in self.lists():
-                    flag.source = source
+                for several in self.lists():
+                    several.source = source
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
         except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
             message = str(error).strip().splitlines()[0].removeprefix("FATAL Flags ")
@@ -179,7 +179,13 @@ class FlagSet:
         self._read_aliases()
         for shorthand, means in self._shorthands.items():
             for name, value in means.items() if self._values[shorthand].value else ():
-                self._values[name].value = value
+                flag = self._values[name]
+                if flag.present and flag.value != value:
+                    raise UserError(
+                        f"--{shorthand} means --{name}={value}, but --{name}={flag.value} is given "
+                        "too; leave one of them out."
+                    )
+                flag.value = value
         for name in sorted(self._required):
             if self._values[name].value is None:
                 raise UserError(f"--{name} is missing; --help lists the flags.")
