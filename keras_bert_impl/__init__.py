@@ -2,9 +2,8 @@
 
     import keras_bert_impl as kb
 
-    tokenizer = kb.Tokenizer.from_pretrained("klue/bert-base")
-    encoder = kb.BertEncoder.from_pretrained("klue/bert-base")
-    vectors = encoder.predict(tokenizer(["한 문장", "또 한 문장"]))["pooled_output"]
+    embedder = kb.Embedder.from_pretrained("klue/bert-base")
+    vectors = embedder.embed(["한 문장", "또 한 문장"])
 
 Importing this package loads neither TensorFlow nor Keras: each name below is imported when it is
 used for the first time.

@@ -13,7 +13,7 @@ import dataclasses
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_bert_impl.errors import UserError
@@ -29,6 +29,9 @@ _NAME = re.compile(r"(?<=`)[a-z][a-z0-9_.]*(?=[=`])")
 
 _RULES, _NESTED = "option", "nested options"
 
+# An item up to its comma: as it stands, or in quotation marks with those inside it doubled.
+_ITEM = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*|([^",][^,]*|))(,|\Z)')
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Rules:
@@ -43,6 +46,7 @@ class Rules:
         resume: `SAME`, `FREE` or `ONCE`.
         makes: the setting that the job makes of a `FREE` option, and that must be the same.
         repeated: whether several values are given one by one rather than separated by commas.
+        listed: whether the text holds several items, as `items_of` reads them.
     """
 
     sentence: str
@@ -53,6 +57,7 @@ class Rules:
     resume: str = SAME
     makes: str | None = None
     repeated: bool = False
+    listed: bool = False
 
     def broken_by(self, value: Any) -> str | None:
         """Says what `value` must be; None where it is allowed. NaN is never within bounds."""
@@ -95,6 +100,14 @@ class Option:
     default: Any
     rules: Rules
 
+    @property
+    def element(self) -> Any:
+        """The type of its items, `int` of `tuple[int, ...]`; None where it holds one value."""
+        if self.rules.listed:
+            return str
+        arms = typing.get_args(self.type)
+        return arms[0] if arms else None
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Nested:
@@ -124,6 +137,7 @@ def option(
     resume: str = SAME,
     makes: str | None = None,
     repeated: bool = False,
+    listed: bool = False,
 ) -> Any:
     """A dataclass field that a user can set.
 
@@ -138,6 +152,7 @@ def option(
         makes: the setting that the job makes of a `FREE` option, and that a resumed run must have
             the same; a message about it names the option.
         repeated: its values are given one by one rather than separated by commas.
+        listed: it is text that holds several items, as `items_of` reads them.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True)
@@ -161,6 +176,7 @@ def option(
         resume=resume,
         makes=makes,
         repeated=repeated,
+        listed=listed,
     )
     return dataclasses.field(default=default, metadata={_RULES: rules})
 
@@ -240,6 +256,52 @@ def nested_configs(config_class: type) -> dict[str, Nested]:
     """The configs within a config class, by the names of their fields."""
     fields = dataclasses.fields(config_class)
     return {field.name: field.metadata[_NESTED] for field in fields if _NESTED in field.metadata}
+
+
+def items_of(text: str) -> list[str]:
+    """The items of a list that is written as text.
+
+    Commas separate them; blanks around them do not count. An item that has a comma, a quotation
+    mark in front or blanks at its ends stands in quotation marks, with those inside it doubled.
+
+    Raises:
+        UserError: quotation marks are not closed, or enclose a part of an item.
+
+    Example:
+        >>> items_of("a, b")
+        ['a', 'b']
+        >>> items_of('"a, b",c')
+        ['a, b', 'c']
+        >>> items_of("")
+        []
+    """
+    items, start = list[str](), 0 if text.strip() else None
+    while start is not None:
+        found = _ITEM.match(text, start)
+        if found is None:
+            raise UserError(
+                f"{text!r} is no list: quotation marks enclose a whole item, and those inside it "
+                'are doubled, as in "a,b",c.'
+            )
+        quoted, plain, comma = found.groups()
+        items.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
+        start = found.end() if comma else None
+    return items
+
+
+def as_list_text(items: Iterable[str]) -> str:
+    """The text of which `items_of` makes these items.
+
+    Example:
+        >>> as_list_text(["a, b", "c"])
+        '"a, b",c'
+    """
+    return ",".join(
+        item
+        if item and item == item.strip() and not re.search('[,"]', item)
+        else '"' + item.replace('"', '""') + '"'
+        for item in items
+    )
 
 
 def check_options(config: Any) -> None:

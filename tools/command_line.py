@@ -10,12 +10,14 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from absl import flags
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import as_list_text, items_of
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 
 _INDENT = " " * 6
@@ -25,6 +27,13 @@ _SAME_FLAGS = (("init_checkpoint", "model", "model_dir"), ("seed", "random_seed"
 """Names of one thing: a tool that has one of them understands the others in its place."""
 
 _PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
+
+_ABOUT_LISTS = (
+    "Flags that hold a list: commas separate its items, and the flag given again adds to them. An "
+    "item with a comma stands in double quotation marks, as in CSV: --flag='\"a,b\",c'. Flags for "
+    "texts take one text each time. What the command line says of a list replaces what a flag file "
+    "says of it."
+)
 
 EXIT_DONE, EXIT_USER_ERROR, EXIT_INTERRUPTED = 0, 1, 130
 
@@ -46,6 +55,8 @@ class FlagSet:
     def __init__(self, usage: str | None) -> None:
         self._usage = inspect.cleandoc(usage or "")
         self._values = flags.FlagValues()
+        # A value that stands beside its flag, as Beam takes it, hides nothing that comes after it.
+        self._values.set_gnu_getopt(True)
         self._sentences: dict[str, str] = {}
         self._required: set[str] = set()
         self._aliases: dict[str, str] = {}
@@ -118,13 +129,21 @@ class FlagSet:
             flags.DEFINE_enum, name, sentence, default=default, enum_values=list(choices)
         )
 
-    def words(self, name: str, default: Sequence[str], sentence: str) -> flags.FlagHolder:
-        """A flag that holds a comma-separated list."""
-        return self._define(flags.DEFINE_list, name, sentence, default=list(default))
+    def words(
+        self, name: str, default: Sequence[str], sentence: str, *, required: bool = False
+    ) -> flags.FlagHolder:
+        """A flag that holds a list: commas separate its items, and given again it adds to them.
+
+        An item with a comma stands in quotation marks, as `items_of` reads it.
+        """
+        given = None if required else list(default)
+        return self._define(
+            _define_several, name, sentence, default=given, separated=True, required=required
+        )
 
     def texts(self, name: str, sentence: str) -> flags.FlagHolder:
-        """A flag that may be given several times: None, or the list of its values."""
-        return self._define(flags.DEFINE_multi_string, name, sentence, default=None)
+        """A flag that may be given several times: None, or the list of its values as they are."""
+        return self._define(_define_several, name, sentence, default=None, separated=False)
 
     def shorthand(self, name: str, sentence: str, means: Mapping[str, Any]) -> flags.FlagHolder:
         """A switch that, turned on, sets other flags: `means` gives their values by name."""
@@ -145,7 +164,11 @@ class FlagSet:
         self._add_aliases()
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
-            rest = self._values(["tool", *arguments], known_only=keep_unknown)[1:]
+            rest = list[str]()
+            for source, words in self._parts(arguments):
+                for several in self.lists():
+                    several.source = source
+                rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
         except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
             message = str(error).strip().splitlines()[0].removeprefix("FATAL Flags ")
             raise UserError(f"{message.rstrip('.')}; --help lists the flags.") from error
@@ -156,11 +179,64 @@ class FlagSet:
         self._read_aliases()
         for shorthand, means in self._shorthands.items():
             for name, value in means.items() if self._values[shorthand].value else ():
-                self._values[name].value = value
+                flag = self._values[name]
+                if flag.present and flag.value != value:
+                    raise UserError(
+                        f"--{shorthand} means --{name}={value}, but --{name}={flag.value} is given "
+                        "too; leave one of them out."
+                    )
+                flag.value = value
         for name in sorted(self._required):
             if self._values[name].value is None:
                 raise UserError(f"--{name} is missing; --help lists the flags.")
         self.extra_arguments = rest
+
+    def _parts(
+        self, words: Sequence[str], source: str = "", within: tuple[str, ...] = ()
+    ) -> Iterator[tuple[str, list[str]]]:
+        """The words of a command line, and those of flag files in their places.
+
+        Args:
+            words: some of which may name a flag file.
+            source: where they stand: a flag file, or "" for the command line.
+            within: the flag files that they stand in.
+        """
+        part, rest = list[str](), iter(words)
+        for word in rest:
+            name, joined, file = word.partition("=")
+            if name not in ("--flagfile", "-flagfile"):
+                part.append(word)
+                if word == "--":
+                    part += rest
+                continue
+            yield source, part
+            part, file = [], str(Path(file if joined else next(rest, "")).expanduser())
+            if file in within:
+                raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
+            yield from self._parts(self._words_of(file), file, (*within, file))
+        yield source, part
+
+    def _words_of(self, file: str) -> list[str]:
+        """The flags of a flag file."""
+        try:
+            with Path(file).open(encoding="utf-8-sig", newline="\n") as lines:
+                words = [line.strip() for line in lines]
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"--flagfile={file}: cannot be read ({reason}).") from error
+        words = [word for word in words if word and not word.startswith(("#", "//"))]
+        lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}
+        for at, word in enumerate(words):
+            name, _, value = word.partition("=")
+            inner = value[1:-1]
+            if value == f'"{inner}"' and name not in lists and _needs_marks(inner):
+                words[at] = f"{name}={inner}"
+        return words
+
+    def lists(self) -> list["SeveralFlag"]:
+        """The flags that hold several items."""
+        flags_here = (self._values[name] for name in self._sentences)
+        return [flag for flag in flags_here if isinstance(flag, SeveralFlag)]
 
     def value_of(self, name: str) -> Any:
         """The present value of a flag."""
@@ -232,8 +308,32 @@ class FlagSet:
             without: flags of this one call, which a repetition must not have.
         """
         names = [name for name in self._sentences if name not in without]
-        lines = [self._values[name].serialize() for name in names]
-        return "".join(f"{line}\n" for line in lines if line)
+        return "".join(line for name in names for line in self._lines_of(name))
+
+    def line(self, name: str, value: Any) -> str:
+        r"""A flag with a value, as a line of a flag file.
+
+        Raises:
+            UserError: the value has several lines.
+
+        Example:
+            >>> FlagSet("Counts things.").line("count", 5)
+            '--count=5\n'
+        """
+        text = str(value)
+        return _line_of(name, f'"{text}"' if _needs_marks(text) else text)
+
+    def _lines_of(self, name: str) -> list[str]:
+        flag = self._values[name]
+        if flag.value is None:
+            return []
+        if flag.boolean:
+            return [f"{flag.serialize()}\n"]
+        if not isinstance(flag, SeveralFlag):
+            return [self.line(name, flag.value)]
+        if flag.separated:
+            return [_line_of(name, as_list_text(flag.value))]
+        return [self.line(name, text) for text in flag.value]
 
     def help_text(self) -> str:
         """The usage text, then every flag with its default and its sentence."""
@@ -246,6 +346,7 @@ class FlagSet:
             parts.append(f"  --{name}{_describe_value(self._values[name])}{required}{also}")
             parts += textwrap.wrap(sentence, 96, initial_indent=_INDENT, subsequent_indent=_INDENT)
         parts += ["  --flagfile=FILE", f"{_INDENT}Reads more flags from FILE, one a line."]
+        parts += ["", *textwrap.wrap(_ABOUT_LISTS, 98)] if self.lists() else []
         return "\n".join(parts) + "\n"
 
     def in_flags(self, message: str) -> str:
@@ -307,6 +408,77 @@ class FlagSet:
                     "names of one flag; give one of them."
                 )
             flag.value, flag.present = given.value, given.present
+
+
+class SeveralFlag(flags.Flag):
+    """A flag that holds several items: given again it adds to them.
+
+    What a flag file says of it stands for itself: of several places that say something, the
+    command line's words being one, the one that speaks last is believed.
+
+    Attributes:
+        separated: whether commas separate items; otherwise each time gives one.
+        source: the place whose words are read now.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        default: list[str] | None,
+        help: str,  # noqa: A002 -- absl's word
+        separated: bool,
+    ) -> None:
+        self.separated, self.source = separated, ""
+        self._given: dict[str, list[str]] = {}
+        super().__init__(_Items(separated), _ItemsAsText(), name, default, help)
+
+    def parse(self, argument: Any) -> None:
+        """Adds the items to those that the same place gave before."""
+        try:
+            more = self._parse(argument) or []
+        except UserError as error:
+            raise UserError(f"--{self.name}: {error}") from error
+        self.value = [*self._given.get(self.source, ()), *more]
+        self._given[self.source] = self.value
+        self.present += 1
+
+    def unparse(self) -> None:
+        """Forgets what was given."""
+        super().unparse()
+        self._given.clear()
+
+
+class _Items(flags.ArgumentParser):
+    def __init__(self, separated: bool) -> None:
+        self._separated = separated
+
+    def parse(self, argument: Any) -> list[str]:
+        if not isinstance(argument, str):
+            return list(argument)  # a default
+        return items_of(argument) if self._separated else [argument]
+
+
+class _ItemsAsText(flags.ArgumentSerializer):
+    def serialize(self, value: Sequence[str]) -> str:
+        return as_list_text(value)
+
+
+def _define_several(name: str, *, flag_values: flags.FlagValues, **more: Any) -> flags.FlagHolder:
+    return flags.DEFINE_flag(SeveralFlag(name, **more), flag_values)
+
+
+def _line_of(name: str, text: str) -> str:
+    if "\n" in text:
+        raise UserError(
+            f"`{name}` holds a line end, which no flag file can repeat; remove it from {text!r}."
+        )
+    return f"--{name}={text}\n"
+
+
+def _needs_marks(text: str) -> bool:
+    """Whether a value stands in quotation marks in a flag file, so that its blanks are kept."""
+    within = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else ""
+    return text != text.strip() or (within != "" and _needs_marks(within))
 
 
 def _describe_value(flag: flags.Flag) -> str:

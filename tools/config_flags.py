@@ -1,6 +1,5 @@
 """A tool's flags, made of the options of its config dataclass."""
 
-import typing
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -10,6 +9,8 @@ from keras_bert_impl.options import (
     ONCE,
     REQUIRED,
     Option,
+    as_list_text,
+    items_of,
     nested_configs,
     options_named,
     options_of,
@@ -86,8 +87,9 @@ class ConfigFlags(FlagSet, Generic[Config]):
         name, sentence, choices = one.name, one.rules.sentence, one.rules.choices
         if one.rules.repeated:
             self.texts(name, sentence)
-        elif _element_type(one.type) is not None:
-            self.words(name, [str(element) for element in default or ()], sentence)
+        elif one.element is not None:
+            items = items_of(default or "") if one.rules.listed else map(str, default or ())
+            self.words(name, list(items), sentence, required=required)
         elif choices is not None:
             self.choice(name, default, choices, sentence)
         elif one.type is bool:
@@ -101,18 +103,14 @@ class ConfigFlags(FlagSet, Generic[Config]):
             self.string(name, text, sentence, required=required)
 
 
-def _element_type(annotation: Any) -> type | None:
-    """`int` of `tuple[int, ...]`; None of what is no list."""
-    arms = typing.get_args(annotation)
-    return arms[0] if arms else None
-
-
 def _from_flag(one: Option, value: Any) -> Any:
     """Turns a flag's value into the option's."""
-    element = _element_type(one.type)
+    element = one.element
     if element is not None:
         if not value and not one.default:
             return one.default
+        if one.rules.listed:
+            return as_list_text(value)
         return _numbers(one, value, element) if element in _NUMBERS else tuple(value)
     return Path(value) if one.type is Path and value is not None else value
 

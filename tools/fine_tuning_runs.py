@@ -58,4 +58,4 @@ def flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
         changes: what the one has for itself.
     """
     same = flags.as_flagfile(without=(*_OF_MANY, *changes))
-    return same + "".join(f"--{name}={value}\n" for name, value in changes.items())
+    return same + "".join(flags.line(name, value) for name, value in changes.items())

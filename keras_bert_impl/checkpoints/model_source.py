@@ -16,6 +16,8 @@ What a file beside the weights says comes first; a parameter fills in what no fi
 import dataclasses
 import functools
 import os
+import re
+from itertools import zip_longest
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
@@ -39,10 +41,12 @@ from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_t
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import read_json_object
+from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _NOTHING_SAID = Casing()
+_UNUSED = re.compile(r"\[unused\d+\]", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +147,8 @@ def find_model(
     Args:
         path_or_name: the model, in any form above; None for a new one.
         bert_config_file: the configuration, where none lies with the weights.
-        vocab_file: the vocabulary, where none lies with the weights or the configuration.
+        vocab_file: the vocabulary, where none lies with the weights or the configuration. It must
+            not contradict one that lies with the weights.
         do_lower_case: the casing, where no file says it; it must not contradict one that does.
         model_size: a published size, for a new model in place of `bert_config_file`.
         told: what else says the casing, such as the description of the shards to train on; it
@@ -165,13 +170,15 @@ def find_model(
         return ModelSource(checkpoint, config, None)
     if checkpoint is not None and not any_tokenizer:
         refuse_foreign_tokenizer(folder_of(checkpoint))
-    vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
+    named, vocab_file = vocab_file, vocab_file or _find_vocabulary(checkpoint, bert_config_file)
     vocabulary = Vocabulary.load(vocab_file)
     if len(vocabulary) > config.vocab_size:
         raise UserError(
             f"{vocab_file}: has {len(vocabulary)} tokens, but the model only knows "
             f"{config.vocab_size}; name the vocabulary that the model was made with (`vocab_file`)."
         )
+    if named and checkpoint is not None:
+        _check_same_tokens(vocabulary, named, folder_of(checkpoint))
     own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
     lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
     text = TextSettings(vocabulary, lower, accents)
@@ -251,12 +258,19 @@ def architecture_of(config: BertConfig) -> str:
 def label_names(config: BertConfig) -> dict[str, str]:
     """The names of a head's labels by their numbers, as a configuration has them; {} if none.
 
+    They are composed (see `as_name`), but where two would be one.
+
     Example:
         >>> label_names(BertConfig(vocab_size=9, extra={"id2label": {"0": "no", "1": "yes"}}))
         {'0': 'no', '1': 'yes'}
     """
     names = config.extra.get("id2label")
-    return {str(k): str(v) for k, v in names.items()} if isinstance(names, dict) else {}
+    if not isinstance(names, dict):
+        return {}
+    found = {str(number): str(name) for number, name in names.items()}
+    composed = {number: as_name(name) for number, name in found.items()}
+    same = len({*composed.values()}) == len({*found.values()})
+    return composed if same else found
 
 
 def folder_of(checkpoint: Path) -> Path:
@@ -313,15 +327,47 @@ def _find_vocabulary(
 ) -> Path:
     folders = [folder_of(checkpoint)] if checkpoint else []
     folders += [Path(bert_config_file).parent] if bert_config_file else []
-    for folder in folders:
-        for name in (VOCABULARY_FILE, FAST_TOKENIZER_FILE):
-            if (folder / name).is_file():
-                return folder / name
+    found = next(filter(None, map(_vocabulary_in, folders)), None)
+    if found:
+        return found
     if checkpoint:
         raise UserError(
             f"{folders[0] / VOCABULARY_FILE}: no such file; name the vocabulary with `vocab_file`."
         )
     raise UserError("`vocab_file` is missing; name the vocabulary that the model is for.")
+
+
+def _vocabulary_in(folder: Path) -> Path | None:
+    paths = (folder / name for name in (VOCABULARY_FILE, FAST_TOKENIZER_FILE))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], folder: Path) -> None:
+    """Refuses a named vocabulary that gives the rows of trained weights to other tokens.
+
+    It may have more tokens at its end. Rows of [unused1] and the like are there to be given to new
+    tokens; a file beside the weights that cannot be read says nothing.
+    """
+    path = _vocabulary_in(folder)
+    try:
+        own = Vocabulary.load(path) if path else vocabulary
+    except UserError:
+        return
+    pairs = enumerate(zip_longest(vocabulary.tokens, own.tokens))
+    other = [
+        (number, token, known)
+        for number, (token, known) in pairs
+        if known is not None and token != known and not _UNUSED.fullmatch(known)
+    ]
+    if other:
+        number, token, known = other[0]
+        instead = f"not {token!r}" if token else "which it lacks"
+        raise UserError(
+            f"`vocab_file={name}`: has {len(vocabulary)} tokens, but the model's own vocabulary "
+            f"{path} has {len(own)}, and {len(other)} of these are not where they are there "
+            f"(number {number} is {known!r}, {instead}), so that weights would stand for other "
+            "words; leave `vocab_file` out, or name another model."
+        )
 
 
 def _find_casing(

@@ -10,6 +10,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.base import ConfiguredModel
 from keras_bert_impl.serving.task_settings import without_task
+from keras_bert_impl.tokenization.reference import as_name
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class LabeledModel(ConfiguredModel):
         labels = rest.pop("labels", None)
         if labels is not None:
             _check_labels(labels)
+            labels = [as_name(label) for label in labels]
         count = rest.pop("num_labels", None) or len(labels or source.labels)
         if not count:
             raise UserError(
@@ -65,7 +67,8 @@ class LabeledModel(ConfiguredModel):
 def _check_labels(labels: Sequence[str]) -> None:
     if isinstance(labels, (str, bytes)):
         raise UserError(f"labels={labels!r} is one text; give a list of names.")
-    repeated = [name for number, name in enumerate(labels) if name in labels[:number]]
+    names = [as_name(label) for label in labels]
+    repeated = [name for number, name in enumerate(names) if name in names[:number]]
     if repeated:
         raise UserError(f"labels has {repeated[0]!r} twice; give each label a name of its own.")
 

@@ -54,9 +54,9 @@ _CHECKS = {
 _ARGUMENTS = {1: "sys.argv[1:]", 2: "[tuple(sys.argv[1:])]", None: "sys.argv[1:]"}
 _USAGE = {1: "'a text'", 2: "'a text' 'another'", None: "'a text'"}
 _LONG = """    if any(row.overflowing for row in found):
-        raise ValueError("A text is too long for one row, and only the SavedModel {how}.")
+        raise ValueError("A text is longer than a row; only the SavedModel {how}.")
 """
-_HOW = {WINDOWS: "reads all of it in windows", HEAD_TAIL: "keeps its beginning and its end"}
+_HOW = {WINDOWS: "reads it in windows", HEAD_TAIL: "keeps its two ends"}
 
 
 class _Runtime(NamedTuple):

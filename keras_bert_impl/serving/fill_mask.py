@@ -69,7 +69,7 @@ def read_texts(config: FillMaskConfig) -> list[str]:
         >>> read_texts(FillMaskConfig(model="", text=["a [MASK]\n\nb [MASK]"]))
         ['a [MASK]', 'b [MASK]']
     """
-    lines = [line for text in config.text for line in text.splitlines()]
+    lines = [line for text in config.text for line in text.replace("\r\n", "\n").split("\n")]
     if config.input_file:
         lines += text_lines(config.input_file)
     texts = [line for line in lines if line.strip()]

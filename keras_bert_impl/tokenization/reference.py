@@ -70,6 +70,18 @@ def as_text(line: str | bytes) -> str:
     return encoded.decode("utf-8", "ignore")
 
 
+def as_name(text: str) -> str:
+    r"""A name of a label or a column as it is compared and kept: composed (Unicode's NFC).
+
+    What looks the same is then the same, whatever wrote it: some systems write "é" as two.
+
+    Example:
+        >>> as_name("cafe\u0301") == "caf\u00e9"
+        True
+    """
+    return unicodedata.normalize("NFC", text)
+
+
 def split_words(
     line: str | bytes, do_lower_case: bool = True, strip_accents: bool | None = None
 ) -> list[str]:

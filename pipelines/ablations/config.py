@@ -103,7 +103,7 @@ class RunAblationsConfig:
     output_dir: Path = option(REQUIRED, "The study's folder.", resume=FREE)
     data_dir: Path = option(Path(), "The folder that {data} stands for in the recipe.")
     input_file: str = option(
-        REQUIRED, "Text to pre-train on, as split_sentences reads it; see {data}."
+        REQUIRED, "Text to pre-train on, as split_sentences reads it; see {data}.", listed=True
     )
     text_flags: str = option("", "Flags of split_sentences.")
     num_shards: int = option(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from keras_bert_impl.options import as_list_text, options_of
 from pipelines.ablations.cells import (
     FINE_TUNING,
     PRETRAINING,
@@ -16,13 +17,23 @@ from pipelines.ablations.cells import (
     flag,
 )
 from pipelines.ablations.config import RunAblationsConfig, Size, TaskRun
+from pipelines.runs.choices_config import RunSwagConfig
+from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
+from pipelines.runs.question_answering_config import RunSquadConfig
+from pipelines.runs.tagging_config import RunNerConfig
 
 ConfigOf = Callable[[str, Sequence[str]], Any]
 """Gives the config of a tool's job for some flags."""
 
 RANDOM = "random"
 _TRAIN, _HELD_OUT = "train", "held_out"
+_CONFIGS = {
+    "run_classifier": RunClassifierConfig,
+    "run_ner": RunNerConfig,
+    "run_squad": RunSquadConfig,
+    "run_swag": RunSwagConfig,
+}
 
 
 @dataclass(frozen=True)
@@ -165,9 +176,12 @@ class CellMaker:
                 flag("do_train"),
                 flag("do_eval"),
                 flag("seed", seed),
-                *self._config.flags("pretraining_flags"),
-                *every,
-                *start.flags,
+                *_each_over_the_last(
+                    RunPretrainingConfig,
+                    self._config.flags("pretraining_flags"),
+                    every,
+                    start.flags,
+                ),
             ),
             self._root,
             (*train, held_out, *([self.vocabulary] if self.vocabulary else [])),
@@ -202,9 +216,12 @@ class CellMaker:
                 flag("do_train"),
                 flag("do_eval"),
                 flag("seed", seed),
-                *self._config.flags("fine_tuning_flags"),
-                *self._config.filled(task.flags),
-                *(one for way in ways for one in way.flags),
+                *_each_over_the_last(
+                    _CONFIGS[task.tool],
+                    self._config.flags("fine_tuning_flags"),
+                    self._config.filled(task.flags),
+                    *(way.flags for way in ways),
+                ),
             ),
             self._root,
             needs,
@@ -245,7 +262,7 @@ class CellMaker:
             f"{self.text.folder}/sentences-{number:05d}-of-{count:05d}.txt"
             for number in range(count)
         ]
-        return ",".join(names[:-1] if part == _TRAIN else names[-1:])
+        return as_list_text(names[:-1] if part == _TRAIN else names[-1:])
 
     @property
     def _vocab_file(self) -> str:
@@ -268,3 +285,20 @@ class CellMaker:
         training = self._pretraining.training
         unit = training.save_checkpoints_steps
         return max(1, round(training.num_train_steps / self._config.num_models / unit)) * unit
+
+
+def _each_over_the_last(config_class: type, *groups: Sequence[str]) -> list[str]:
+    """Flags of which those of a later group stand over an earlier one's.
+
+    A tool does that by itself but for lists, to which a flag that is given again would add.
+    """
+    lists = {one.name for one in options_of(config_class) if one.element is not None}
+    kept = list[str]()
+    for group in groups:
+        named = lists & {_name_of(one) for one in group}
+        kept = [*(one for one in kept if _name_of(one) not in named), *group]
+    return kept
+
+
+def _name_of(words: str) -> str:
+    return words.lstrip("-").partition("=")[0]

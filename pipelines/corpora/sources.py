@@ -14,6 +14,7 @@ from pipelines.records.paths import match_files, with_content
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
 _DATA_SET = "tfds:"
+_TABLE = re.compile(r"\.(csv|tsv|tab)(\.(gz|xz|bz2))?$", re.IGNORECASE)
 _JSON_ARRAY = re.compile(rb"\[\s*\{")
 
 
@@ -119,6 +120,11 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _form_of(path: str) -> Form:
+    if _TABLE.search(path):
+        raise UserError(
+            f"{path}: is a table, and its header and all its cells would be read as text; write "
+            "its texts as JSON lines, or give `input_format=text` to read its lines as they are."
+        )
     with open_unpacked(path) as file:
         try:
             start = file.peek(512)

@@ -21,7 +21,14 @@ class FeaturesConfig(DescribedCheckpoint):
     """
 
     input_file: str = option(
-        REQUIRED, 'UTF-8 text, one input a line; " ||| " separates two segments.'
+        REQUIRED,
+        'UTF-8 text, one input a line; " ||| " separates two segments. Or CSV, TSV or JSON, known '
+        "by the file's ending or by text_column.",
+    )
+    text_column: str | None = option(
+        None,
+        "The column of the inputs: its name, or its number from 1 where there is no header. By "
+        "default guessed where it is plain.",
     )
     output_file: str = option(REQUIRED, "The file to write.")
     model: str = option(REQUIRED, _MODEL)

@@ -6,10 +6,10 @@ from pathlib import Path
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.progress import Progress
-from pipelines.corpora.text_lines import TextLines
 from pipelines.features.config import FeaturesConfig
 from pipelines.features.extractor import FeatureExtractor, LineFeatures
 from pipelines.features.writers import write_json, write_npz
+from pipelines.vectors.texts import Texts, open_texts
 
 
 def extract_features(config: FeaturesConfig) -> int:
@@ -21,7 +21,7 @@ def extract_features(config: FeaturesConfig) -> int:
     Raises:
         UserError: a file is missing or not UTF-8, or the checkpoint is not what it should be.
     """
-    lines = TextLines(config.input_file)
+    lines = open_texts(config.input_file, config.text_column)
     total = len(lines)  # a fault in the last line is found before the work begins
     _check_output(config)
     extractor = FeatureExtractor(config)
@@ -49,7 +49,7 @@ def _check_output(config: FeaturesConfig) -> None:
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
 
 
-def _with_progress(extractor: FeatureExtractor, lines: TextLines) -> Iterator[LineFeatures]:
+def _with_progress(extractor: FeatureExtractor, lines: Texts) -> Iterator[LineFeatures]:
     progress = Progress("extract features", len(lines), "lines")
     for features in extractor.extract(lines):
         yield features

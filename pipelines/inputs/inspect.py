@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, check_options, items_of, option
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
@@ -53,6 +53,7 @@ class InspectConfig:
     input_file: str = option(
         REQUIRED,
         "Shards: the common name of a set, files, globs or a folder, separated by commas.",
+        listed=True,
     )
     vocab_file: str = option(REQUIRED, "The vocabulary that the shards were made with.")
     num_samples: int = option(5, "How many examples to print.", at_least=0)
@@ -107,7 +108,7 @@ def inspect_pretraining_data(config: InspectConfig) -> str:
 def look(config: InspectConfig) -> Inspection:
     """Reads the examples and adds up the figures."""
     vocabulary = Vocabulary.load(config.vocab_file)
-    patterns = with_local_copies(config.input_file.split(","))
+    patterns = with_local_copies(items_of(config.input_file))
     expected, pairs = stored_shape(find_shards(patterns), vocabulary.sha256)
     records = PretrainingRecords(patterns, expected, seed=0)
     statistics = PairStatistics(

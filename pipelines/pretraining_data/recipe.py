@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import REQUIRED, check_options, nested, option
+from keras_bert_impl.options import REQUIRED, check_options, items_of, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.chunks import ChunkRules
@@ -142,11 +142,14 @@ class PretrainingDataConfig:
         UserError: a value out of range, or names of output files that cannot be.
     """
 
-    input_file: str = option(REQUIRED, "Text files or quoted globs, separated by commas.")
+    input_file: str = option(
+        REQUIRED, "Text files or quoted globs, separated by commas.", listed=True
+    )
     output_file: str = option(
         REQUIRED,
         "Common name of the shards, e.g. data/train.tfrecord; -00000-of-00008 and so on is added. "
         "Or the files themselves, separated by commas: they are the shards.",
+        listed=True,
     )
     vocab_file: str = option(REQUIRED, "WordPiece vocabulary, one token a line.")
     do_lower_case: bool = option(
@@ -186,8 +189,8 @@ class PretrainingDataConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        names = self.output_file.split(",")
-        if any(not name or name.endswith(("/", "\\")) for name in names):
+        names = self.output_names
+        if not names or any(not name or name.endswith(("/", "\\")) for name in names):
             raise UserError(
                 f"`output_file`: '{self.output_file}' must be the common name of all shards or the "
                 "names of files, separated by commas."
@@ -204,14 +207,19 @@ class PretrainingDataConfig:
             )
 
     @property
+    def output_names(self) -> list[str]:
+        """What `output_file` names: all shards in common, or each of several."""
+        return items_of(self.output_file)
+
+    @property
     def set_name(self) -> str:
         """The name of the whole set: what its description is called after."""
-        return self.output_file.split(",")[0]
+        return self.output_names[0]
 
     @property
     def shards_asked(self) -> int:
         """How many shards are asked for; 0 where that is left to us."""
-        names = self.output_file.count(",") + 1
+        names = len(self.output_names)
         return names if names > 1 else self.num_shards
 
     def text_settings(self, vocabulary: Vocabulary) -> TextSettings:

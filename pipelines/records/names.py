@@ -23,18 +23,18 @@ def base_name(path: str) -> str:
     return re.split(r"[\\/]", path)[-1]
 
 
-def shard_names(output_file: str, count: int) -> list[str]:
+def shard_names(output_names: list[str], count: int) -> list[str]:
     """The names of a set's shards: made from their common name, or the names that were given.
 
     Example:
-        >>> shard_names("data/train.tfrecord", 2)
+        >>> shard_names(["data/train.tfrecord"], 2)
         ['data/train.tfrecord-00000-of-00002', 'data/train.tfrecord-00001-of-00002']
-        >>> shard_names("data/a.tfrecord,data/b.tfrecord", 2)
+        >>> shard_names(["data/a.tfrecord", "data/b.tfrecord"], 2)
         ['data/a.tfrecord', 'data/b.tfrecord']
     """
-    if "," in output_file:
-        return output_file.split(",")
-    return [f"{output_file}-{shard:05d}-of-{count:05d}" for shard in range(count)]
+    if len(output_names) > 1:
+        return output_names
+    return [f"{output_names[0]}-{shard:05d}-of-{count:05d}" for shard in range(count)]
 
 
 def set_of_shard(path: str) -> tuple[str, str] | None:

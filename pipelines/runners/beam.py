@@ -213,7 +213,7 @@ class WriteShard(beam.DoFn):
         number, blocks = element
         rows, tokens = exchange.join_examples(list(blocks))
         maker = RecordMaker(self._config.recipe, self._facts)
-        target = shard_names(self._config.output_file, shards)[number]
+        target = shard_names(self._config.output_names, shards)[number]
         yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
         _count("examples_written", len(rows))
 
@@ -321,7 +321,7 @@ def _write_description(
     sizes: dict[str, Any],
 ) -> str:
     """Writes what says that the set is complete; gives back its summary."""
-    names = [base_name(shard) for shard in shard_names(config.output_file, len(entries))]
+    names = [base_name(shard) for shard in shard_names(config.output_names, len(entries))]
     ordered = sorted(entries, key=lambda entry: names.index(entry.file))
     description = describe(config, facts, {"files": files, **sizes["source"]}, ordered)
     name = base_name(config.set_name)

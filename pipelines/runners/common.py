@@ -3,6 +3,7 @@
 from typing import Any
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import items_of
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry, versions_in_use
 
@@ -31,7 +32,7 @@ def check_partners(config: PretrainingDataConfig, documents: int) -> None:
 
 
 def split_names(patterns: str) -> list[str]:
-    """The names and globs of `input_file`, which are separated by commas.
+    """The names and globs of `input_file`, read as `items_of` does.
 
     Raises:
         UserError: there is none.
@@ -40,7 +41,7 @@ def split_names(patterns: str) -> list[str]:
         >>> split_names("a.txt, b*.txt")
         ['a.txt', 'b*.txt']
     """
-    names = [name.strip() for name in patterns.split(",") if name.strip()]
+    names = [name for name in items_of(patterns) if name]
     if not names:
         raise UserError("`input_file` names no file; name at least one.")
     return names

@@ -122,7 +122,7 @@ def _written(config: PretrainingDataConfig) -> int:
     """Bytes of shards that are there already: they are kept, or replaced."""
     output = Path(config.set_name)
     by_number = output.parent.glob(f"{glob.escape(output.name)}-*")
-    return _bytes_of({*map(Path, config.output_file.split(",")), *by_number})
+    return _bytes_of({*map(Path, config.output_names), *by_number})
 
 
 def _bytes_of(paths: Iterable[Path]) -> int:

@@ -119,7 +119,7 @@ class _Text:
 
 def _remove_leftovers(config: PretrainingDataConfig) -> None:
     """Removes what a killed run was just writing, whatever machine or container it ran on."""
-    for name in config.output_file.split(","):
+    for name in config.output_names:
         output = Path(name)
         for path in output.parent.glob(f".{glob.escape(output.name)}*.incomplete"):
             if leftover_pattern(output.name).fullmatch(path.name):
@@ -276,7 +276,7 @@ def _shards(
     plan = _plan(config, corpus, folder)
     examples = sum(count for _, count in plan)
     check_room_for_shards(config, examples)
-    files = shard_names(config.output_file, choose_shards(examples, config.shards_asked))
+    files = shard_names(config.output_names, choose_shards(examples, config.shards_asked))
     tasks = [
         shards.ShardTask(
             corpus,

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.reference import as_text
+from keras_bert_impl.tokenization.reference import as_name, as_text
 
 Lines = Iterable[tuple[int, str]]
 Values = dict[str, Any]
@@ -94,16 +94,20 @@ def _once_each(name: str, line: int, pairs: list[tuple[str, Any]]) -> Values:
     flat: list[tuple[str, Any]] = []
     for key, value in pairs:
         if isinstance(value, dict):
-            flat += [(f"{key}.{inner}", one) for inner, one in value.items()]
+            flat += [(f"{_name(key)}.{inner}", one) for inner, one in value.items()]
         else:
-            flat.append((key, value))
+            flat.append((_name(key), value))
     values = dict(flat)
     if len(values) < len(flat):
         names = [key for key, _ in flat]
         twice = next(key for key in names if names.count(key) > 1)
         raise UserError(f"{name}: line {line} has the column {twice!r} twice; remove one.")
+    return {key: _with_text(value) for key, value in values.items()}
+
+
+def _name(key: str) -> str:
     # An escape such as \ud83d may be one half of a surrogate pair, which is not text.
-    return {as_text(key): _with_text(value) for key, value in values.items()}
+    return as_name(as_text(key))
 
 
 def _with_text(value: Any) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.reference import as_name
 from pipelines.tasks.heads import as_label_list
 from pipelines.tasks.labelled_files import LabelledFile, Record
 
@@ -21,10 +22,23 @@ Kind = Literal["one", "several", "columns", "number"]
 _LABELS = (
     *("label", "labels", "class", "category", "target", "sentiment", "gold_label", "intent"),
     *("score", "rating", "stars", "topic", "is_duplicate", "quality", "emotion", "polarity"),
+    *("감정", "감성", "라벨", "레이블", "분류", "카테고리", "평점", "별점", "점수", "주제", "의도"),
+    *("标签", "標籤", "类别", "類別", "分类", "分類", "情感", "情绪", "评分", "評分"),
+    *("ラベル", "感情", "カテゴリ", "カテゴリー", "評価", "極性"),
+    *("klasse", "kategorie", "stimmung", "thema", "étiquette", "classe", "catégorie", "polarité"),
+    *("etiqueta", "clase", "categoría", "sentimiento", "polaridad", "rótulo", "categoria"),
+    *("sentimento", "etichetta", "метка", "класс", "категория", "тональность", "оценка"),
 )
 _TEXTS = (
     *("text", "sentence", "review", "document", "content", "comment", "comment_text", "tweet"),
     *("utterance", "message", "question", "sms", "body", "abstract", "review_text", "title"),
+    *("리뷰", "문장", "텍스트", "내용", "본문", "댓글", "문서", "제목", "질문", "발화", "후기"),
+    *("文本", "句子", "内容", "內容", "评论", "評論", "文章", "正文", "标题", "標題"),
+    *("テキスト", "文", "本文", "レビュー", "コメント", "質問", "発話", "タイトル"),
+    *("satz", "kommentar", "inhalt", "nachricht", "dokument", "titel", "frage", "texte", "phrase"),
+    *("avis", "commentaire", "contenu", "titre", "texto", "frase", "reseña", "comentario"),
+    *("contenido", "mensaje", "documento", "título", "pregunta", "testo", "recensione"),
+    *("текст", "предложение", "отзыв", "комментарий", "сообщение", "вопрос"),
 )
 _PAIRS = (
     *(("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b")),
@@ -32,6 +46,7 @@ _PAIRS = (
     *(("premise", "hypothesis"), ("question1", "question2"), ("question_1", "question_2")),
     *(("question", "sentence"), ("question", "passage"), ("query", "passage")),
     *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
+    *(("문장1", "문장2"), ("전제", "가설"), ("질문1", "질문2"), ("句子1", "句子2"), ("文1", "文2")),
 )
 _LIST_OF_PYTHON = re.compile(r"\[\s*'")
 _LARGEST = 3.4e38  # of float32, in which models compute
@@ -127,7 +142,7 @@ class Labelling:
 
 
 def as_label(value: Any) -> str:
-    """A value of JSON as a label.
+    """A value of JSON, or a word of the user's, as a label: composed, see `as_name`.
 
     Example:
         >>> as_label(1), as_label(True), as_label("spam"), as_label(None)
@@ -138,7 +153,7 @@ def as_label(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float | str):
-        return str(value)
+        return as_name(str(value))
     raise ValueError(f"the label is {_type_of(value)}; it must be text or a number.")
 
 
@@ -167,7 +182,9 @@ def choose_columns(
         >>> choose_columns(file, None, None, (), labelled=True)
         Columns(text='document', text_pair=None, labels=('label',))
     """
-    labels = tuple(label_columns)
+    labels = tuple(map(as_name, label_columns))
+    text_column = None if text_column is None else as_name(text_column)
+    text_pair_column = None if text_pair_column is None else as_name(text_pair_column)
     if not labels:
         guess = [column for column in dict.fromkeys(file.columns) if column.lower() in _LABELS]
         guess = [column for column in guess if column not in (text_column, text_pair_column)]
@@ -185,6 +202,27 @@ def choose_columns(
     columns = Columns(text, pair, labels)
     check_columns(file, [*columns.texts, *(labels if labelled else ())])
     return columns
+
+
+def choose_text_column(file: LabelledFile) -> str:
+    """Finds the column of the one text of a record where it is plain; labels may be there or not.
+
+    Raises:
+        UserError: it is not plain, or the records have two texts.
+
+    Example:
+        >>> choose_text_column(LabelledFile("reviews.csv", "csv", ("id", "review", "stars")))
+        'review'
+    """
+    labels = {column for column in file.columns if column.lower() in _LABELS}
+    if len(file.columns) == 1 and file.form in ("csv", "tsv"):
+        labels = set()
+        if file.columns[0].lower() not in _TEXTS:  # it may be a text itself
+            raise _not_plain(file, "the text", "text_column", ())
+    text, _ = _guess_texts(file, {*labels})
+    check_columns(file, [text])
+    _LOGGER.info("%s: the text is taken from the column %r.", file.name, text)
+    return text
 
 
 def check_columns(file: LabelledFile, needed: Sequence[str]) -> None:
@@ -211,8 +249,15 @@ def check_columns(file: LabelledFile, needed: Sequence[str]) -> None:
         )
 
 
-def check_first_row(file: LabelledFile, texts: Sequence[str]) -> None:
+def check_first_row(
+    file: LabelledFile, texts: Sequence[str], remedy: str = ", or say with `header` which it is"
+) -> None:
     """Refuses a first row that names columns, where columns are given by numbers.
+
+    Args:
+        file: the file to look at.
+        texts: the columns of its texts.
+        remedy: what can be done beside naming the columns.
 
     Raises:
         UserError: its texts are such names as columns of texts have.
@@ -223,8 +268,8 @@ def check_first_row(file: LabelledFile, texts: Sequence[str]) -> None:
     if all(cell.lower() in _NAMES_OF_TEXTS for cell in cells):
         raise UserError(
             f"{file.name}: line 1 seems to name the columns ({', '.join(map(repr, cells))}), but "
-            "columns that are given by numbers mean that no line does; name the columns, or say "
-            "with `header` which it is."
+            "columns that are given by numbers mean that no line does; name the columns"
+            f"{remedy}."
         )
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import not_utf8
+from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.unpacking import read_line_blocks
 from pipelines.tasks.json_records import objects_of_array, objects_of_lines
@@ -70,8 +71,8 @@ class LabelledFile:
     Attributes:
         name: the path, or "tfds:NAME:SPLIT".
         form: what it is.
-        columns: the columns' names; without a header "1", "2", ... In JSON lines those of the
-            first object.
+        columns: the columns' names, composed (see `as_name`); without a header "1", "2", ... In
+            JSON lines those of the first object.
         delimiter: what separates fields.
         quoted: whether quotation marks enclose fields.
         header: whether the first line names the columns.
@@ -162,7 +163,8 @@ def open_labelled(
 def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> LabelledFile:
     if name.startswith(TFDS):
         builder, _ = _builder(name, data_dir)
-        return LabelledFile(name, "tfds", tuple(builder.info.features), data_dir=data_dir)
+        columns = tuple(map(as_name, builder.info.features))
+        return LabelledFile(name, "tfds", columns, data_dir=data_dir)
     first = next((line for _, line in _lines(name) if not line.isspace()), None)
     if first is None:
         raise UserError(f"{name}: has no rows; name a file with examples.")
@@ -180,16 +182,26 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> La
     delimiter = "\t" if form == "tsv" else _csv_delimiter(first)
     quoted = quotation == "yes" or (quotation == "auto" and (form == "csv" or _tsv_is_quoted(name)))
     _, cells = next(_rows(name, delimiter, quoted))
-    columns = tuple(cells) if header else tuple(str(n + 1) for n in range(len(cells)))
+    columns = tuple(map(as_name, cells)) if header else tuple(str(n + 1) for n in range(len(cells)))
     return LabelledFile(name, form, columns, delimiter, quoted, header)
+
+
+def form_by_name(name: str) -> Form | None:
+    """What the ending of a name says that a file is, packed or not; None where it says nothing.
+
+    Example:
+        >>> form_by_name("reviews.csv.gz"), form_by_name("reviews.txt")
+        ('csv', None)
+    """
+    path = PurePath(name.lower())
+    ending = PurePath(path.stem).suffix if path.suffix in _PACKINGS else path.suffix
+    return _FORMS_BY_ENDING.get(ending)
 
 
 def _form(name: str, first: str) -> Form:
     """What a file is by its name, which its first line must not contradict."""
     found = _form_by_content(first)
-    path = PurePath(name.lower())
-    ending = PurePath(path.stem).suffix if path.suffix in _PACKINGS else path.suffix
-    named = _FORMS_BY_ENDING.get(ending)
+    named = form_by_name(name)
     if named is None:
         if found is None:
             raise UserError(
@@ -330,7 +342,7 @@ def _data_set_records(name: str, data_dir: str | None) -> Iterator[Record]:
     plain = {key: _plain_value(feature) for key, feature in builder.info.features.items()}
     examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
     for number, example in enumerate(examples, start=1):
-        yield Record(number, {key: plain[key](value) for key, value in example.items()})
+        yield Record(number, {as_name(key): plain[key](value) for key, value in example.items()})
 
 
 def _plain_value(feature: Any) -> Callable[[Any], Any]:

@@ -23,6 +23,7 @@ from pipelines.tasks.labelled_columns import (
     Columns,
     Kind,
     Labelling,
+    as_label,
     check_columns,
     check_first_row,
     choose_columns,
@@ -161,7 +162,7 @@ class _Opening:
             file,
             columns.labels,
             regression=self._is_regression(),
-            ignored=self._config.ignored_labels,
+            ignored=self._ignored_labels(),
         )
         if found is None:
             raise UserError(
@@ -178,9 +179,11 @@ class _Opening:
         return problem == "regression" or (problem is None and len(self._trained.labels) == 1)
 
     def _source(self, split: str, columns: Columns, labelling: Labelling | None) -> Source:
-        return Source(
-            self._files[split], columns, labelling, frozenset(self._config.ignored_labels)
-        )
+        return Source(self._files[split], columns, labelling, frozenset(self._ignored_labels()))
+
+    def _ignored_labels(self) -> tuple[str, ...]:
+        """The labels whose rows are left out."""
+        return tuple(map(as_label, self._config.ignored_labels))
 
     def _scored(self, split: str, columns: Columns, kind: Kind, labels: Sequence[str]) -> Source:
         """A dev or test file; of a test file labels are read where it has them."""
@@ -195,7 +198,7 @@ class _Opening:
                 file,
                 columns.labels,
                 regression=kind == "number",
-                ignored=self._config.ignored_labels,
+                ignored=self._ignored_labels(),
             )
         if found is not None and found.kind != kind:
             raise UserError(
@@ -256,7 +259,9 @@ class _Opening:
         given = self._config.class_weights
         balanced = tuple(given) == ("balanced",)
         if self._trained is not None and (balanced or not given):
-            known = self._known.get("class_weights")  # those that were found on the training file
+            # Those that were found on the training file.
+            known = self._known.get("class_weights") or {}
+            known = {**known, **{as_label(label): weight for label, weight in known.items()}}
             return tuple(known[label] for label in labels) if known else None
         if not given:
             return None
@@ -273,7 +278,7 @@ class _Opening:
             "label_column": list(columns.labels),
             "header": self._config.has_header,
             "quotation": config.quotation,
-            "ignored_labels": list(self._config.ignored_labels),
+            "ignored_labels": list(self._ignored_labels()),
             "dev_share": config.dev_share,
             "dev_seed": config.dev_seed,
             # Of a model that is evaluated; they change nothing of it.
@@ -329,7 +334,7 @@ def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, .
     """
     weights = dict.fromkeys(labels, 1.0)
     for one in given:
-        label, _, number = one.rpartition("=")
+        label, _, number = as_label(one).rpartition("=")
         try:
             weight = float(number)
         except ValueError:

@@ -54,11 +54,13 @@ class TextsConfig:
 
     input_file: str = option(
         REQUIRED,
-        "UTF-8 text, one text a line; with text_column CSV, TSV or JSON (an object a line, or an "
-        "array), plain or packed (.gz, .xz, .bz2).",
+        "UTF-8 text, one text a line; or CSV, TSV or JSON (an object a line, or an array), plain "
+        "or packed (.gz, .xz, .bz2), known by the file's ending or by text_column.",
     )
     text_column: str | None = option(
-        None, "The column of the texts: its name, or its number from 1 where there is no header."
+        None,
+        "The column of the texts: its name, or its number from 1 where there is no header. By "
+        "default guessed where it is plain.",
     )
 
     def __post_init__(self) -> None:
@@ -99,8 +101,12 @@ class SimilarConfig(VectorModelConfig, TextsConfig):
     vectors_file: Path = option(
         REQUIRED, f"The vectors of the texts of input_file, as `embed` wrote them ({NPY})."
     )
-    query: tuple[str, ...] = option((), "A text to search for; may be given several times.")
-    query_file: str | None = option(None, "UTF-8 text, one text to search for a line.")
+    query: tuple[str, ...] = option(
+        (), "A text to search for; may be given several times.", repeated=True
+    )
+    query_file: str | None = option(
+        None, "Texts to search for: one a line, or a column, as in input_file."
+    )
     top_k: int = option(5, "How many texts are given.", at_least=1)
 
     def __post_init__(self) -> None:

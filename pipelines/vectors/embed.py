@@ -51,7 +51,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     Raises:
         UserError: a file is missing or not what it should be, or the model is not whole.
     """
-    texts, output = open_texts(config), config.output_file
+    texts, output = open_texts(config.input_file, config.text_column), config.output_file
     total = _count(texts)
     make_folder(output.parent)
     if output.is_dir():
@@ -60,7 +60,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
     embedder = open_embedder(config, texts)
     with growing_vectors(output, embedder.width, embedder.texts_at_once) as vectors:
-        if vectors.open(_description(config, embedder)):
+        if vectors.open(_description(config, texts.column, embedder)):
             _LOGGER.info("%s: was begun with other texts, model or options; begun anew.", output)
         done = vectors.rows
         if done:
@@ -100,19 +100,19 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder"
 
 
 def _count(texts: Texts) -> int:
-    total = sum(1 for _ in texts)
+    total = len(texts)
     if not total:
         raise UserError("`input_file` has no text; name a file with a text a line.")
     return total
 
 
-def _description(config: EmbedConfig, embedder: "Embedder") -> dict[str, Any]:
+def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") -> dict[str, Any]:
     """What the vectors depend on."""
     settings, encoder = embedder.settings, embedder.model.encoder
     return {
         "form": _FORM,
         "input_sha256": file_sha256(Path(config.input_file)),
-        "text_column": config.text_column,
+        "text_column": column,
         "encoder": encoder_identity(encoder),
         # Of a model that comes without one it is random, and has no part in other poolings.
         "pooler": _sha256(encoder.pooler.weights) if settings.pooling == POOLER else None,

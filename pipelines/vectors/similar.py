@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import text_lines
 from pipelines.vectors.config import SimilarConfig
 from pipelines.vectors.embed import open_embedder
 from pipelines.vectors.texts import Texts, open_texts
@@ -42,17 +41,18 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
             together.
     """
     vectors = _open_vectors(config.vectors_file)
-    queries = [*config.query, *(text_lines(config.query_file) if config.query_file else ())]
-    embedder = open_embedder(config, open_texts(config))
+    queries = [*config.query, *(open_texts(config.query_file) if config.query_file else ())]
+    texts = open_texts(config.input_file, config.text_column)
+    embedder = open_embedder(config, texts)
     if embedder.width != vectors.shape[1]:
         raise UserError(
             f"{config.vectors_file}: its vectors have {vectors.shape[1]} numbers, but those of "
             f"{config.model} have {embedder.width}; name the model that made them."
         )
     numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
-    texts = _pick(open_texts(config), set(numbers.ravel().tolist()), len(vectors), config)
+    picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     return [
-        Similar(query, number + 1, cosine, texts[number])
+        Similar(query, number + 1, cosine, picked[number])
         for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True)
         for number, cosine in zip(some, alike, strict=True)
     ]

@@ -1,12 +1,14 @@
 """Texts one after the other: the lines of a file, or a column of a table."""
 
+import functools
 from collections.abc import Iterator
 from typing import Protocol
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.text_lines import TextLines
-from pipelines.tasks.labelled_files import LabelledFile, open_labelled
-from pipelines.vectors.config import TextsConfig
+from pipelines.tasks.labelled_columns import check_first_row, choose_text_column
+from pipelines.tasks.labelled_files import LabelledFile, form_by_name, open_labelled
 
 
 class Texts(Protocol):
@@ -14,45 +16,74 @@ class Texts(Protocol):
 
     def __iter__(self) -> Iterator[str]: ...
 
+    def __len__(self) -> int: ...
+
+    @property
+    def column(self) -> str | None:
+        """The column that they stand in; None of lines."""
+
+
+class Lines(TextLines):
+    """The lines of a file."""
+
+    column: str | None = None
+
 
 class Column:
     """A column of CSV, TSV or JSON."""
 
     def __init__(self, file: LabelledFile, column: str) -> None:
-        self._file, self._column = file, column
+        self._file, self.column = file, column
+
+    def __len__(self) -> int:
+        return self._count
+
+    @functools.cached_property
+    def _count(self) -> int:
+        return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[str]:
         for record in self._file.records():
-            value = record.values.get(self._column)
+            value = record.values.get(self.column)
             if not isinstance(value, str):
                 raise UserError(
                     f"{self._file.name}: line {record.line} has {value!r} in the column "
-                    f"{self._column!r}, which is no text; mend the line."
+                    f"{self.column!r}, which is no text; mend the line."
                 )
             yield value
 
 
-def open_texts(config: TextsConfig) -> Texts:
-    r"""The texts that are asked for.
+def open_texts(name: str, column: str | None = None) -> Texts:
+    r"""The texts of a file.
+
+    Args:
+        name: the file. CSV, TSV and JSON are known by their endings.
+        column: the column of the texts, by its name, or by its number from 1 where there is no
+            header. None: the lines of a file of text, and of others the column that is plainly
+            the one.
 
     Raises:
-        UserError: the file is missing or of another form, or has no such column.
+        UserError: the file is missing or of another form, has no such column, or which one it is
+            is not plain.
 
     Example:
         >>> import tempfile
         >>> from pathlib import Path
         >>> path = Path(tempfile.mkdtemp()) / "reviews.csv"
         >>> _ = path.write_text('stars,review\n5,"Rain,\nand wind."\n')
-        >>> list(open_texts(TextsConfig(input_file=str(path), text_column="review")))
+        >>> list(open_texts(str(path)))
         ['Rain,\nand wind.']
     """
-    name, column = config.input_file, config.text_column
+    if column is None and form_by_name(name) is None:
+        return Lines(name)
+    file = open_labelled(name, header=column is None or not column.isdecimal())
     if column is None:
-        return TextLines(name)
-    file = open_labelled(name, header=not column.isdecimal())
+        return Column(file, choose_text_column(file))
+    column = as_name(column)
     if column not in file.columns:
         raise UserError(
             f"{name}: has no column {column!r} (its columns: "
             f"{', '.join(map(repr, file.columns))}); name another `text_column`."
         )
+    check_first_row(file, [column], remedy="")
     return Column(file, column)

@@ -1,10 +1,11 @@
 """The package as a notebook sees it: its names, and what a first-time user does with them.
 
-Each flow is under fifteen lines; the README quotes them.
+Each flow is under fifteen lines. Those of the README are run as they stand there.
 """
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -94,6 +95,44 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 
 # The flows
+
+
+def test_the_snippets_of_the_readme_do_what_they_say(tmp_path):
+    """All of "In a notebook", one after the other, with a small model for the published one."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = page.partition("\n## In a notebook\n")[2].partition("\n## ")[0]
+    snippets = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    assert len(snippets) == 4
+    model = write_start(tmp_path / "published", max_position_embeddings=128)
+    data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
+    numbers = [float(label) for label in LABELS]
+    given = {
+        "train_data": data,
+        "dev_data": data.take(4),
+        "pairs": tf.data.Dataset.from_tensor_slices((TEXTS, TEXTS[::-1], numbers)),
+    }
+    for snippet in snippets:
+        exec(snippet.replace("klue/bert-base", str(model)), given)
+
+    assert given["vectors"].shape[0] == 2
+    means = given["outputs"]["sequence_output"]
+    assert means.shape[::2] == given["vectors"].shape
+    assert given["model"].history.params["epochs"] == 3
+    assert given["scores"].shape == (1,)
+    served = tf.saved_model.load("saved_model").signatures["text"](tf.constant(TEXTS))
+    assert set(served["label"].numpy()) <= {b"negative", b"positive"}
+    again = kb.load_model("classifier.keras")
+    assert again.labels == ("negative", "positive")
+
+
+def test_a_regression_s_numbers_are_compared_one_to_one(published):
+    """A loss of [batch, 1] and [batch] that broadcasts would teach the mean of a batch."""
+    model = kb.BertClassifier.from_pretrained(published, num_labels=1)
+    model.compile(loss={"logits": "mean_squared_error"})
+    inputs = kb.Tokenizer.from_pretrained(published)(TEXTS)
+    expected = model.predict(inputs, verbose=0)["logits"][:, 0] - np.array(LABELS)
+    loss = model.evaluate(inputs, np.array(LABELS, "float32"), batch_size=32, verbose=0)
+    np.testing.assert_allclose(loss, np.mean(expected**2), rtol=1e-5)
 
 
 def test_vectors_of_a_list_of_strings(published):

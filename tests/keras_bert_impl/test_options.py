@@ -10,8 +10,10 @@ from keras_bert_impl.options import (
     FREE,
     ONCE,
     REQUIRED,
+    as_list_text,
     changed_settings,
     check_options,
+    items_of,
     nested,
     option,
     options_of,
@@ -113,3 +115,31 @@ def test_changed_settings_name_what_was_added_and_what_is_gone():
         ("a", 1, None),
         ("c", None, 3),
     ]
+
+
+@given(st.lists(st.text(alphabet='a ,"\n=')))
+def test_a_list_and_its_text_are_each_other_s(items):
+    assert items_of(as_list_text(items)) == items
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("", []),
+        ("  ", []),
+        ("a", ["a"]),
+        (" a , b c ,", ["a", "b c", ""]),
+        ('"a,b", "c" ,5" disk', ["a,b", "c", '5" disk']),
+        ('""', [""]),
+        ('"""a"""', ['"a"']),
+        ("-1,-2", ["-1", "-2"]),
+    ],
+)
+def test_commas_separate_the_items_of_a_list_but_within_quotation_marks(text, items):
+    assert items_of(text) == items
+
+
+@pytest.mark.parametrize("text", ['"a', '"a"b', ' "a', 'a, "b', '"a""'])
+def test_quotation_marks_around_a_part_of_an_item_are_refused(text):
+    with pytest.raises(UserError, match="is no list"):
+        items_of(text)

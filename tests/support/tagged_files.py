@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipelines.tasks.tagging.schemes import IOB2, SCHEMES
+from pipelines.tasks.tagging.schemes import IOB2, SCHEMES, in_short
 
 WORDS = ["the", "dog", "cats", "runs", "a", "list", "value", ".", ",", "cat", "values"]
 
@@ -19,14 +19,19 @@ def tagged_sentence(draw, most_words=9):
 
 
 def write_tagged(path, sentences, seed=1, scheme="iob2", per_document=4, separator="\t"):
-    """Sentences in documents; with `per_document=0` there are no documents."""
+    """Sentences in documents; with `per_document=0` there are no documents.
+
+    The scheme "short" is B_PER and I, with remarks in front of each sentence.
+    """
     draw, lines = np.random.default_rng(seed), []
     for number in range(sentences):
         if per_document and number % per_document == 0:
             lines += [f"-DOCSTART-{separator}O", ""]
         words, tags = tagged_sentence(draw)
         entities = IOB2.entities(tags)
-        tags = SCHEMES[scheme].write(entities, len(words))
+        short = scheme == "short"
+        tags = in_short(tags) if short else SCHEMES[scheme].write(entities, len(words))
+        lines += [f"; {' '.join(words)}", f"${' '.join(words)}"] * short
         lines += [f"{word}{separator}{tag}" for word, tag in zip(words, tags, strict=True)] + [""]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path

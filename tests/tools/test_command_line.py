@@ -1,9 +1,13 @@
+import importlib
 import logging
+import re
 
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import as_list_text
 from tools import command_line
+from tools.__main__ import tool_names
 
 
 def flag_set_of_all_kinds():
@@ -100,6 +104,14 @@ def test_what_is_meant_for_another_program_is_passed_on(arguments):
     assert flag_set.extra_arguments == [word for word in arguments if word != "--fast"]
 
 
+def test_a_flag_after_one_of_another_program_and_its_value_is_still_the_tool_s():
+    flag_set, holders = flag_set_of_all_kinds()
+    words = ["--name=x", "--temp_location", "gs://x", "--count=7"]
+    flag_set.parse(words, keep_unknown=True)
+    assert holders["count"].value == 7
+    assert flag_set.extra_arguments == ["--temp_location", "gs://x"]
+
+
 def test_help_shows_usage_and_every_flag_with_its_default(capsys):
     flag_set, _ = flag_set_of_all_kinds()
     assert command_line.run(flag_set, lambda: None, ["--help"]) == 0
@@ -150,6 +162,102 @@ def test_a_flag_for_texts_may_be_given_several_times_and_survives_a_flagfile(tmp
     repeated = again.texts("text", "A text; may be given several times.")
     again.parse([f"--flagfile={tmp_path / 'flags.cfg'}"])
     assert repeated.value == ["one, two", "three"]
+
+
+def several_flags():
+    """Every flag of every tool that holds several items."""
+    for tool in tool_names():
+        for flag in importlib.import_module(f"tools.{tool}").FLAGS.lists():
+            yield pytest.param(tool, flag.name, id=f"{tool}-{flag.name}")
+
+
+@pytest.mark.parametrize(("tool", "name"), several_flags())
+def test_every_flag_for_several_items_given_twice_has_all_of_them_and_so_has_its_flagfile(
+    tool, name, tmp_path
+):
+    flag_set = importlib.import_module(f"tools.{tool}").FLAGS
+    missing = re.findall(r"--(\w+).* \(required\)", flag_set.help_text())
+    needed = [f"--{one}=x" for one in missing if one != name]
+    first, second = 'one, two,"3, ""4"" ",', '  "five"'
+    flag_set.parse([*needed, f"--{name}={first}", f"--{name}={second}"])
+    (flag,) = (one for one in flag_set.lists() if one.name == name)
+    items = ["one", "two", '3, "4" ', "", "five"] if flag.separated else [first, second]
+    assert flag_set.value_of(name) == items
+
+    (tmp_path / "flags.cfg").write_text(command_line.FlagSet.as_flagfile(flag_set))
+    flag_set.parse([f"--flagfile={tmp_path}/flags.cfg"])
+    assert flag_set.value_of(name) == items
+
+
+@pytest.mark.parametrize("tool", tool_names())
+def test_no_flag_takes_a_list_without_being_one(tool):
+    flag_set = importlib.import_module(f"tools.{tool}").FLAGS
+    several = {flag.name for flag in flag_set.lists()}
+    for name, sentence in re.findall(r"  --(\w+).*\n {6}(.*(?:\n {6}.*)*)", flag_set.help_text()):
+        if "separated by commas" in sentence or "given several times" in sentence:
+            assert name in several
+
+
+def test_what_the_command_line_says_of_a_list_replaces_what_flag_files_say(tmp_path):
+    (tmp_path / "inner.cfg").write_text("# Kinds.\n--kinds=i\n--count=2\n")
+    (tmp_path / "outer.cfg").write_text(
+        f"--kinds=o\n--flagfile={tmp_path}/inner.cfg\n\n  --kinds=p\n--name=x\n"
+    )
+    flag_set, holders = flag_set_of_all_kinds()
+    outer = f"--flagfile={tmp_path}/outer.cfg"
+    for words, kinds in (
+        ([outer], ["o", "p"]),
+        ([f"--flagfile={tmp_path}/inner.cfg", "--name=x"], ["i"]),
+        ([outer, "--kinds=c", "--kinds=d"], ["c", "d"]),
+        (["--kinds=c", "--flagfile", f"{tmp_path}/outer.cfg", "--kinds=d"], ["c", "d"]),
+        (["--kinds=c", outer], ["o", "p"]),
+        ([outer, "--kinds="], []),
+    ):
+        flag_set.parse(words)
+        assert holders["kinds"].value == kinds
+        assert holders["name"].value == "x"
+    flag_set.parse([outer])
+    assert holders["count"].value == 2
+
+
+def test_a_flag_file_that_names_itself_is_refused(tmp_path):
+    (tmp_path / "flags.cfg").write_text(f"--flagfile={tmp_path}/flags.cfg\n")
+    with pytest.raises(UserError, match="names itself"):
+        flag_set_of_all_kinds()[0].parse([f"--flagfile={tmp_path}/flags.cfg"])
+
+
+@pytest.mark.parametrize(
+    "value", [" a", "a ", '" a"', '"a"', '""" ""', '"', "a,b", "# a", "a=b", "Wörter\u2028ゑ", "\r"]
+)
+def test_a_flagfile_repeats_a_text_to_the_last_blank(value, tmp_path):
+    flag_set, _ = flag_set_of_all_kinds()
+    texts = flag_set.texts("text", "A text.")
+    flag_set.parse([f"--name={value}", f"--kinds=b,{as_list_text([value])}", f"--text={value}"])
+    (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile(), encoding="utf-8", newline="")
+    flag_set.parse([f"--flagfile={tmp_path}/flags.cfg"])
+    values = [flag_set.value_of(name) for name in ("name", "kinds", "text")]
+    assert values == [value, ["b", value], [value]]
+    assert texts.value == [value]
+
+
+@pytest.mark.parametrize("flag", ["name", "kinds", "text"])
+def test_a_flagfile_with_a_value_of_two_lines_is_refused(flag):
+    flag_set, _ = flag_set_of_all_kinds()
+    flag_set.texts("text", "A text.")
+    flag_set.parse(["--name=x", f"--{flag}=a\nb"])
+    with pytest.raises(UserError, match=f"`{flag}` holds a line end"):
+        flag_set.as_flagfile()
+
+
+def test_quotation_marks_that_enclose_no_whole_item_are_one_sentence(capsys):
+    flag_set, _ = flag_set_of_all_kinds()
+    assert command_line.run(flag_set, lambda: None, ["--name=x", '--kinds="a,b']) == 1
+    assert capsys.readouterr().err.startswith("Error: --kinds: '\"a,b' is no list: ")
+
+
+def test_help_says_once_how_lists_are_given():
+    assert flag_set_of_all_kinds()[0].help_text().count("Flags that hold a list: commas") == 1
+    assert "hold a list" not in command_line.FlagSet("Does nothing.").help_text()
 
 
 def test_a_second_command_line_in_one_process_starts_from_the_defaults():

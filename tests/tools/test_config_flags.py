@@ -31,6 +31,7 @@ class Trip:
     words: tuple[str, ...] = option((), "Some words.")
     steps: tuple[int, int] | None = option(None, "Two steps.")
     texts: tuple[str, ...] = option((), "Texts.", repeated=True)
+    names: str = option("", "Names.", listed=True)
     dry_run: bool = option(False, "Only try.", resume=ONCE)
     flags: str = ""
     first: Stage = nested(Stage)
@@ -64,11 +65,12 @@ def test_without_flags_the_config_has_its_own_defaults():
 def test_every_type_is_read():
     assert config(
         "--folder=a/b", "--seed=3", "--rate=2", "--nofast", "--lower=false", "--form=json",
-        "--words=a,b", "--steps=100,110", "--texts=one, two", "--texts=three", "--dry_run",
-        "--max_length=7", "--second_rates=1,2",
+        "--words=a,b", "--names=n", '--names="o,p"', "--steps=100", "--steps=110",
+        "--texts=one, two", "--texts=three", "--dry_run", "--max_length=7", "--second_rates=1,2",
     ) == Trip(
         init_checkpoint="x", folder=Path("a/b"), seed=3, rate=2.0, fast=False, lower=False,
-        form="json", words=("a", "b"), steps=(100, 110), texts=("one, two", "three"),
+        form="json", words=("a", "b"), names='n,"o,p"', steps=(100, 110),
+        texts=("one, two", "three"),
         dry_run=True, first=Stage(max_length=7), second=Stage(max_length=512, rates=(1.0, 2.0)),
     )  # fmt: skip
 

@@ -11,9 +11,10 @@ from tests.support.pretraining_corpus import make_config
 from tools import create_pretraining_data, inspect_pretraining_data
 
 
-def _arguments(folder: Path) -> list[str]:
+def _arguments(folder: Path, *others: str) -> list[str]:
+    """A whole command line; other flags stand in place of its own."""
     config = make_config(folder)
-    return [
+    words = [
         f"--input_file={config.input_file}",
         f"--vocab_file={config.vocab_file}",
         f"--output_file={config.output_file}",
@@ -21,6 +22,8 @@ def _arguments(folder: Path) -> list[str]:
         "--max_predictions_per_seq=4",
         "--num_workers=0",
     ]
+    named = tuple(word.partition("=")[0] for word in others)
+    return [*(word for word in words if not word.startswith(named)), *others]
 
 
 def test_shards_are_made_and_looked_into(tmp_path, capsys):
@@ -56,10 +59,10 @@ def test_a_mistake_is_one_sentence(tmp_path, capsys):
 
 def test_files_that_are_named_one_by_one_are_the_shards(tmp_path, capsys):
     """As in the original: `--input_file=a.txt,b.txt --output_file=a.tfrecord,b.tfrecord`."""
-    arguments = _arguments(tmp_path)
     text = tmp_path / "corpus.txt"
     named = f"--output_file={tmp_path}/two/a.tfrecord,{tmp_path}/two/b.tfrecord"
-    assert create_pretraining_data.main([*arguments, named, f"--input_file={text},{text}"]) == 0
+    arguments = _arguments(tmp_path, named, f"--input_file={text},{text}")
+    assert create_pretraining_data.main(arguments) == 0
     assert "in 2 shards" in capsys.readouterr().out
     shards = find_shards([f"{tmp_path}/two/a.tfrecord", f"{tmp_path}/two/b.tfrecord"])
     assert [shard.path.name for shard in shards] == ["a.tfrecord", "b.tfrecord"]
@@ -84,7 +87,7 @@ def test_files_that_are_named_one_by_one_are_the_shards(tmp_path, capsys):
 )
 def test_flags_that_make_no_sense_are_refused(tmp_path, capsys, flags, sentence):
     arguments = [flag.replace("{}", str(tmp_path)) for flag in flags]
-    assert create_pretraining_data.main([*_arguments(tmp_path), *arguments]) == 1
+    assert create_pretraining_data.main(_arguments(tmp_path, *arguments)) == 1
     assert sentence in capsys.readouterr().err
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith((".work", ".lock"))]
 
@@ -117,10 +120,10 @@ def test_more_predictions_than_tokens_are_padding(tmp_path):
 
 
 def test_a_packed_text_is_named(tmp_path, capsys):
-    arguments = _arguments(tmp_path)
     packed = tmp_path / "corpus.txt.gz"
+    arguments = _arguments(tmp_path, f"--input_file={packed}")
     packed.write_bytes(gzip.compress((tmp_path / "corpus.txt").read_bytes()))
-    assert create_pretraining_data.main([*arguments, f"--input_file={packed}"]) == 1
+    assert create_pretraining_data.main(arguments) == 1
     assert "is packed; unpack it first (gunzip)" in capsys.readouterr().err
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
 from tools.command_line import FlagSet
 from tools.config_flags import ConfigFlags
@@ -21,6 +22,14 @@ def test_the_originals_way_to_ask_for_a_tpu(words, strategy):
     add_tpu_flags(flags)
     flags.parse(words)
     assert flags.config().distribution_strategy == strategy
+
+
+def test_two_ways_to_say_which_devices_must_agree():
+    flags = ConfigFlags("Trains.", TrainingConfig)
+    add_tpu_flags(flags)
+    flags.parse(["--use_tpu", "--distribution_strategy=tpu"])
+    with pytest.raises(UserError, match="--use_tpu means --distribution_strategy=tpu, but"):
+        flags.parse(["--use_tpu", "--distribution_strategy=mirrored"])
 
 
 def test_a_flagfile_of_a_run_on_a_tpu_asks_for_one_again(tmp_path):

@@ -33,6 +33,7 @@ from pipelines.tasks.questions.scoring import (
 from pipelines.tasks.questions.spans import dense_logits
 from pipelines.tasks.questions.squad_files import (
     is_trivia_file,
+    read_json,
     read_questions,
     read_training_questions,
 )
@@ -41,7 +42,7 @@ from pipelines.tasks.questions.trivia_answers import (
     trivia_figures,
     write_trivia_predictions,
 )
-from pipelines.tasks.questions.trivia_files import Evidence
+from pipelines.tasks.questions.trivia_files import Evidence, trivia_right_answers
 from pipelines.tasks.task import Answered, Head
 
 if TYPE_CHECKING:
@@ -196,7 +197,9 @@ class QuestionTask:
             UserError: the file has no answers.
         """
         if self._asks_trivia:
-            return trivia_figures(best_of_documents(answered))
+            (path,) = self.files(self.evaluation_splits[0])
+            right = trivia_right_answers(path, read_json(path))
+            return trivia_figures(best_of_documents(answered), right)
         scored = ScoredAnswers.of(answered)
         if self.answer_settings.version_2_with_negative:
             return scored.figures_v2(self.null_score_diff_threshold)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from pipelines.metrics.question_answering import trivia_scores
 from pipelines.tasks.questions.passages import Question
@@ -22,12 +21,10 @@ class TriviaAnswer(NamedTuple):
     Attributes:
         score: of the answer: the sum of its two logits.
         text: the answer.
-        aliases: the right answer's `Answer` object.
     """
 
     score: float
     text: str
-    aliases: Mapping[str, Any]
 
 
 def best_of_documents(
@@ -46,24 +43,20 @@ def best_of_documents(
         before = best.get(question.key)
         score = guess.score if guess.end else -math.inf  # a document without any span
         if before is None or score > before.score:
-            best[question.key] = TriviaAnswer(score, guess.text, question.aliases)
+            best[question.key] = TriviaAnswer(score, guess.text)
     return best
 
 
-def trivia_figures(best: Mapping[str, TriviaAnswer]) -> dict[str, float]:
+def trivia_figures(
+    best: Mapping[str, TriviaAnswer], right: Mapping[str, Mapping[str, Any]]
+) -> dict[str, float]:
     """The official figures, in percent.
 
-    Raises:
-        UserError: a question has no right answer.
+    Args:
+        best: the answer to each question that was asked.
+        right: the `Answer` objects of all questions that count.
     """
-    for key, answer in best.items():
-        if "NormalizedAliases" not in answer.aliases:
-            raise UserError(
-                f"`predict_file` has no answer to question {key!r} to score by; name a file with "
-                "answers, or leave out `do_eval`."
-            )
-    predictions = {key: answer.text for key, answer in best.items()}
-    return trivia_scores(predictions, {key: answer.aliases for key, answer in best.items()})
+    return trivia_scores({key: answer.text for key, answer in best.items()}, right)
 
 
 def write_trivia_predictions(folder: Path, best: Mapping[str, TriviaAnswer]) -> Path:

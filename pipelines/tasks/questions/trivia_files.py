@@ -8,7 +8,7 @@ words of Wikipedia's documents, those that have an alias among them (section 4.2
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,9 @@ class TriviaQuestion(Question):
     Attributes:
         key: what the official figures count: the question, or on the web the question with its
             document.
-        aliases: the `Answer` object of the file.
     """
 
     key: str = ""
-    aliases: Mapping[str, Any] = field(default_factory=dict)
 
 
 def is_trivia(content: Any) -> bool:
@@ -118,6 +116,8 @@ def trivia_questions(
 def trivia_right_answers(path: Path, content: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The `Answer` objects of a file by what the official figures count; no document is read.
 
+    On Wikipedia a question without any document is counted too, and nobody can answer it.
+
     Args:
         path: the file, for messages.
         content: what it holds.
@@ -125,13 +125,28 @@ def trivia_right_answers(path: Path, content: Mapping[str, Any]) -> dict[str, Ma
     Raises:
         UserError: the file is not of TriviaQA's form, or a question in it has no answer.
     """
-    answers = dict[str, Mapping[str, Any]]()
-    for entry, _, page in _Pairs(path, content):
-        key, answer = _key(content, entry, page), entry.get("Answer") or {}
+    answers, without = dict[str, Mapping[str, Any]](), 0
+    for entry in _entries(path, content):
+        pages = [page for _, page in _pages(content, entry, path)]
+        keys = [_key(content, entry, page) for page in pages]
+        if _counts_questions(content) and not pages:
+            keys, without = [str(entry.get("QuestionId"))], without + 1
+        answer = entry.get("Answer") or {}
         where = f"question {entry.get('QuestionId')!r}: Answer"
-        if "NormalizedAliases" not in _of_kind(answer, Mapping, path, where):
-            raise UserError(f"{path}: question {key!r} has no answer; name a file with answers.")
-        answers[key] = answer
+        for key in keys:
+            if "NormalizedAliases" not in _of_kind(answer, Mapping, path, where):
+                raise UserError(
+                    f"{path}: question {key!r} has no answer to score by; name a file with answers."
+                )
+            answers[key] = answer
+    if without:
+        _LOGGER.warning(
+            "%s: %d of %d questions have no document and count as wrong, as in the official "
+            "figures.",
+            path,
+            without,
+            len(answers),
+        )
     return answers
 
 
@@ -142,11 +157,18 @@ class _Pairs:
         self._path, self._content = path, content
 
     def __iter__(self) -> Iterator[tuple[Mapping[str, Any], str, Mapping[str, Any]]]:
-        path = self._path
-        for number, entry in enumerate(_of_kind(self._content.get("Data"), list, path, "'Data'")):
-            where = f"question {number} of 'Data'"
-            for file, page in _pages(self._content, _of_kind(entry, Mapping, path, where), path):
+        for entry in _entries(self._path, self._content):
+            for file, page in _pages(self._content, entry, self._path):
                 yield entry, file, page
+
+
+def _entries(path: Path, content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The questions of a file, of verified ones only these."""
+    verified = content.get("VerifiedEval") is True
+    for number, value in enumerate(_of_kind(content.get("Data"), list, path, "'Data'")):
+        entry = _of_kind(value, Mapping, path, f"question {number} of 'Data'")
+        if not verified or entry.get("QuestionPartOfVerifiedEval"):
+            yield entry
 
 
 def _pages(
@@ -154,8 +176,6 @@ def _pages(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The documents of a question: where each lies in `evidence/`, and its entry."""
     verified, web = content.get("VerifiedEval") is True, content.get("Domain") == "Web"
-    if verified and not entry.get("QuestionPartOfVerifiedEval"):
-        return
     where = f"question {entry.get('QuestionId')!r}"
     for name, folder in _FOLDERS.items():
         for page in _of_kind(entry.get(name) or [], list, path, f"{where}: {name}"):
@@ -185,7 +205,6 @@ def _question(
         Passage(str(page.get("Title", page["Filename"])), text),
         () if found is None else (found,),
         key=_key(content, entry, page),
-        aliases=aliases,
     )
 
 
@@ -195,9 +214,14 @@ def _identifier(entry: Mapping[str, Any], page: Mapping[str, Any]) -> str:
 
 def _key(content: Mapping[str, Any], entry: Mapping[str, Any], page: Mapping[str, Any]) -> str:
     """What the official figures count; see `TriviaQuestion.key`."""
-    if content.get("Domain") == "Wikipedia":
+    if _counts_questions(content):
         return str(entry.get("QuestionId"))
     return _identifier(entry, page)
+
+
+def _counts_questions(content: Mapping[str, Any]) -> bool:
+    """Whether the official figures count questions, rather than questions with their documents."""
+    return content.get("Domain") == "Wikipedia"
 
 
 def _beginning(document: Path, most_words: int) -> str:

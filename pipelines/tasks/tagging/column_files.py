@@ -1,7 +1,7 @@
 """Files with a word (or a character) and its tag on each line, as CoNLL's shared tasks have them.
 
-An empty line ends a sentence, a line `-DOCSTART-` begins a document, comments begin with "#".
-Columns stand between tabs or blanks.
+An empty line ends a sentence, a line `-DOCSTART-` begins a document, comments begin with "#", or
+with ";" or "$" where they stand before a sentence. Columns stand between tabs or blanks.
 """
 
 import re
@@ -12,12 +12,15 @@ from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import not_utf8
+from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.unpacking import lines_of, read_line_blocks
 from pipelines.metrics.entities import OUTSIDE
+from pipelines.tasks.tagging.schemes import in_short, is_short, spelled_out
 
 DOCUMENT_START = "-DOCSTART-"
 _BYTE_ORDER_MARK = "\ufeff"
 _COMMENT = re.compile(r"#+ +\S")
+_OTHER_MARKS = (";", "$")
 _TAG = re.compile(r"O|[BIESLU]-.+")
 
 
@@ -30,6 +33,7 @@ class Layout(NamedTuple):
         word: the number of the column of the word, from 0.
         tag: the number of the column of the tag, from 0; None in a file without tags.
         whole_lines: whether a line is a character, be it a blank: a file of characters alone.
+        short_tags: whether tags are B_TYPE and I, which are read as B-TYPE and I-TYPE.
     """
 
     tabs: bool
@@ -37,6 +41,7 @@ class Layout(NamedTuple):
     word: int
     tag: int | None
     whole_lines: bool = False
+    short_tags: bool = False
 
     @property
     def separator(self) -> str:
@@ -73,7 +78,7 @@ class Layout(NamedTuple):
         return not line if self.whole_lines else not (line.strip(" ") and line.strip("\t"))
 
     def is_comment(self, line: str, *, in_sentence: bool = False) -> bool:
-        r"""Whether a line is a remark: it begins with "#" and cannot be a word.
+        r"""Whether a line is a remark: it begins with "#", ";" or "$" and cannot be a word.
 
         Args:
             line: the line.
@@ -84,7 +89,13 @@ class Layout(NamedTuple):
             >>> layout = Layout(tabs=True, width=2, word=0, tag=1)
             >>> layout.is_comment("## 7\tA sentence."), layout.is_comment("#rain\tO")
             (True, False)
+            >>> layout.is_comment("; It rains."), layout.is_comment("$\tO")
+            (True, False)
         """
+        if line.startswith(_OTHER_MARKS):
+            # In a sentence it is a word, if one that lacks a column.
+            alone = self.width == 1 or len(self.columns(line)) == self.width
+            return not (in_sentence or alone or self.whole_lines)
         if not line.startswith("#"):
             return False
         if self.whole_lines:
@@ -166,11 +177,9 @@ def find_layout(path: Path, word_column: int = 1, tag_column: int = -1) -> Layou
         >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
         >>> _ = path.write_text("-DOCSTART- -X- O\n\nParis NNP B-LOC\n")
         >>> find_layout(path)
-        Layout(tabs=False, width=3, word=0, tag=2, whole_lines=False)
+        Layout(tabs=False, width=3, word=0, tag=2, whole_lines=False, short_tags=False)
     """
-    for number, line in _numbered_lines(path):
-        if not line.strip(" \t") or line.startswith("#") or DOCUMENT_START in line.split():
-            continue
+    for number, line in _words_first(path):
         tabs = "\t" in line
         width = len(Layout(tabs, 0, 0, None).columns(line))
         has_tags = width > 1 and tag_column != 0
@@ -186,14 +195,54 @@ def find_layout(path: Path, word_column: int = 1, tag_column: int = -1) -> Layou
     raise UserError(f"{path}: has no words; name a file with a word and its tag on each line.")
 
 
+def _words_first(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that may be words; behind them the first one that is rather a remark."""
+    doubtful = list[tuple[int, str]]()
+    for number, line in _numbered_lines(path):
+        if not line.strip(" \t") or line.startswith("#") or DOCUMENT_START in line.split():
+            continue
+        if line.startswith(_OTHER_MARKS):
+            doubtful = doubtful or [(number, line)]
+        else:
+            yield number, line
+    yield from doubtful
+
+
+def find_short_tags(path: Path, layout: Layout, *, expected: bool = False) -> Layout:
+    r"""The layout with `short_tags` as the file is: of B_TYPE, I and O alone, with both of B and I.
+
+    Args:
+        path: the file, plain or packed.
+        layout: of its lines.
+        expected: whether they are short in the file that the model was trained on; then it is
+            enough that no tag speaks against it.
+
+    Raises:
+        UserError: as `read_documents`.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
+        >>> _ = path.write_text("; Ada Byron\nAda\tB_PS\nByron\tI\n")
+        >>> find_short_tags(path, find_layout(path)).short_tags
+        True
+    """
+    kinds = set[str]()
+    for sentence in read_sentences(path, layout):
+        if not all(map(is_short, sentence.tags or ())):
+            return layout
+        kinds.update(tag[0] for tag in sentence.tags or ())
+    return layout._replace(short_tags=expected or {"B", "I"} <= kinds)
+
+
 def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Document]:
     r"""Reads the documents of a file.
 
     Args:
         path: the file, plain or packed.
         layout: of its lines.
-        whole: give whole documents: sentences from one `-DOCSTART-` to the next one. Otherwise,
-            and in a file without such lines, each sentence is a document.
+        whole: give whole documents: sentences up to the first `-DOCSTART-` and from one to the
+            next one. Otherwise, and in a file without such lines, each sentence is a document.
 
     Raises:
         UserError: a line has another number of columns, an empty word or an empty tag, a carriage
@@ -206,14 +255,15 @@ def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Docum
         >>> [d.sentences[0].items for d in read_documents(path, find_layout(path), whole=True)]
         [('Paris',), ('It', 'rains')]
     """
-    together = list[Sentence]()
+    together, joined = list[Sentence](), False
     for sentence, after in _sentences(path, layout):
         if sentence is None:  # the file's end
             if together:
                 yield Document(tuple(together), after)
             return
-        joins = whole and together and together[0].begins_document and not sentence.begins_document
-        if together and not joins:
+        if not together:  # the first one
+            joined = whole and (sentence.begins_document or _has_starts(path, layout))
+        elif sentence.begins_document or not joined:
             yield Document(tuple(together))
             together = []
         together.append(sentence)
@@ -231,6 +281,11 @@ def read_sentences(path: Path, layout: Layout) -> Iterator[Sentence]:
     """
     for document in read_documents(path, layout, whole=False):
         yield from document.sentences
+
+
+def _has_starts(path: Path, layout: Layout) -> bool:
+    """Whether a document begins somewhere in a file."""
+    return any(layout.is_document_start(line) for _, line in _numbered_lines(path))
 
 
 def _sentences(path: Path, layout: Layout) -> Iterator[tuple[Sentence | None, tuple[Aside, ...]]]:
@@ -270,15 +325,32 @@ def _sentence(
                 f"(they stand between {'tabs' if layout.tabs else 'blanks'}); mend the line."
             )
         if layout.tag is not None:
-            row[layout.tag] = row[layout.tag].strip(" ")  # a blank behind a tag is no part of it
+            # A blank behind a tag is no part of it.
+            row[layout.tag] = as_name(row[layout.tag].strip(" "))
         empty = [layout.word] if layout.tag is None else [layout.word, layout.tag]
         for column in empty:
             if not row[column]:
                 what = "word" if column == layout.word else "tag"
                 raise UserError(f"{path}: line {number} has an empty {what}; mend the line.")
-    tags = None if layout.tag is None else tuple(row[layout.tag] for row in rows)
+    tags = None if layout.tag is None else [row[layout.tag] for row in rows]
+    if tags is not None and layout.short_tags:
+        tags = spelled_out(tags)
+        for number, tag in zip(numbers, tags, strict=True):
+            if tag == "I":
+                raise UserError(
+                    f"{path}: line {number}: the tag 'I' starts nowhere: there is no B_TYPE in "
+                    "front of it; mend the line."
+                )
     items = tuple(row[layout.word] for row in rows)
-    return Sentence(items, tags, texts, numbers, tuple(before), begins_document, path)
+    return Sentence(
+        items,
+        None if tags is None else tuple(tags),
+        texts,
+        numbers,
+        tuple(before),
+        begins_document,
+        path,
+    )
 
 
 def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -296,15 +368,17 @@ def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text
 
 
-def with_tags(sentence: Sentence, tags: Sequence[str], separator: str) -> Iterator[str]:
+def with_tags(sentence: Sentence, tags: Sequence[str], layout: Layout) -> Iterator[str]:
     """The lines of a sentence with a column of tags added, and the lines in front of them.
 
     Example:
         >>> start = Aside("-DOCSTART- O", is_counted=True)
         >>> sentence = Sentence(("It",), ("O",), ("It O",), (3,), (start, Aside("")))
-        >>> list(with_tags(sentence, ["O"], " "))
+        >>> list(with_tags(sentence, ["O"], Layout(tabs=False, width=2, word=0, tag=1)))
         ['-DOCSTART- O O', '', 'It O O']
     """
+    separator = layout.separator
+    tags = in_short(tags) if layout.short_tags else tags
     yield from without_words(sentence.before, separator)
     for line, tag in zip(sentence.lines, tags, strict=True):
         # A blank at the line's end would make an empty column of it.

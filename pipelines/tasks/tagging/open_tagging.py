@@ -8,8 +8,14 @@ from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.task_settings import task_settings
 from pipelines.metrics.entities import OUTSIDE
-from pipelines.tasks.tagging.column_files import Layout, Sentence, find_layout, read_sentences
-from pipelines.tasks.tagging.schemes import SCHEMES, Scheme
+from pipelines.tasks.tagging.column_files import (
+    Layout,
+    Sentence,
+    find_layout,
+    find_short_tags,
+    read_sentences,
+)
+from pipelines.tasks.tagging.schemes import IOB2, SCHEMES, Scheme
 from pipelines.tasks.tagging.tag_survey import (
     CHARACTERS,
     WORDS,
@@ -76,6 +82,8 @@ class _Opening:
                 "columns": self._count(sources),
                 "word_column": self._word_column,
                 "tag_column": self._tag_column,
+                # Only where it is so: what is kept of other runs must stay what it was.
+                **({"short_tags": True} if self._has_short_tags(sources) else {}),
             },
         )
 
@@ -94,10 +102,15 @@ class _Opening:
             )
         sources = dict[str, TaggedFile]()
         expected: int | None = self._known.get("columns")
+        short = bool(self._known.get("short_tags", False))
+        scheme = self._chosen("tagging_scheme", self._config.tagging_scheme, AUTO, AUTO)
         for split, path in paths.items():
-            sources[split] = TaggedFile(path, self._layout(path, split, expected))
+            layout = self._layout(path, split, expected)
+            if scheme in (AUTO, IOB2.name):
+                layout = find_short_tags(path, layout, expected=short)
+            sources[split] = TaggedFile(path, layout)
             if split == "train":
-                expected = sources[split].layout.width
+                expected, short = layout.width, layout.short_tags
         return sources
 
     def _layout(self, path: Path, split: str, expected: int | None) -> Layout:
@@ -121,6 +134,12 @@ class _Opening:
         if "columns" in self._known:
             return self._known["columns"]
         return next(iter(sources.values())).layout.width
+
+    def _has_short_tags(self, sources: Mapping[str, TaggedFile]) -> bool:
+        """Whether the tags of training are short."""
+        if self._trained is not None:
+            return bool(self._known.get("short_tags", False))
+        return sources["train"].layout.short_tags
 
     def _survey(self, sources: Mapping[str, TaggedFile]) -> TagSurvey:
         """The counts of the first file: that of training where there is one."""

@@ -7,8 +7,11 @@
 | `bioes` | B-PER E-PER O S-LOC S-LOC |
 | `bilou` | B-PER L-PER O U-LOC U-LOC |
 | `bare` | PER PER O LOC LOC: types only, so that neighbours of one type are one entity |
+
+Some files write `iob2` in short, B_PER I O B_LOC B_LOC; it is spelled out where they are read.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -134,6 +137,51 @@ BARE = Scheme("bare", "", "", "", "")
 SCHEMES = {scheme.name: scheme for scheme in (IOB1, IOB2, BIOES, BILOU, BARE)}
 
 _IOB = {"B": "B", "I": "I", "E": "I", "L": "I", "S": "B", "U": "B"}
+
+
+_SHORT = re.compile(r"[OI]|B_.+")
+
+
+def is_short(tag: str) -> bool:
+    """Whether a tag may be of IOB2 in short."""
+    return _SHORT.fullmatch(tag) is not None
+
+
+def spelled_out(tags: Iterable[str]) -> list[str]:
+    """The tags of a sentence in IOB2, of which short ones leave the type of "I" to be seen.
+
+    Other tags stay as they are; so does an "I" without a type in front of it.
+
+    Example:
+        >>> spelled_out(["B_PS", "I", "O", "I"])
+        ['B-PS', 'I-PS', 'O', 'I']
+    """
+    spelled, kind = list[str](), ""
+    for tag in tags:
+        if tag.startswith("B_"):
+            kind = tag.removeprefix("B_")
+            spelled.append(f"B-{kind}")
+        elif tag == "I" and kind:
+            spelled.append(f"I-{kind}")
+        else:
+            kind = ""
+            spelled.append(tag)
+    return spelled
+
+
+def in_short(tags: Sequence[str]) -> list[str]:
+    """Tags in IOB2 as they are written in short.
+
+    What begins with "I-" is an entity of its own, and begins with "B_".
+
+    Example:
+        >>> in_short(["B-PS", "I-PS", "O", "I-LC"])
+        ['B_PS', 'I', 'O', 'B_LC']
+    """
+    short = [OUTSIDE] * len(tags)
+    for kind, start, end in find_entities(tags):
+        short[start:end] = [f"B_{kind}", *["I"] * (end - start - 1)]
+    return short
 
 
 def fault(scheme: Scheme, before: str, tag: str, after: str) -> str | None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.reference import as_name
 from pipelines.metrics.entities import EntityScorer, Figures
 from pipelines.metrics.group_bootstrap import interval_of, resampled_totals
 from pipelines.tasks.tagging.column_files import (
@@ -21,10 +22,11 @@ from pipelines.tasks.tagging.column_files import (
     Layout,
     Sentence,
     find_layout,
+    find_short_tags,
     read_documents,
     read_sentences,
 )
-from pipelines.tasks.tagging.schemes import BARE, SCHEMES, Scheme
+from pipelines.tasks.tagging.schemes import BARE, IOB2, SCHEMES, Scheme, spelled_out
 from pipelines.tasks.tagging.score_tags_config import ScoreTagsConfig
 from pipelines.tasks.tagging.tag_survey import LETTERED, TagSurvey
 from pipelines.tasks.tagging.tagging_config import AUTO
@@ -97,7 +99,11 @@ def _layout(config: ScoreTagsConfig, path: Path) -> Layout:
             f"{path}: has {layout.width} columns, so no right tag before the predicted one in the "
             "last; name a file of predictions with both, or another `tag_column`."
         )
-    return layout._replace(tag=right)
+    layout = layout._replace(tag=right)
+    if config.tagging_scheme in (AUTO, IOB2.name):
+        predicted = find_short_tags(path, layout._replace(tag=layout.width - 1))
+        layout = find_short_tags(path, layout, expected=predicted.short_tags)
+    return layout
 
 
 def _find_scheme(path: Path, layout: Layout) -> Scheme:
@@ -153,7 +159,8 @@ def _tags(
 
 
 def _predicted(sentence: Sentence, layout: Layout) -> list[str]:
-    return [layout.columns(line)[-1].strip(" ") for line in sentence.lines]
+    tags = [as_name(layout.columns(line)[-1].strip(" ")) for line in sentence.lines]
+    return spelled_out(tags) if layout.short_tags else tags
 
 
 def _f1(runs: Sequence[_Counted]) -> NDArray[np.float64]:

@@ -57,6 +57,7 @@ class TagSurvey:
     _tags: dict[str, int] = field(default_factory=dict)  # to the first line
     _long: _Places = field(default_factory=_Places)  # items of several characters
     _blank: _Places = field(default_factory=_Places)  # items of blanks
+    _numerals: int = 0
     _bare: _Places = field(default_factory=_Places)
     _lettered: dict[str, _Places] = field(default_factory=dict)
     _loose: _Places = field(default_factory=_Places)  # "I-" that continues nothing
@@ -86,6 +87,7 @@ class TagSurvey:
                 self._long.add(number, item)
             if item.isspace():
                 self._blank.add(number, item)
+            self._numerals += item.isdecimal()
         before = ""  # the type of the tag in front
         for number, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
             if tag == OUTSIDE:
@@ -189,6 +191,12 @@ class TagSurvey:
                 self.path,
                 line,
                 count,
+            )
+        if self._numerals == self.items:
+            _LOGGER.warning(
+                "%s: all words are numbers; if words stand in another column, name it with "
+                "`word_column`.",
+                self.path,
             )
         if unit == WORDS and self._blank.count and self.has_words:
             _LOGGER.warning(

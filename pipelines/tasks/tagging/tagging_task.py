@@ -228,9 +228,9 @@ class TaggingTask:
     ) -> Sequence[Path]:
         """Writes the file with a column of predicted tags, and its entities as JSON lines."""
         columns, entities = folder / f"{split}_predictions.txt", folder / f"{split}_entities.jsonl"
-        separator = self._source(split).layout.separator
+        layout = self._source(split).layout
         with open_whole(columns) as file:
-            file.writelines(f"{line}\n" for line in _lines(answered, separator))
+            file.writelines(f"{line}\n" for line in _lines(answered, layout))
         with open_whole(entities) as file:
             file.writelines(json_lines(answered, self.unit))
         return [columns, entities]
@@ -266,8 +266,8 @@ class TaggingTask:
         return scorer
 
 
-def _lines(answered: Answered[Document, TagAnswer], separator: str) -> Iterator[str]:
+def _lines(answered: Answered[Document, TagAnswer], layout: Layout) -> Iterator[str]:
     for document, given in answered:
         for sentence, tags in zip(document.sentences, given.tags, strict=True):
-            yield from with_tags(sentence, tags, separator)
-        yield from without_words(document.after, separator)
+            yield from with_tags(sentence, tags, layout)
+        yield from without_words(document.after, layout.separator)

@@ -134,6 +134,57 @@ def test_the_vocabulary_may_lie_beside_the_configuration(files):
     assert source.text.vocabulary == WORD_VOCABULARY
 
 
+def changed_vocabulary(path, changes, more=()):
+    """A file with the tokens of a vocabulary, some of them replaced."""
+    tokens = [*WORD_VOCABULARY.tokens, *more]
+    for number, token in changes.items():
+        tokens[number] = token
+    path.write_text("".join(f"{token}\n" for token in tokens if token))
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["folder", "google"])
+def test_a_vocabulary_that_contradicts_the_model_s_own_is_refused(kind, tmp_path, request):
+    """Its weights would be trained on as those of other words, without an error."""
+    model = request.getfixturevalue(kind)
+    count = len(WORD_VOCABULARY)
+    shifted = changed_vocabulary(tmp_path / "other.txt", {7: ""})
+    said = (
+        rf"other.txt`: has {count - 1} tokens, but the model's own vocabulary .*vocab.txt has "
+        rf"{count}, and {count - 7} of these are not where they are there \(number 7 is '"
+    )
+    with pytest.raises(UserError, match=said):
+        find_model(model, vocab_file=shifted, do_lower_case=True)
+    changed = changed_vocabulary(tmp_path / "changed.txt", {count - 1: "other"})
+    with pytest.raises(UserError, match="1 of these are not"):
+        find_model(model, vocab_file=changed, do_lower_case=True)
+    cut_off = changed_vocabulary(tmp_path / "cut_off.txt", {count - 1: ""})
+    with pytest.raises(UserError, match=rf"number {count - 1} is '.*', which it lacks"):
+        find_model(model, vocab_file=cut_off, do_lower_case=True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [(["\u1100\u1161", "b"], ("가", "b")), (["\u1100\u1161", "가"], ("\u1100\u1161", "가"))],
+)
+def test_labels_are_composed_but_where_two_would_be_one(tmp_path, labels, expected):
+    assert find_model(write_classifier(tmp_path / "model", labels)).labels == expected
+
+
+def test_vocabularies_that_agree_are_taken(folder, tmp_path):
+    count = len(WORD_VOCABULARY)
+    same = changed_vocabulary(tmp_path / "same.txt", {})
+    assert len(find_model(folder, vocab_file=same).text.vocabulary) == count
+    # A table may have more rows than its vocabulary has tokens, and unused ones.
+    changed_vocabulary(folder / "vocab.txt", {count - 2: "[unused1]", count - 1: ""})
+    given = changed_vocabulary(tmp_path / "given.txt", {count - 2: "new"})
+    assert find_model(folder, vocab_file=given).text.vocabulary.tokens[count - 2] == "new"
+    (folder / "vocab.txt").write_text("broken")
+    assert find_model(folder, vocab_file=given)
+    (folder / "vocab.txt").unlink()
+    assert find_model(folder, vocab_file=changed_vocabulary(tmp_path / "x.txt", {7: ""}))
+
+
 @pytest.mark.parametrize("missing", ["bert_config_file", "vocab_file"])
 def test_what_is_missing_is_named(files, tmp_path, missing):
     (tmp_path / "elsewhere").mkdir()

@@ -3,8 +3,9 @@ import tensorflow as tf
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.config import FillMaskConfig
 from keras_bert_impl.serving.export import export_saved_model, serve_model
-from keras_bert_impl.serving.fill_mask import Candidate, FilledText, FillMask
+from keras_bert_impl.serving.fill_mask import Candidate, FilledText, FillMask, read_texts
 from keras_bert_impl.serving.opened_model import open_model
 
 TEXTS = ["the [MASK] runs.", "[MASK] [MASK]", "a dog, a cat, a list, a value, the [MASK] sleeps."]
@@ -30,6 +31,11 @@ def test_a_text_gets_its_best_tokens():
 def test_any_number_of_texts_is_answered_in_order():
     texts = [f"{number} [MASK]" for number in range(70)]
     assert [filled.text for filled in FillMask(answering).fill(texts, top_k=1)] == texts
+
+
+def test_only_line_feeds_end_a_line_as_in_a_file():
+    config = FillMaskConfig(model="", text=("a [MASK]\u2028b\r\nc [MASK]",))
+    assert read_texts(config) == ["a [MASK]\u2028b", "c [MASK]"]
 
 
 def test_a_text_without_mask_is_quoted():

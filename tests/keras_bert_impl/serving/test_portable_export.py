@@ -175,5 +175,5 @@ def test_a_client_refuses_texts_that_only_the_graph_reads_whole(way, tmp_path):
     ((_, shares),) = answer(["the dog runs"])
     expected = serve_model(open_model(folder)).call("text", {"text": ["the dog runs"]})
     np.testing.assert_allclose([shares], expected["probabilities"], atol=1e-5)
-    with pytest.raises(ValueError, match="too long for one row, and only the SavedModel"):
+    with pytest.raises(ValueError, match="longer than a row; only the SavedModel"):
         answer(["the dog runs " * 5])

@@ -52,6 +52,14 @@ def test_models_of_the_figure_lie_at_checkpoints(tmp_path):
     assert f"--init_checkpoint={folder}/model-20" in early.flags
 
 
+def test_a_list_of_flags_that_stand_over_others_replaces_theirs(tmp_path):
+    recipe = toy_recipe(tmp_path, pretraining_flags="--mask_probabilities=1,0,0 --log_steps=1")
+    start = Start("other", recipe.sizes[0], flags=("--mask_probabilities=0,0,1", "--log_steps=2"))
+    made = CellMaker(recipe, PretendingTools().config_of)
+    flags = [one for one in made.pretrained(start, 1).flags if "mask_p" in one or "log_" in one]
+    assert flags == ["--log_steps=1", "--mask_probabilities=0,0,1", "--log_steps=2"]
+
+
 def test_a_second_phase_has_shards_of_its_own_and_is_measured_on_them(tmp_path):
     made = maker(
         tmp_path,

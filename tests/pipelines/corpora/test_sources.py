@@ -99,6 +99,15 @@ def test_a_json_array_is_no_plain_text(folder, start):
         find_sources([f"{folder}/array.json"])
 
 
+@pytest.mark.parametrize("name", ["reviews.csv", "reviews.TSV", "reviews.csv.gz"])
+def test_a_table_is_no_plain_text_unless_it_is_said(folder, name):
+    content = b"id,review\n1,fine\n"
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    with pytest.raises(UserError, match="is a table, and its header and all its cells would be"):
+        find_sources([f"{folder}/{name}"])
+    assert find_sources([f"{folder}/{name}"], "text")[0].form == "text"
+
+
 def test_text_that_begins_with_a_bracket_is_text(folder):
     (folder / "note.txt").write_text("[1] {A note}\n")
     assert find_sources([f"{folder}/note.txt"])[0].form == "text"

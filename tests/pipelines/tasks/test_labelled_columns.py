@@ -1,8 +1,10 @@
 import json
+import unicodedata
 
 import pytest
 
 from keras_bert_impl.errors import UserError
+from pipelines.tasks import labelled_columns
 from pipelines.tasks.labelled_columns import (
     Columns,
     Labelling,
@@ -31,10 +33,33 @@ def json_lines(folder, *lines):
         (("sentence1", "sentence2", "class"), Columns("sentence1", "sentence2", ("class",))),
         (("Premise", "Hypothesis", "Label"), Columns("Premise", "Hypothesis", ("Label",))),
         (("line of verse", "label"), Columns("line of verse", None, ("label",))),
+        (("리뷰", "감정"), Columns("리뷰", None, ("감정",))),
+        (("id", "문장1", "문장2", "점수"), Columns("문장1", "문장2", ("점수",))),
+        (("Satz", "Kategorie", "Datum"), Columns("Satz", None, ("Kategorie",))),
+        (("RESEÑA", "etiqueta", "n"), Columns("RESEÑA", None, ("etiqueta",))),
     ],
 )  # fmt: skip
 def test_plain_columns_are_guessed(columns, expected):
     assert choose_columns(header(*columns), None, None, (), labelled=True) == expected
+
+
+def test_no_name_is_that_of_a_text_and_of_a_label():
+    assert not labelled_columns._NAMES_OF_TEXTS & {*labelled_columns._LABELS}
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_a_column_is_found_however_its_name_is_composed(tmp_path, form, name):
+    """Files of some systems have every syllable in its letters."""
+    text, label = (unicodedata.normalize(form, one) for one in ("리뷰", "감정"))
+    row = json.dumps({text: "a", label: "b"}) if name.endswith("l") else f"{text},{label}\na,b"
+    (tmp_path / name).write_text(row + "\n", encoding="utf-8")
+    file = open_labelled(str(tmp_path / name))
+    expected = Columns("리뷰", None, ("감정",))
+    for named in ((None, ()), (text, (label,)), ("리뷰", ("감정",))):
+        assert choose_columns(file, named[0], None, named[1], labelled=True) == expected
+    (record,) = file.records()
+    assert expected.read_texts(file, record) == ("a", None)
 
 
 def test_named_columns_are_taken():
@@ -46,6 +71,7 @@ def test_named_columns_are_taken():
     ("columns", "message"),
     [
         (("text", "comment", "label"), "the text is not plain .'text' or 'comment'."),
+        (("내용", "제목", "라벨"), "the text is not plain .'내용' or '제목'."),
         (("text", "label", "score"), "the label is not plain .'label' or 'score'."),
         (("text", "x"), "the label is not plain; name it with `label_column`"),
         (("Text", "text", "label"), "the text is not plain \\('Text' or 'text'\\)"),

@@ -1,5 +1,6 @@
 import csv
 import json
+import unicodedata
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -281,3 +282,33 @@ def test_a_published_model_of_one_label_gives_numbers(tmp_path, problem, labels,
     )
     path = table(tmp_path / "test.csv", ("text",), ("x",), ("y",))
     assert open_trained(trained, test_file=path).kind == kind
+
+
+GOOD, BAD = "긍정", "부정"
+
+
+def apart(text):
+    """The same text with its syllables in their letters, as some systems write them."""
+    return unicodedata.normalize("NFD", text)
+
+
+def test_labels_that_look_the_same_are_one_label_in_files_flags_and_models(tmp_path):
+    rows = ["text", "label"], ["a", GOOD], ["b", apart(GOOD)], ["c", BAD], ["d", apart("보류")]
+    path = table(tmp_path / "train.csv", *rows)
+    weights = (f"{apart(BAD)}=3",)
+    task = open_files(path, ignored_labels=("보류",), class_weights=weights)
+    assert (task.labels, task.class_weights) == ((GOOD, BAD), (1.0, 3.0))
+    assert [example.label for example in task.examples("train")] == [GOOD, GOOD, BAD]
+    trained = trained_on(task, (GOOD, BAD))
+    again = open_trained(trained, dev_file=path)
+    assert [example.label for example in again.examples("dev")] == [GOOD, GOOD, BAD]
+    assert again.class_weights == (1.0, 3.0)
+
+
+def test_several_labels_that_look_the_same_are_one_each(tmp_path):
+    lines = [{"text": "a", "labels": [GOOD]}, {"text": "b", "labels": [apart(GOOD), apart(BAD)]}]
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert open_files(path).labels == (GOOD, BAD)
+    columns = table(tmp_path / "t.csv", ["text", apart(GOOD), BAD], ["a", 1, 0], ["b", 1, 1])
+    assert open_files(columns, label_column=(GOOD, apart(BAD))).labels == (GOOD, BAD)

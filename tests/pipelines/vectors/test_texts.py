@@ -1,14 +1,15 @@
 """Texts of lines and of columns."""
 
+import gzip
+
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.vectors.config import TextsConfig
 from pipelines.vectors.texts import open_texts
 
 
 def read(path, column=None):
-    return list(open_texts(TextsConfig(input_file=str(path), text_column=column)))
+    return list(open_texts(str(path), column))
 
 
 def test_lines_may_be_empty_and_columns_hold_line_breaks(tmp_path):
@@ -28,3 +29,46 @@ def test_what_is_no_text_is_named_by_its_line(tmp_path):
         read(tmp_path / "a.jsonl", "t")
     with pytest.raises(UserError, match="has no column 'x'"):
         read(tmp_path / "a.jsonl", "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", 'id,review,label\n7,"two\nlines",1\n8,three,0\n'),
+        ("a.tsv", 'id\treview\tlabel\n7\t"two\nlines"\t1\n8\tthree\t0\n'),
+        ("a.jsonl", '{"id": 7, "review": "two\\nlines"}\n{"id": 8, "review": "three"}\n'),
+        ("a.json", '[{"id": 7, "review": "two\\nlines"}, {"id": 8, "review": "three"}]\n'),
+        ("b.CSV", 'text\n"two\nlines"\nthree\n'),
+        ("b.jsonl", '{"x": "two\\nlines"}\n{"x": "three"}\n'),
+    ],
+)
+def test_of_a_table_the_column_that_is_plainly_the_text_is_read(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    texts = open_texts(str(tmp_path / name))
+    assert list(texts) == ["two\nlines", "three"]
+    assert len(texts) == 2
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content.encode()))
+    assert read(tmp_path / f"{name}.gz") == ["two\nlines", "three"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("id,words\n5,fine\n", r"'id', 'words'"),
+        ("text,review\na,b\n", r"'text' or 'review'"),
+        ("sentence1,sentence2\na,b\n", r"'sentence1', 'sentence2'"),
+        ("A fine film.\nAnother one.\n", r"'A fine film.'"),
+    ],
+)
+def test_where_the_column_is_not_plain_the_user_is_asked(tmp_path, content, said):
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(UserError, match=rf"the text is not plain.*{said}"):
+        read(tmp_path / "a.csv")
+
+
+def test_a_header_is_no_text(tmp_path):
+    (tmp_path / "a.csv").write_text("review,stars\nfine,5\n")
+    with pytest.raises(
+        UserError, match=r"line 1 seems to name the columns .*; name the columns\.$"
+    ):
+        read(tmp_path / "a.csv", "1")

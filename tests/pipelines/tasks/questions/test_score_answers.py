@@ -109,10 +109,23 @@ def test_a_file_of_triviaqa_has_its_own_figures(tmp_path, domain, guesses, exact
     assert figures["common"] == len(guesses)
 
 
+@pytest.mark.parametrize(("domain", "count"), [("Wikipedia", 3), ("Web", 4)])
+def test_a_question_of_wikipedia_s_counts_without_a_document_too(tmp_path, domain, count):
+    data = trivia_file(tmp_path, domain, RAIN, RAIN, RAIN)
+    content = json.loads(data.read_text())
+    content["Data"][1].pop("EntityPages", None)
+    content["Data"][1].pop("SearchResults", None)
+    data.write_text(json.dumps(content))
+    name = "q0" if domain == "Wikipedia" else "q0--a.txt"
+    (tmp_path / "guesses.json").write_text(json.dumps({name: "rain"}))
+    config = ScoreAnswersConfig(data_file=data, predictions_file=tmp_path / "guesses.json")
+    assert score_answers(config)["denominator"] == count
+
+
 @pytest.mark.parametrize(
     ("answer", "options", "sentence"),
     [
-        ({}, {}, r"question 'q0' has no answer; name a file with answers"),
+        ({}, {}, r"question 'q0' has no answer to score by; name a file"),
         (RAIN, {"metric": "korquad"}, "TriviaQA's form, which has its own figures"),
         (RAIN, {"version_2_with_negative": True}, "TriviaQA's form, which has its own figures"),
     ],

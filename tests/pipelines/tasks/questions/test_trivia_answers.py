@@ -1,6 +1,5 @@
 """Answers to TriviaQA's questions."""
 
-import dataclasses
 import json
 
 import pytest
@@ -13,12 +12,10 @@ from pipelines.tasks.questions.trivia_answers import TRIVIA_PREDICTIONS
 from pipelines.tasks.questions.trivia_files import TriviaQuestion
 from tests.support.trivia_tree import write_trivia
 
-ALIASES = {"NormalizedAliases": ["spain"]}
-
 
 def answered(key, document, text, score, end=1):
     passage = Passage(document, text)
-    question = TriviaQuestion(f"{key}--{document}", "", passage, key=key, aliases=ALIASES)
+    question = TriviaQuestion(f"{key}--{document}", "", passage, key=key)
     return question, Prediction([Candidate(text, score, 0.0, 0, end)])
 
 
@@ -31,7 +28,7 @@ PAIRS = [
 
 
 def test_the_surest_answer_of_all_documents_counts(tmp_path):
-    tree = [("t1", "Where?", ["Spain"], {"a": "Spain"})]
+    tree = [("t1", "Where?", ["Spain"], {"a": "", "b": ""}), ("t2", "", ["Spain"], {"c": ""})]
     task = QuestionTask(predict_file=write_trivia(tmp_path, tree))
     figures = task.score(PAIRS)
     assert (figures["exact_match"], figures["denominator"]) == (50.0, 2)
@@ -41,12 +38,22 @@ def test_the_surest_answer_of_all_documents_counts(tmp_path):
     assert task.illustrate(tmp_path, "predict", PAIRS) == []
 
 
-def test_questions_without_answers_are_answered_and_not_scored(tmp_path):
-    tree = [("t1", "Where?", ["Spain"], {"a": "Spain"})]
+def test_a_question_without_a_document_counts_as_wrong(tmp_path, caplog):
+    """As the official script counts it: nobody was asked, and nobody was right."""
+    tree = [(name, "Where?", ["Spain"], {"a": ""} if name == "t1" else {}) for name in ("t1", "t3")]
     task = QuestionTask(predict_file=write_trivia(tmp_path, tree))
-    question, prediction = PAIRS[0]
-    pairs = [(dataclasses.replace(question, aliases={}), prediction)]
-    with pytest.raises(UserError, match="no answer to question 't1' to score by"):
+    figures = task.score(PAIRS[2:3])
+    assert (figures["exact_match"], figures["denominator"], figures["common"]) == (50.0, 2, 1)
+    assert "1 of 2 questions have no document and count as wrong" in caplog.text
+
+
+def test_questions_without_answers_are_answered_and_not_scored(tmp_path):
+    path = write_trivia(tmp_path, [("t1", "Where?", ["Spain"], {"a": "Spain"})])
+    content = json.loads(path.read_text())
+    del content["Data"][0]["Answer"]
+    path.write_text(json.dumps(content))
+    task, pairs = QuestionTask(predict_file=path), PAIRS[:1]
+    with pytest.raises(UserError, match="question 't1' has no answer to score by"):
         task.score(pairs)
     *_, path = task.write(tmp_path, "predict", pairs)
     assert json.loads(path.read_text()) == {"t1": "empty"}

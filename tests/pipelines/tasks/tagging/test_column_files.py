@@ -10,6 +10,7 @@ from keras_bert_impl.errors import UserError
 from pipelines.tasks.tagging.column_files import (
     Layout,
     find_layout,
+    find_short_tags,
     read_documents,
     with_tags,
     without_words,
@@ -129,7 +130,7 @@ def test_blanks_at_a_lines_end_are_no_part_of_a_tag(tmp_path, separator):
     layout, documents = read(path)
     (sentence,) = documents[0].sentences
     assert sentence.tags == ("B-P", "O")
-    added = [line.split(separator) for line in with_tags(sentence, ["O", "O"], layout.separator)]
+    added = [line.split(separator) for line in with_tags(sentence, ["O", "O"], layout)]
     assert [len(columns) for columns in added] == [3, 3]
 
 
@@ -144,7 +145,7 @@ def test_in_a_file_of_characters_alone_a_blank_is_one_of_them(tmp_path):
     layout = find_layout(path)._replace(whole_lines=True)
     documents = list(read_documents(path, layout, whole=True))
     assert items(documents) == [[("비", " ", "온")], [("#", "다")]]
-    assert list(with_tags(documents[0].sentences[0], "OOO", layout.separator))[1] == " \tO"
+    assert list(with_tags(documents[0].sentences[0], "OOO", layout))[1] == " \tO"
 
 
 LINES = st.sampled_from(
@@ -156,11 +157,11 @@ LINES = st.sampled_from(
 def test_every_line_is_kept_and_words_are_lost_nowhere(tmp_path_factory, lines, whole):
     lines = [*lines, "end\tO"]
     path = write(tmp_path_factory.mktemp("lines"), "\n".join(lines) + "\n")
-    _layout, documents = read(path, whole=whole)
+    layout, documents = read(path, whole=whole)
     again = []
     for document in documents:
         for sentence in document.sentences:
-            again += with_tags(sentence, sentence.tags, "\t")
+            again += with_tags(sentence, sentence.tags, layout)
         again += without_words(document.after, "\t")
     counted = ("It\tO", "B\tB-X", "\u2028\tO", "#\tO", "-DOCSTART-\tO", "end\tO")
     added = [f"{line}\t{line.split(chr(9))[1]}" if line in counted else line for line in lines]
@@ -202,3 +203,70 @@ def test_a_column_that_is_not_there_is_refused(tmp_path, columns):
     (name,) = columns
     with pytest.raises(UserError, match=f"line 1 has 2 columns, but `{name}` is"):
         read(write(tmp_path, "It O\n"), **columns)
+
+
+def test_what_stands_before_the_first_mark_of_a_file_is_one_document(tmp_path):
+    """As what stands behind each one is."""
+    text = "It O\n\nrains O\n\n{}So O\n\nit O\n"
+    with_mark = write(tmp_path, text.format("-DOCSTART- O\n\n"))
+    assert items(read(with_mark)[1]) == [[("It",), ("rains",)], [("So",), ("it",)]]
+    assert items(read(write(tmp_path, text.format("")))[1]) == [
+        [("It",)], [("rains",)], [("So",)], [("it",)]
+    ]  # fmt: skip
+
+
+SHORT = """; 김하나 씨는 서울에 산다.
+$<김하나:PS> 씨는 <서울:LC>에 산다.
+1\t김\tNNP\tB_PS
+1\t하나\tNNP\tI
+1\t씨\tNNB\tO
+2\t서울\tNNP\tB_LC
+2\t에\tJKB\tO
+
+; 3월
+$<3월:DT>
+1\t$\tSW\tO
+1\t3월\tNNG\tB_DT
+"""
+
+
+def test_remarks_with_other_marks_stand_before_sentences_and_lack_columns(tmp_path):
+    _, documents = read(write(tmp_path, SHORT), word_column=2)
+    assert [s.items[0] for d in documents for s in d.sentences] == ["김", "$"]
+    # In CoNLL's own files the mark is a word, wherever it stands.
+    for text in ("$ $ O\n2 CD O\n; : O\n", "2 CD O\n\n$ $ O\n; : O\n", "$\n2\n", "2\n\n$\n"):
+        _, documents = read(write(tmp_path, text))
+        words = [x for d in documents for s in d.sentences for x in s.items]
+        assert words == [line.split()[0] for line in text.split("\n") if line]
+    with pytest.raises(UserError, match="line 2 has 1 columns"):
+        read(write(tmp_path, "2\tO\n; a\nb\tO\n"))
+
+
+def test_tags_of_letters_before_types_and_a_bare_letter_are_spelled_out(tmp_path):
+    path = write(tmp_path, SHORT)
+    layout = find_layout(path, word_column=2)
+    assert layout.width == 4
+    layout = find_short_tags(path, layout)
+    first, second = (s for d in read_documents(path, layout, whole=True) for s in d.sentences)
+    assert first.tags == ("B-PS", "I-PS", "O", "B-LC", "O")
+    assert second.tags == ("O", "B-DT")
+    assert [line.rpartition("\t")[2] for line in with_tags(first, first.tags, layout)][2:] == [
+        "B_PS", "I", "O", "B_LC", "O"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected", "short"),
+    [
+        ("B_PS I O", False, True),
+        ("B_PS O O", False, False),  # a bare type, as B_cell is
+        ("B_PS O O", True, True),
+        ("B_PS I-PS O", True, False),
+        ("B_cell I T_cell", False, False),
+        ("O O O", True, True),
+    ],
+)
+def test_they_are_known_by_all_tags_of_a_file(tmp_path, tags, expected, short):
+    path = write(tmp_path, "".join(f"x\t{tag}\n" for tag in tags.split()))
+    layout = find_layout(path)
+    assert find_short_tags(path, layout, expected=expected).short_tags is short

@@ -1,5 +1,6 @@
 """Opening the files of a task: what is found without being told, and what is refused."""
 
+import lzma
 from dataclasses import replace
 
 import pytest
@@ -131,3 +132,57 @@ def test_a_model_that_was_not_trained_on_tags_is_refused(tmp_path):
         open_tagging(write(tmp_path, dev="Bob B-P\n"), source)
     with pytest.raises(UserError, match="there is no file to score or to tag"):
         open_tagging(TaggingConfig(train_file=tmp_path / "dev.txt"), source)
+
+
+def test_short_tags_are_types_and_stay_so_for_files_that_lack_one(tmp_path):
+    train = "a\tB_PS\nb\tI\n\nc\tB_LC\n"
+    task = open_tagging(write(tmp_path, train=train, dev="a\tB_LC\n", test="a\tB-LC\n"))
+    assert task.labels == ("O", "B-LC", "I-LC", "B-PS", "I-PS")
+    assert (task.settings["tagging_scheme"], task.settings["short_tags"]) == ("iob2", True)
+    layouts = [task.sources[split].layout.short_tags for split in ("train", "dev", "test")]
+    assert layouts == [True, True, False]
+
+
+def test_a_continuation_of_nothing_is_named(tmp_path):
+    with pytest.raises(UserError, match="line 4: the tag 'I' starts nowhere"):
+        open_tagging(write(tmp_path, train="a\tB_PS\nb\tI\n\nc\tI\n"))
+
+
+@pytest.mark.parametrize(("scheme", "short"), [("iob2", True), ("bare", False)])
+def test_a_trained_model_reads_short_tags_as_its_training_did(tmp_path, scheme, short):
+    """Of a model whose types are B_PS and I they are types, as they were."""
+    labels = ["O", "B-PS", "I-PS"] if short else ["O", "B_PS", "I"]
+    write_tagger(tmp_path / "model", labels)
+    found = find_model(tmp_path / "model")
+    known = {"task": "ner", "tagging_scheme": scheme, **({"short_tags": True} if short else {})}
+    trained = replace(found, config=with_task_settings(found.config, known))
+    task = open_tagging(write(tmp_path, dev="a\tB_PS\nb\tI\n"), trained)
+    assert task.sources["dev"].layout.short_tags is short
+    assert ("short_tags" in task.settings) is short
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("split", "counts"), [("train", 6275), ("dev", 750)])
+def test_the_korean_corpus_has_the_entities_that_begin_in_it(data_folder, tmp_path, split, counts):
+    packed = data_folder / "korean" / f"2016klp_{split}.txt.xz"
+    config = TaggingConfig(train_file=packed, word_column=2)
+    task = open_tagging(config)
+    tags = [s.tags for d in task.examples("train") for s in d.sentences]
+    assert {one.partition("-")[2] for one in task.labels} == {"", "PS", "LC", "OG", "DT", "TI"}
+    assert sum(len(task.scheme.entities(one)) for one in tags) == counts
+    text = lzma.decompress(packed.read_bytes()).decode()
+    assert text.count("\tB_") == counts
+
+
+def test_a_column_of_numbers_alone_is_doubted(tmp_path, caplog):
+    open_tagging(write(tmp_path, train="1\ta\tB-P\n1\tb\tO\n"))
+    assert "all words are numbers; if words stand in another column" in caplog.text
+    caplog.clear()
+    open_tagging(write(tmp_path, train="1\ta\tB-P\nb\tb\tO\n"))
+    assert "words are numbers" not in caplog.text
+
+
+def test_tags_that_look_the_same_are_one(tmp_path):
+    apart = "\u110b\u1175\u11ab\u1106\u116e\u11af"
+    config = write(tmp_path, train=f"a\tB-인물\nb\tI-{apart}\n", dev="a\tB-인물\n")
+    assert open_tagging(config).labels == ("O", "B-인물", "I-인물")

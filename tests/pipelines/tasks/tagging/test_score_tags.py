@@ -114,3 +114,16 @@ def test_the_column_of_the_right_tags_can_be_named(tmp_path):
     path = tmp_path / "dev.txt"
     path.write_text("Ada B-PER x B-PER\nByron O y O\n")
     assert figures((path,), tag_column=2)["f1"] == 100.0
+
+
+def test_short_tags_are_scored_as_what_they_stand_for(tmp_path):
+    """In either column, also where the right ones alone would not show what they are."""
+    path = tmp_path / "a.txt"
+    path.write_text("a B_PS B_PS\nb I I\n\n; c\nc B_LC B_PS\n\nd B_PS O\n")
+    found = figures((path,))
+    assert (found["precision"], found["recall"]) == (50, pytest.approx(100 / 3))
+    path.write_text("a B_PS B_PS\nb O I\n\nc B_PS B-PS\n")
+    with pytest.raises(UserError, match="is of another tagging scheme"):
+        figures((path,))
+    path.write_text("a B_PS B_PS\nb O I\n\nc B_PS B_PS\n")
+    assert figures((path,))["f1"] == 50

@@ -7,6 +7,8 @@ from keras_bert_impl.errors import UserError
 from pipelines.metrics.entities import EntityScorer
 from pipelines.tasks.tagging.open_tagging import open_tagging
 from pipelines.tasks.tagging.schemes import BARE
+from pipelines.tasks.tagging.score_tags import score_tags
+from pipelines.tasks.tagging.score_tags_config import ScoreTagsConfig
 from pipelines.tasks.tagging.tag_answers import TagAnswer
 from pipelines.tasks.tagging.tagging_config import TaggingConfig
 from pipelines.tasks.tagging.tagging_task import TaggingTask
@@ -50,6 +52,21 @@ def test_the_predictions_are_the_file_with_a_column_that_the_scorer_reads(task, 
         scorer.add([row[-2] for row in rows], [row[-1] for row in rows])
     assert report.read_text() == scorer.report()
     assert scorer.scores() == task.score(given)
+
+
+def test_predictions_are_in_the_file_s_own_form_and_score_as_they_do_here(tmp_path):
+    for split in ("train", "dev"):
+        write_tagged(tmp_path / f"{split}.txt", 20, scheme="short", per_document=0)
+    task = open_tagging(TaggingConfig(data_dir=tmp_path))
+    given = answered(task, lambda tags: ["O", *tags[1:]])
+    columns, _ = task.write(tmp_path, "dev", given)
+    tags = {line.rpartition("\t")[2] for line in columns.read_text().splitlines() if "\t" in line}
+    assert {"O", "B_PER", "I"} <= tags <= {"O", "B_PER", "B_LOC", "I"}
+    own = (tmp_path / "dev.txt").read_text().splitlines()
+    lines = columns.read_text().splitlines()
+    assert [line.rpartition("\t")[0] if "\t" in line else line for line in lines] == own
+    scored = score_tags(ScoreTagsConfig(predictions_file=(columns,)))
+    assert scored["f1"] == pytest.approx(task.score(given)["f1"])
 
 
 def test_the_configuration_names_the_tags(task):
