@@ -89,7 +89,7 @@ def _bilstm(config: BertConfig, dtype: Any) -> StackedBiLSTM:
 
 
 def pooled_vector(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> Any:
-    """The vector of the whole input: [batch, hidden].
+    """The vector of the whole input: [batch, hidden]; a mean is float32 at every precision.
 
     Args:
         pooling: one of `pooling.POOLINGS`.
@@ -100,5 +100,5 @@ def pooled_vector(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> 
         return encoded["pooled_output"]
     if pooling == CLS:
         return encoded["sequence_output"][:, 0, :]
-    mean = MaskedMean(name="mean", dtype=encoded["sequence_output"].dtype)
+    mean = MaskedMean(name="mean", dtype="float32")
     return mean(encoded["sequence_output"], input_mask)

@@ -216,12 +216,14 @@ class RegressionObjective(ExampleObjective):
         predictions = ops.reshape(ops.cast(outputs["logits"], "float32"), [-1])  # [rows]
         targets = ops.reshape(ops.cast(batch["label_ids"], "float32"), [-1])  # [rows]
         weights = weights_of(batch, targets) / normalizers["examples"]
-        errors = predictions - targets
-        error = ops.sum(ops.square(errors) * weights)
-        if self._deviation == 1.0:
-            return error, {"mean_squared_error": error}
-        learned = ops.sum(ops.square(errors / self._deviation) * weights)
-        return learned + ops.stop_gradient(error - learned), {"mean_squared_error": error}
+        if self._deviation != 1.0:
+            # The same numbers with the gradient of standard ones: divided by the deviation once for
+            # the error and once for the output. One after the other: a square may overflow.
+            still = ops.stop_gradient(predictions)
+            learned = (predictions - still) / self._deviation / self._deviation
+            predictions = still + learned
+        error = ops.sum(ops.square(predictions - targets) * weights)
+        return error, {"mean_squared_error": error}
 
 
 class SpanObjective(ExampleObjective):

@@ -1,7 +1,7 @@
 """The task that a run of the classifier is for."""
 
-import logging
 from dataclasses import replace
+from typing import Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -13,8 +13,6 @@ from pipelines.tasks.label_task import label_units
 from pipelines.tasks.labelled_texts import LabelledTexts
 from pipelines.tasks.open_labelled_texts import open_labelled_texts
 from pipelines.tasks.xnli import xnli_task
-
-_LOGGER = logging.getLogger(__name__)
 
 
 def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
@@ -29,8 +27,7 @@ def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
         ...     output_dir=Path("run"), task_name="xnli", data_dir=Path("XNLI"))).evaluation_splits
         ('dev_en',)
     """
-    task = _task_of_files(config)
-    return _in_label_units(config, task) if config.do_train else task
+    return _in_label_units(config, _task_of_files(config))
 
 
 def _task_of_files(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
@@ -54,35 +51,48 @@ def _in_label_units(
     Raises:
         UserError: they are to be scaled, and are no numbers or always the same one.
     """
-    own = isinstance(task, LabelledTexts)
     if not isinstance(task.head_of, RegressionHead):
-        if config.scale_labels:
+        if config.scale_labels is not None:
             raise UserError(
-                f"`scale_labels=True` is for numbers, but the labels of {task.name} are classes; "
-                "leave it out, or add `regression=True`."
+                f"`scale_labels={config.scale_labels}` is for numbers, but the labels of "
+                f"{task.name} are classes; leave it out."
             )
         return task
-    if config.scale_labels is None and own and _began_without_units(config):
-        _LOGGER.info("%s: goes on as it began, with labels as they are.", config.output_dir)
+    units = _label_units(config, task) if config.do_train else None
+    if units is None:
         return task
-    if not (own if config.scale_labels is None else config.scale_labels):
-        return task
-    where = next(iter(task.files(task.train_split)), task.name)
-    units = label_units(task.examples(task.train_split), where)
     if isinstance(task, LabelledTexts):
         return replace(task, label_units=units)
     return replace(task, head_of=task.head_of.in_units(units))
 
 
-def _began_without_units(config: RunClassifierConfig) -> bool:
-    """Whether the folder holds a run of before there were label units."""
+def _label_units(
+    config: RunClassifierConfig, task: GlueTask | LabelledTexts
+) -> tuple[float, float] | None:
+    """The units of the run's checkpoints, which mean nothing in others; else of its labels."""
+    wanted, began = config.scale_labels, _settings_of_checkpoints(config)
+    if began is not None:  # a run of before there were units goes on without
+        kept = began.get("label_units")
+        if wanted not in (None, kept is not None):
+            raise UserError(
+                f"`scale_labels={wanted}`: the checkpoints in {config.output_dir} were made "
+                f"{'without' if kept is None else 'with'} scaled labels; leave it out, or name "
+                "another `output_dir`."
+            )
+        return None if kept is None else (kept[0], kept[1])
+    if not (isinstance(task, LabelledTexts) if wanted is None else wanted):
+        return None
+    where = next(iter(task.files(task.train_split)), task.name)
+    return label_units(task.examples(task.train_split), where)
+
+
+def _settings_of_checkpoints(config: RunClassifierConfig) -> dict[str, Any] | None:
     directory = RunDirectory(config.output_dir)
     if not directory.checkpoints.is_dir():
-        return False
+        return None
     from pipelines.runs.resume_identity import finished_settings  # TensorFlow
 
-    settings = finished_settings(directory)
-    return settings is not None and "label_units" not in settings
+    return finished_settings(directory)
 
 
 def _check_splits(config: RunClassifierConfig, task: LabelledTexts) -> None:

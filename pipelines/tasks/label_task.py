@@ -134,14 +134,15 @@ def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, 
     """
     count, mean, squares = 0, 0.0, 0.0
     for count, example in enumerate(examples, start=1):
-        number = float(str(example.label))
+        number = float(np.float32(str(example.label)))  # as the loss sees it
         before = number - mean  # Welford's way: thousands with little between them keep it
         mean += before / count
         squares += before * (number - mean)
     if squares <= 0.0:
         raise UserError(
             f"{where}: all rows to train on have the number {mean:g}, so that there is nothing to "
-            "learn; add rows with other numbers."
+            "learn; add rows with other numbers, or give another `dev_seed` where a dev set is cut "
+            "off."
         )
     deviation = math.sqrt(squares / count)
     _LOGGER.info("labels: mean %g, deviation %g; they are learned in these units.", mean, deviation)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +18,11 @@ from tools import export_saved_model, run_classifier
 KINDS = {
     "one": (write_classes, "csv", []),
     "several": (write_several, "jsonl", []),
-    "number": (write_numbers, "tsv", ["--regression", "--text_column=2", "--label_column=1"]),
+    "number": (
+        partial(write_numbers, mean=4000.0, apart=50.0),
+        "tsv",
+        ["--regression", "--text_column=2", "--label_column=1"],
+    ),
 }
 FIGURES = {
     "one": ("eval_accuracy", "eval_macro_f1", "eval_micro_f1", "eval_matthews_correlation"),

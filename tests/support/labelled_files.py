@@ -44,8 +44,11 @@ def write_several(path, count, seed=3):
     return path
 
 
-def write_numbers(path, count, seed=3):
+def write_numbers(path, count, seed=3, mean=0.5, apart=1.0):
     """TSV without a header: a number that the first word gives, then the text."""
-    rows = [f"{FIRST.index(text.split()[0]) - 1}.5\t{text}\n" for text in texts(count, seed)]
+    rows = [
+        f"{mean + apart * (FIRST.index(text.split()[0]) - 1)}\t{text}\n"
+        for text in texts(count, seed)
+    ]
     path.write_text("".join(rows))
     return path

@@ -112,6 +112,17 @@ def test_regression_is_the_mean_squared_error():
     assert figures == {"loss": 5.0, "mean_squared_error": 5.0}
 
 
+@pytest.mark.parametrize("deviation", [1e-15, 0.01, 1000.0, 1e15])
+def test_an_error_is_told_in_the_labels_units_whatever_it_is_learned_in(deviation):
+    outputs = {"logits": np.float32(deviation) * DRAWS.normal(size=[6, 1]).astype("float32")}
+    labels = np.float32(deviation) * DRAWS.normal(size=[6]).astype("float32")
+    batch = {"label_ids": labels, "example_weights": np.array([1, 1, 1, 1, 1, 0], np.float32)}
+    figures = measured(RegressionObjective(deviation), outputs, batch)
+    assert figures == measured(RegressionObjective(), outputs, batch)
+    error = np.mean(np.square(outputs["logits"][:5, 0].astype(np.float64) - labels[:5]))
+    assert figures["loss"] == figures["mean_squared_error"] == pytest.approx(error, rel=1e-5)
+
+
 def test_rows_without_weights_count_once():
     assert np.asarray(weights_of({}, np.zeros([3, 2]))).tolist() == [1.0, 1.0, 1.0]
     assert ExampleObjective().normalizers({"x": np.zeros([3])}) == {"examples": 3.0}

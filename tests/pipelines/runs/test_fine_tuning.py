@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.fine_tuning import run_classifier
 from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.tasks.glue import GlueTask
+from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
 from pipelines.tasks.task_data import TaskData
 from tests.support.glue_files import write_cola, write_sts
+from tests.support.labelled_files import write_numbers
 from tests.support.model_folders import write_classifier, write_encoder, write_start
 from tests.support.tiny_bert import GOLDEN
 
@@ -149,6 +153,79 @@ def test_a_regression_is_scored_by_correlations(encoder, tmp_path):
     submission = (tmp_path / "run" / "STS-B.tsv").read_text().splitlines()
     assert submission[0] == "index\tprediction"
     assert all(0.0 <= float(line.split("\t")[1]) <= 5.0 for line in submission[1:])
+
+
+THOUSANDS = {"mean": 4000.0, "apart": 50.0}
+
+
+def own_numbers(folder, output_dir, count=24, **changes):
+    """A run on numbers in the thousands."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        f"{split}_file": str(write_numbers(folder / f"{split}.tsv", count, seed, **THOUSANDS))
+        for seed, split in enumerate(("train", "dev"))
+    }
+    columns = {"text_column": "2", "label_column": ("1",), "regression": True}
+    own = LabelledTextsConfig(**files, **columns)
+    given = {"task_name": None, "own": own, "trim_padding": False, **changes}
+    return configuration(folder, output_dir, **given)
+
+
+@pytest.mark.slow
+def test_a_regression_is_told_and_written_in_the_units_of_its_labels(encoder, tmp_path):
+    out = tmp_path / "run"
+    config = own_numbers(
+        *(tmp_path / "data", out, 90),
+        epochs=4.0,
+        training={"eval_steps": 20, "learning_rate": 5e-3},
+        init_checkpoint=str(encoder),
+        do_train=True,
+        do_eval=True,
+    )
+    trained = run_classifier(config).evaluation
+    assert trained["eval_pearson"] > 0.9
+    assert 0.0 < trained["eval_mean_absolute_error"] < 50.0
+    assert trained["eval_loss"] == pytest.approx(trained["eval_mean_squared_error"], rel=1e-4)
+    first, *_, last = [json.loads(line) for line in (out / "evaluations.jsonl").open()]
+    assert last["loss"] == pytest.approx(trained["eval_loss"], rel=1e-6)
+    assert first["loss"] == pytest.approx(first["mean_squared_error"], rel=1e-4)
+    step = json.loads((out / "metrics.jsonl").read_text().splitlines()[0])
+    assert step["loss"] == step["mean_squared_error"] > 100.0
+
+    # What was written is a plain model, which knows nothing of units.
+    config = dataclasses.replace(config, do_train=False)
+    scored = run_classifier(config).evaluation
+    assert {**scored, "global_step": 45} == pytest.approx(trained, rel=1e-3)
+    model = BertClassifier.from_pretrained(out / "model")
+    scores = model.predict(Tokenizer.from_pretrained(out / "model")(["the dog", "dog cat"]))
+    assert np.all(np.abs(scores["logits"] - 4000.0) < 200.0)
+
+    # Training goes on from it where it ended.
+    further = own_numbers(
+        *(tmp_path / "data", tmp_path / "further", 90),
+        epochs=0.1,
+        training={"learning_rate": 1e-9},
+        init_checkpoint=str(out / "model"),
+        do_train=True,
+        do_eval=True,
+    )
+    again = run_classifier(further).evaluation
+    assert again["eval_mean_squared_error"] == pytest.approx(trained["eval_loss"], rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scaled", [None, False])
+def test_a_regression_that_was_stopped_goes_on_in_the_units_it_began_in(encoder, tmp_path, scaled):
+    """Without units as a run of an older version, whose checkpoints do not name them."""
+    given = {"init_checkpoint": str(encoder), "do_train": True, "epochs": 2.0}
+    whole = own_numbers(tmp_path / "data", tmp_path / "whole", scale_labels=scaled, **given)
+    run_classifier(whole)
+    parted = own_numbers(tmp_path / "data", tmp_path / "parted", scale_labels=scaled, **given)
+    training = dataclasses.replace(parted.training, stop_after_step=2)
+    run_classifier(dataclasses.replace(parted, training=training))
+    run_classifier(dataclasses.replace(parted, scale_labels=None))
+    model = "model/model.safetensors"
+    assert (tmp_path / "parted" / model).read_bytes() == (tmp_path / "whole" / model).read_bytes()
 
 
 def test_scores_while_training_are_kept(encoder, cola, tmp_path):
@@ -382,10 +459,14 @@ def test_a_casing_that_contradicts_the_vocabulary_is_refused(cola, tmp_path):
     tokens = (golden / "vocab.txt").read_text().splitlines()
     vocabulary = tmp_path / "vocab.txt"
     vocabulary.write_text("".join(f"{p if p[0] == '[' else p.upper()}\n" for p in tokens))
+    bare = tmp_path / "bare"  # without a vocabulary of its own, which another one would contradict
+    bare.mkdir()
+    for path in golden.glob("final.ckpt*"):
+        shutil.copy(path, bare)
     config = configuration(
         cola,
         tmp_path / "run",
-        init_checkpoint=str(golden / "final.ckpt"),
+        init_checkpoint=str(bare / "final.ckpt"),
         bert_config_file=str(golden / "bert_config.json"),
         vocab_file=str(vocabulary),
         do_train=True,
