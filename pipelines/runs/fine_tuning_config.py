@@ -51,6 +51,8 @@ class FineTuningConfig:
 
     PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm",)
     """Options of which a trained model allows its own value only."""
+    OF_FILES: ClassVar[tuple[str, ...]] = ()
+    """Options that say where a file has what: other files, other values, the same answers."""
     LOOKED_UP: ClassVar[tuple[str, ...]] = ()
     """Options whose kept value the task looks up itself, because files may lack what they name."""
 
@@ -264,6 +266,10 @@ class RunClassifierConfig(FineTuningConfig):
     xnli: XnliConfig = nested(XnliConfig)
 
     PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
+    OF_FILES: ClassVar = (
+        *("text_column", "text_pair_column", "label_column", "header", "quotation"),
+        *("ignored_labels", "dev_share", "dev_seed"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -61,7 +61,7 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
             continue
         present, trained = reduce(getattr, one.path, config), _typed(one, kept[one.name], model)
         if _is_given(config, one, present):
-            if present != trained:
+            if present != trained and one.name not in config.OF_FILES:
                 _tell_of_another(config, one, present, trained, model)
             continue
         if trained != one.default:

@@ -42,7 +42,8 @@ class RunNerConfig(FineTuningConfig):
         more_than=0,
     )
 
-    LOOKED_UP: ClassVar = ("word_column", "tag_column")
+    OF_FILES: ClassVar = ("word_column", "tag_column")
+    LOOKED_UP: ClassVar = OF_FILES
 
     def __post_init__(self) -> None:
         super().__post_init__()

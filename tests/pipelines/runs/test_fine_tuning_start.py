@@ -106,6 +106,14 @@ def test_truncation_is_kept_though_the_directory_does_not_say_it(tmp_path, caplo
     assert "`long_text=windows` stands in place of truncate" in caplog.text
 
 
+def test_where_another_file_has_what_changes_no_answer(tmp_path, caplog):
+    own = LabelledTextsConfig(test_file="new.csv", text_column="body", header=True)
+    config = RunClassifierConfig(output_dir=tmp_path, own=own)
+    found = with_kept_options(config, trained(text_column="review", header=False))
+    assert (found.own.text_column, found.own.header) == ("body", True)
+    assert "stands in place of" not in caplog.text
+
+
 def test_named_columns_may_be_those_of_a_file_without_a_header(tmp_path):
     model = trained(text_column="review", label_column=["label"], header=True)
     own = LabelledTextsConfig(test_file="new.csv", text_column="2")
