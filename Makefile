@@ -5,7 +5,8 @@ RUN = $(VENV)/bin/python
 EXTRAS ?= dev
 TEST_WORKERS ?= auto
 # A file stays with one worker; the files start in the order of tests/conftest.py, slow ones first.
-TEST = $(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+# A worker that dies ends the tests: with another in its place xdist waits for ever for the last file.
+TEST = $(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 PACKAGING = setup.py pyproject.toml
 
 .PHONY: demo test test-quick test-flink lint types wheel clean

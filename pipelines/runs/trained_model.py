@@ -30,7 +30,8 @@ def check_trained(
         )
     found = [label.lower() for label in source.labels]
     wanted = _label_names(config)
-    as_many = not found or len(found) == len(wanted)  # without labels the head is missing
+    # Without labels the head is missing; a task without (choices) takes a head of one score.
+    as_many = not found or not wanted or len(found) == len(wanted)
     unnamed = as_many and all(name.startswith("label_") for name in found)
     # In the run's own model the user may have named the classes otherwise.
     own = Path(source.checkpoint) == directory.model
