@@ -1,25 +1,20 @@
 """run_classifier as a user runs it: killed in the middle, repeated, scored and answered."""
 
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.support import compiling
+from tests.support import compiling, programs
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import write_start
+from tests.support.programs import Program
 
-ROOT = Path(__file__).parent.parent.parent
 STEPS = 300
 
 
 def command(inputs, output, *flags):
     return [
-        sys.executable,
-        "-m",
         "tools",
         "run_classifier",
         "--task_name=CoLA",
@@ -39,12 +34,10 @@ def command(inputs, output, *flags):
 
 def run_until_checkpoint_then_kill(words, checkpoints):
     """Starts the program and kills it, without warning, when its first checkpoint is there."""
-    process = subprocess.Popen(
-        words, cwd=ROOT, env=compiling.anew(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    process = Program(words, compiling.anew())
     give_up = time.monotonic() + 120
     while not list(checkpoints.glob("step-*")):
-        assert process.poll() is None, process.stderr.read().decode()
+        assert process.poll() is None, process.printed()
         assert time.monotonic() < give_up
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
@@ -61,13 +54,13 @@ def test_the_same_command_continues_a_killed_run_to_the_same_bits(tmp_path):
     run_until_checkpoint_then_kill(command(tmp_path, killed), killed / "checkpoints")
     assert not (killed / "model").exists()
     words = command(tmp_path, killed, "--do_eval", "--do_predict")
-    again = subprocess.run(words, cwd=ROOT, env=compiling.anew(), capture_output=True, text=True)
+    again = programs.run(words, compiling.anew())
     assert again.returncode == 0, again.stderr
     assert "eval_matthews_correlation = 1.0" in again.stdout
     assert f"global_step = {STEPS}" in again.stdout
     assert len((killed / "CoLA.tsv").read_text().splitlines()) == 6
 
     words = command(tmp_path, whole)
-    subprocess.run(words, cwd=ROOT, env=compiling.anew(), capture_output=True, check=True)
+    programs.run(words, compiling.anew(), check=True)
     weights = [(run / "model" / "model.safetensors").read_bytes() for run in (killed, whole)]
     assert weights[0] == weights[1]

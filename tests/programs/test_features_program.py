@@ -1,20 +1,15 @@
 """run_ner over frozen layers as a user runs it: killed in the middle, and repeated."""
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.programs.test_classifier_program import ROOT, run_until_checkpoint_then_kill
-from tests.support import compiling
+from tests.programs.test_classifier_program import run_until_checkpoint_then_kill
+from tests.support import compiling, programs
 from tests.support.model_folders import write_encoder
 from tests.support.tagged_files import write_tagged
 
 
 def command(inputs, output, *flags):
     return [
-        sys.executable,
-        "-m",
         "tools",
         "run_ner",
         f"--data_dir={inputs}",
@@ -43,15 +38,11 @@ def test_the_same_command_continues_a_killed_run_to_the_same_bits(tmp_path):
 
     run_until_checkpoint_then_kill(command(tmp_path, killed), killed / "checkpoints")
     assert not (killed / "model").exists()
-    again = subprocess.run(
-        command(tmp_path, killed), cwd=ROOT, env=compiling.anew(), capture_output=True, text=True
-    )
+    again = programs.run(command(tmp_path, killed), compiling.anew())
     assert again.returncode == 0, again.stderr
     # The vectors of the run that was killed are still there: nothing of the encoder is computed.
     assert "train: vectors of 2 layers, 0 computed now" in again.stderr
 
-    subprocess.run(
-        command(tmp_path, whole), cwd=ROOT, env=compiling.anew(), capture_output=True, check=True
-    )
+    programs.run(command(tmp_path, whole), compiling.anew(), check=True)
     for name in ("model/model.safetensors", "dev_predictions.txt", "test_predictions.txt"):
         assert (killed / name).read_bytes() == (whole / name).read_bytes()

@@ -2,14 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from tests.support import compiling
-from tests.support.pretraining_run import ROOT
+from tests.support.programs import Program
 
 pytestmark = pytest.mark.slow
 
@@ -26,19 +24,15 @@ WEIGHTS_WITHIN, LOSSES_WITHIN = 6e-7, 2e-5
 @pytest.fixture(scope="module")
 def results():
     processes = {
-        strategy: subprocess.Popen(
-            [sys.executable, "-m", "tests.support.head_steps", strategy],
-            cwd=ROOT,
-            env={**os.environ, "XLA_FLAGS": compiling.QUICKLY},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+        strategy: Program(
+            ["tests.support.head_steps", strategy],
+            {**os.environ, "XLA_FLAGS": compiling.QUICKLY},
         )
         for strategy in STRATEGIES
     }
     found = {}
     for strategy, process in processes.items():
-        out, error = process.communicate(timeout=1200)
+        out, error = process.communicate()
         assert process.returncode == 0, error[-3000:]
         found[strategy] = json.loads(out)
     return found

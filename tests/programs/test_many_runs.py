@@ -2,19 +2,20 @@
 
 import json
 import signal
-import subprocess
 import time
 
 import pytest
 
-from tests.programs.test_classifier_program import ROOT, command
+from tests.programs.test_classifier_program import command
+from tests.support import programs
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import write_start
+from tests.support.programs import Program
 
 
 def start_until(words, is_there):
     """Starts the program; gives its process when a file is there."""
-    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = Program(words)
     give_up = time.monotonic() + 300
     while not is_there():
         assert process.poll() is None
@@ -45,9 +46,9 @@ def test_no_finished_run_is_lost_and_the_stopped_one_continues(tmp_path):
     )
     stopped.send_signal(signal.SIGTERM)
     output, _ = stopped.communicate()
-    assert (stopped.returncode, b"Stopped; the same command continues." in output) == (0, True)
+    assert (stopped.returncode, "Stopped; the same command continues." in output) == (0, True)
     assert not (second / "result.json").exists()
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    done = programs.run(words)
     assert done.returncode == 0, done.stderr
     assert (first / "result.json").stat().st_mtime_ns == before
     values = json.loads((out / "runs.json").read_text())
@@ -57,6 +58,6 @@ def test_no_finished_run_is_lost_and_the_stopped_one_continues(tmp_path):
     # Each run is the run that its own flag file repeats.
     alone = tmp_path / "alone"
     flags = [f"--flagfile={second}/flags.cfg", f"--output_dir={alone}"]
-    subprocess.run([*words[:4], *flags], cwd=ROOT, capture_output=True, check=True)
+    programs.run([*words[:2], *flags], check=True)
     weights = [(run / "model" / "model.safetensors").read_bytes() for run in (second, alone)]
     assert weights[0] == weights[1]

@@ -4,22 +4,17 @@ import ast
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support import programs
 from tests.support.model_folders import write_pretrainer
 from tools import export_saved_model, fill_mask
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def run(tool, *flags):
     """Runs a tool as a process of its own; gives what it prints."""
-    words = [sys.executable, "-m", "tools", tool, *flags]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return programs.run(["tools", tool, *flags], check=True).stdout
 
 
 def ask_client(client, texts):

@@ -4,10 +4,10 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
+
+from tests.support.programs import Program
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "pretrain"
@@ -53,14 +53,7 @@ def words(output_dir, **flags):
 
 def start(output_dir, environment=None, program=("tools.run_pretraining",), **flags):
     """Starts the tool, or a program that wraps it; gives the process."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", *program, *words(output_dir, **flags)],
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = Program([*program, *words(output_dir, **flags)], os.environ | (environment or {}))
     process.before = _metrics_written(output_dir)
     return process
 
@@ -73,7 +66,7 @@ def _metrics_written(output_dir):
 
 def finish(process, code=0):
     """Waits for the end; gives what was printed (both streams)."""
-    out, error = process.communicate(timeout=1200)
+    out, error = process.communicate()
     assert process.returncode == code, error[-3000:]
     return out + error
 

@@ -1,25 +1,17 @@
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.cpu_kernels import xla_programs
-from tests.support import compiling
+from tests.support import compiling, programs
 
 FUSION, FLAG = "__ynn_fusion", "--xla_cpu_experimental_ynn_fusion_type"
-ROOT = Path(__file__).parents[3]
 
 
 def run(ways, xla_flags=compiling.QUICKLY):
-    return subprocess.run(
-        [sys.executable, "-m", "tests.support.xla_steps", *ways],
-        env={**compiling.anew(), "XLA_FLAGS": xla_flags},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    env = {**compiling.anew(), "XLA_FLAGS": xla_flags}
+    return programs.run(["tests.support.xla_steps", *ways], env)
 
 
 def dump_to(folder):
@@ -27,7 +19,7 @@ def dump_to(folder):
     return f"--xla_dump_to={folder} --xla_dump_hlo_as_text {compiling.QUICKLY}"
 
 
-def programs(folder):
+def compiled_to(folder):
     """The optimized programs that XLA dumped."""
     return [path.read_text() for path in folder.glob("*.cpu_after_optimizations.txt")]
 
@@ -46,7 +38,7 @@ def test_no_program_of_ours_races_with_itself(tmp_path, ways):
     result = run(ways, dump_to(tmp_path))
     assert result.returncode == 0, result.stderr
     assert "slower kernels" not in result.stderr
-    dumped = programs(tmp_path)
+    dumped = compiled_to(tmp_path)
     assert not any(FUSION in program for program in dumped)
     assert len(dumped) > 20
 
@@ -57,7 +49,7 @@ def test_whatever_flags_the_user_gives(tmp_path, in_a_file):
     flags = f"{dump_to(tmp_path)} {FLAG}=reduce,individual_dot"
     result = run(["one_program"], written(tmp_path, flags) if in_a_file else flags)
     assert result.returncode == 0, result.stderr
-    dumped = programs(tmp_path)
+    dumped = compiled_to(tmp_path)
     assert not any(FUSION in program for program in dumped)
     assert len(dumped) == 2  # what is looked at, and ours
 
@@ -67,7 +59,7 @@ def test_where_xla_was_used_before_nothing_of_ours_is_compiled_and_one_line_says
     result = run(["use_xla_before", "all_late"], dump_to(tmp_path))
     assert result.returncode == 0, result.stderr
     assert result.stderr.count("slower kernels") == 1
-    (before, looked_at) = sorted(programs(tmp_path), key=len)
+    (before, looked_at) = sorted(compiled_to(tmp_path), key=len)
     assert FUSION in before
     assert FUSION in looked_at
 

@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -13,6 +10,7 @@ from keras_bert_impl.tokenization.packing import pack_pair
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support import programs
 from tests.support.tokenization import alphabet_vocabulary, expected_ids, trouble_text
 
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *"abcdefgh"])
@@ -131,11 +129,6 @@ def test_a_saved_model_in_a_fresh_process_gives_the_same_ids(tmp_path):
     module.tokenize = tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)])
     tf.saved_model.save(module, str(tmp_path / "model"))
     (tmp_path / "lines").write_text("\t".join(HARD))
-    result = subprocess.run(
-        [sys.executable, "-c", LOAD, str(tmp_path / "model"), str(tmp_path / "lines")],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
+    words = ["-c", LOAD, tmp_path / "model", tmp_path / "lines"]
+    result = programs.run(words, cwd=tmp_path, check=True)
     assert result.stdout.strip() == str(expected_ids(HARD, ALPHABET, True))

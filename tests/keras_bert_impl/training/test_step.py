@@ -2,14 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from tests.support import compiling
-from tests.support.pretraining_run import ROOT, two_workers
+from tests.support.pretraining_run import two_workers
+from tests.support.programs import Program
 
 pytestmark = pytest.mark.slow
 
@@ -19,18 +18,14 @@ WEIGHTS_WITHIN, METRICS_WITHIN = 1e-5, 2e-5
 
 
 def started(strategy, ways, environment=None):
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.cut_batches", strategy, *ways],
-        cwd=ROOT,
-        env={**os.environ, "XLA_FLAGS": compiling.QUICKLY, **(environment or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    return Program(
+        ["tests.support.cut_batches", strategy, *ways],
+        {**os.environ, "XLA_FLAGS": compiling.QUICKLY, **(environment or {})},
     )
 
 
 def results_of(process):
-    out, error = process.communicate(timeout=1200)
+    out, error = process.communicate()
     assert process.returncode == 0, error[-3000:]
     return json.loads(out) if out else {}
 
