@@ -9,12 +9,15 @@ TEST_WORKERS ?= auto
 TEST = $(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 PACKAGING = setup.py pyproject.toml
 
-.PHONY: demo test test-quick test-flink lint types wheel clean
+.PHONY: demo test test-all test-quick test-flink lint types wheel clean
 
 demo: $(VENV)/installed
 	$(RUN) -m tools.demo $(DEMO_FLAGS)
 
 test: $(VENV)/installed-$(EXTRAS)
+	$(TEST) -m "not long" $(TEST_FLAGS)
+
+test-all: $(VENV)/installed-$(EXTRAS)
 	$(TEST) $(TEST_FLAGS)
 
 test-quick: $(VENV)/installed-$(EXTRAS)

@@ -7,21 +7,28 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
+FEW = [
+    "tests/keras_bert_impl/models/test_encoder.py",
+    "tests/keras_bert_impl/models/test_pretrainer.py",
+    "tests/keras_bert_impl/optimizers/test_bert_adamw.py",
+]
 ROOMS = [
     "tests/keras_bert_impl/layers",
     "tests/keras_bert_impl/models",
     "keras_bert_impl/layers",
     "keras_bert_impl/models",
+    *(f"--ignore={path}" for path in FEW),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
-def test_layers_and_models_pass_their_tests_on_jax_as_well():
+@pytest.mark.parametrize("words", [FEW, pytest.param(ROOMS, marks=pytest.mark.long)], ids=len)
+def test_layers_models_and_optimizers_pass_their_tests_on_jax_as_well(words):
     # Keras takes its backend when it is imported: another backend needs another process.
     quickly = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # it compiles every operation, for one use
     result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ROOMS],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words],
         cwd=ROOT,
         env={**os.environ, "KERAS_BACKEND": "jax", **quickly},
         capture_output=True,

@@ -40,6 +40,7 @@ def data(tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_study_goes_from_text_to_its_table_and_a_cell_run_again_gives_the_same(data):
     recipe = RunAblationsConfig(

@@ -45,6 +45,7 @@ def run_until_checkpoint_then_kill(words, checkpoints):
     assert process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_same_command_continues_a_killed_run_to_the_same_bits(tmp_path):
     write_start(tmp_path / "model")

@@ -29,6 +29,7 @@ def command(inputs, output, *flags):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_same_command_continues_a_killed_run_to_the_same_bits(tmp_path):
     write_encoder(tmp_path / "encoder", max_position_embeddings=16)

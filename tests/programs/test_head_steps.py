@@ -9,7 +9,7 @@ import pytest
 from tests.support import compiling
 from tests.support.programs import Program
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 HEADS = (
     *("classification", "regression", "several labels"),

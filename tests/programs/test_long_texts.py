@@ -77,6 +77,7 @@ def served_and_offline(folder, data_dir, served):
     return served(tf.constant(texts))["probabilities"], offline
 
 
+@pytest.mark.long
 def test_windows_beat_truncation_and_are_served_as_they_answer(documents, trained, tmp_path):
     _, truncated = trained("truncate", LongTexts())
     folder, windows = trained("windows", WINDOWS, "mean")

@@ -24,6 +24,7 @@ def start_until(words, is_there):
     return process
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_no_finished_run_is_lost_and_the_stopped_one_continues(tmp_path):
     write_start(tmp_path / "model")

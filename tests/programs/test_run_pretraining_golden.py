@@ -84,6 +84,7 @@ def test_a_run_of_the_original_is_continued_from_its_checkpoint(tmp_path, record
     assert_follows(metrics(tmp_path / "second"), recorded[15:])
 
 
+@pytest.mark.long
 def test_a_run_may_go_on_over_two_replicas(tmp_path, recorded):
     run_here(tmp_path, stop_after_step=20, **RECORDED)
     run(tmp_path, distribution_strategy="mirrored", num_logical_devices=2, **RECORDED)

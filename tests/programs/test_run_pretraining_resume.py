@@ -65,6 +65,7 @@ def test_kill_9_even_inside_a_save_and_sigterm_change_no_bit(flags, unbroken, tm
     assert "this run is finished" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_kill_9_around_the_border_of_two_phases_changes_no_bit(flags, tmp_path):
     flags = {
         **flags,
@@ -89,6 +90,7 @@ def test_kill_9_around_the_border_of_two_phases_changes_no_bit(flags, tmp_path):
     assert rates[6] == pytest.approx(5e-4 * 6 / 12)
 
 
+@pytest.mark.long
 def test_two_replicas_survive_a_kill_to_the_bit(flags, tmp_path):
     run(tmp_path / "whole", **flags, **MIRRORED)
     killed = start(tmp_path / "killed", **flags, **MIRRORED)
@@ -97,6 +99,7 @@ def test_two_replicas_survive_a_kill_to_the_bit(flags, tmp_path):
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
 
 
+@pytest.mark.long
 def test_two_workers_of_which_one_dies_and_returns_change_no_bit(flags, tmp_path):
     def workers(folder):
         return [start(folder, environment, **flags, **WORKERS) for environment in two_workers()]

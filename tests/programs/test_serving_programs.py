@@ -2,8 +2,6 @@
 
 import ast
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -19,15 +17,13 @@ def run(tool, *flags):
 
 def ask_client(client, texts):
     """Runs a client in a process that cannot import this package; gives what it prints."""
-    hidden = "import runpy, sys; sys.modules['keras_bert_impl'] = None; sys.argv = sys.argv[1:]; "
-    words = [
-        sys.executable,
-        "-I",
-        "-c",
-        hidden + "runpy.run_path(sys.argv[0], run_name='__main__')",
-    ]
-    done = subprocess.run([*words, str(client), *texts], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    hidden = (
+        "import runpy, sys\n"
+        "assert not any(name.startswith('keras_bert_impl') for name in sys.modules)\n"
+        "sys.modules['keras_bert_impl'] = None; sys.argv = sys.argv[1:]\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    done = programs.run(["-c", hidden, client, *texts], check=True)
     return [ast.literal_eval(line) for line in done.stdout.splitlines()]
 
 

@@ -81,7 +81,7 @@ def served_entities(loaded, texts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["iob2", "bare"])
+@pytest.mark.parametrize("scheme", ["iob2", pytest.param("bare", marks=pytest.mark.long)])
 def test_it_learns_scores_tags_and_serves(inputs, tmp_path, scheme):
     run = tmp_path / "run"
     assert run_ner.main(words(inputs, run, scheme=scheme)) == 0
@@ -126,6 +126,7 @@ def test_it_learns_scores_tags_and_serves(inputs, tmp_path, scheme):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_bilstm_over_a_frozen_encoder_learns_scores_tags_and_serves(inputs, tmp_path, capsys):
     run, again, alone = tmp_path / "run", tmp_path / "again", tmp_path / "alone"
     flags = ["--features=concat_last_four", "--lstm_size=12", "--lstm_learning_rate=1e-2"]

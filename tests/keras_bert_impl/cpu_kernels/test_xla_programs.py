@@ -30,6 +30,7 @@ def written(folder, flags):
     return str(path)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "ways", [["train", "fine_tune", "infer", "fit"], ["on_two_devices"]], ids=lambda ways: ways[0]
@@ -64,6 +65,7 @@ def test_where_xla_was_used_before_nothing_of_ours_is_compiled_and_one_line_says
     assert FUSION in looked_at
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_hundreds_of_first_runs_from_many_threads_are_survived():
     result = run(["stress"])

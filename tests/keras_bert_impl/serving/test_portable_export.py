@@ -3,8 +3,6 @@
 import importlib.util
 import json
 import runpy
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -18,6 +16,7 @@ from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.serving.portable_export import export_portable
+from tests.support import programs
 from tests.support.model_folders import write_classifier
 
 TEXTS = ["the dog runs .", "a", "the cat sleeps , a list"]
@@ -141,8 +140,8 @@ def kept(folder, **settings):
 
 def asked(folder, *arguments):
     """What a client prints, and how it ends, asked on the command line."""
-    words = [sys.executable, str(folder / "client.py"), *arguments]
-    done = subprocess.run(words, capture_output=True, text=True)
+    alone = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    done = programs.run(["-c", alone, folder / "client.py", *arguments])
     return done.returncode, done.stdout, done.stderr.strip().splitlines()[-1:]
 
 

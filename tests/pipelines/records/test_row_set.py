@@ -14,6 +14,7 @@ from pipelines.records import row_set
 from pipelines.records.row_set import RowSet, make_rows
 from pipelines.records.rows import Rows
 from pipelines.tasks.task import ROWS_VERSION
+from tests.support.programs import Program
 
 SOURCE = {"file": "train.tsv", "sha256": "12ab"}
 
@@ -138,12 +139,7 @@ print(rows.read(rows.examples[:2].astype("int64")).lengths.tolist(), rows.folder
 def test_two_processes_share_a_folder(tmp_path, sources):
     program = PROGRAM.format(root=str(Path.cwd()))
     processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(tmp_path), str(number), source],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number, source in enumerate(sources)
+        Program(["-c", program, tmp_path, number, source]) for number, source in enumerate(sources)
     ]
     outputs = [process.communicate(timeout=120)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0]

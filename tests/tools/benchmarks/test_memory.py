@@ -5,6 +5,7 @@ import pytest
 from tools.benchmarks import memory
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_measured_run_stands_beside_its_estimate(capsys):
     assert memory.main(["--cases=tiny,2,32,float32,lamb,micro=2", "--vocab_size=100"]) == 0

@@ -30,6 +30,7 @@ def few_children(monkeypatch):
     keras.config.set_dtype_policy(policy)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_children")
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ def test_ways_are_measured_in_turns():
     assert {name: len(measured) for name, measured in rates.items()} == {"pad": 2, "cut": 2}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_ways_differ_in_their_padding_only(tmp_path, capsys):
     arguments = [
@@ -32,6 +33,7 @@ def test_the_ways_differ_in_their_padding_only(tmp_path, capsys):
     assert told["to_pad"]["pad"] == 1.0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_questions_are_trained_and_answered(tmp_path, capsys):
     arguments = [

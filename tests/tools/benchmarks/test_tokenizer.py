@@ -11,6 +11,7 @@ from tools.benchmarks import tokenizer
 LINES = ["the fox ran home.", "A slowly hen saw Foxes", "", "the unknown word"] * 256
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_tokenizer_is_timed_and_held_to_the_reference(tmp_path):
     vocab_file = write_vocabulary(tmp_path)

@@ -17,6 +17,7 @@ def test_the_made_up_files_are_what_a_run_reads(tmp_path):
     assert len((tmp_path / "vocab.txt").read_text().split()) == 100
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_trainer_is_compared_with_its_bare_step(capsys):
     arguments = [
