@@ -104,6 +104,35 @@ def test_no_module_imports_itself_by_way_of_others():
         pytest.fail(" → ".join(error.args[1]))
 
 
+FAMILIES = sorted(path.parent.name for path in (ROOT / "pipelines/tasks").glob("*/task.py"))
+
+# Studies and benchmarks are of certain tasks.
+MAY_NAME_FAMILIES = ("pipelines/tasks/register.py", "pipelines/ablations/", "tools/")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_one_family_of_tasks_needs_is_known_in_its_folder_only(family):
+    """A new family is a folder, a thin tool and a line of the register."""
+    own = f"pipelines/tasks/{family}/"
+    found = {
+        name_of(path)
+        for path in files_of(*LIBRARIES)
+        for module in imported_modules(ast.walk(tree_of(path)))
+        if f"{module}.".startswith(own.replace("/", "."))
+        and not name_of(path).startswith((own, *MAY_NAME_FAMILIES))
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_same_file_has_the_same_part_in_every_family(family):
+    files = {path.stem for path in (ROOT / "pipelines/tasks" / family).glob("*.py")}
+    assert {"options", "task"} <= files
+    page = (ROOT / "pipelines/tasks/README.md").read_text(encoding="utf-8")
+    unknown = [name for name in files - {"__init__"} if f"`{name}.py`" not in page]
+    assert unknown == []
+
+
 def test_flags_are_read_in_tools_only():
     assert importers(files_of(*LIBRARIES), "absl") == []
 
@@ -201,11 +230,12 @@ def test_nothing_is_unpickled():
         assert "allow_pickle=True" not in path.read_text(encoding="utf-8"), path
 
 
-def test_every_module_has_its_test_at_its_place():
+def test_every_module_of_some_size_has_its_test_at_its_place():
     missing = [
         name_of(path)
         for path in files_of(*ROOMS)
         if path.stem != "__init__"
+        and path.read_text(encoding="utf-8").count("\n") > 100
         and not (ROOT / "tests" / path.relative_to(ROOT).with_name(mirror_of(path))).exists()
     ]
     assert sorted(missing) == []

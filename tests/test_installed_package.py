@@ -189,6 +189,7 @@ def test_the_command_works_with_worker_processes(tmp_path, expected, keras_bert)
     assert contents(tmp_path / "out") == expected
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not importlib.util.find_spec("apache_beam"), reason="needs the extra `beam`")
 def test_beams_worker_processes_find_our_functions_by_name(tmp_path, expected, keras_bert):
     config = make_config(tmp_path)

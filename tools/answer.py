@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pipelines.tasks.questions.answering_config import AnswerConfig
+from pipelines.tasks.questions.options import AnswerConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 

@@ -31,7 +31,7 @@ def _run() -> None:
         export_saved_model.export(config)
         return
     from keras_bert_impl.serving.portable_export import export_portable
-    from pipelines.tasks.serving import open_and_serve
+    from pipelines.tasks.register import open_and_serve
 
     opened, _ = open_and_serve(config)
     result = export_portable(

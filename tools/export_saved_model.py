@@ -27,7 +27,7 @@ FLAGS = ConfigFlags(__doc__, ExportConfig)
 def export(config: ExportConfig) -> None:
     """Writes a SavedModel and says what it serves."""
     from keras_bert_impl.serving.export import run_export
-    from pipelines.tasks.serving import open_and_serve
+    from pipelines.tasks.register import open_and_serve
 
     result = run_export(config, *open_and_serve(config))
     print(f"{config.output_dir}: {result.size / 1e6:.1f} MB, with client.py, which sends texts")

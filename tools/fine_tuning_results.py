@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pipelines.runs.fine_tuning import FineTuningResults
+    from pipelines.fine_tuning.run import FineTuningResults
 
 
 def show_results(results: "FineTuningResults") -> None:

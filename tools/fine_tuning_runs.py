@@ -8,8 +8,8 @@ from tools.config_flags import ConfigFlags
 from tools.fine_tuning_results import show_results
 
 if TYPE_CHECKING:
-    from pipelines.runs.fine_tuning_config import FineTuningConfig
-    from pipelines.runs.many_runs import TaskOf
+    from pipelines.fine_tuning.many_runs import TaskOf
+    from pipelines.fine_tuning.options import FineTuningConfig
 
 _OF_MANY = ("num_seeds", "search")
 
@@ -28,7 +28,7 @@ def run_once_or_often(
     if config.many.are_many:
         _run_often(config, flags, task_of, set_up)
         return
-    from pipelines.runs.fine_tuning import fine_tune
+    from pipelines.fine_tuning.run import fine_tune
 
     show_results(fine_tune(config, task_of))
 
@@ -39,7 +39,7 @@ def _run_often(
     task_of: "TaskOf",
     set_up: Callable[[], None],
 ) -> None:
-    from pipelines.runs.many_runs import run_many
+    from pipelines.fine_tuning.many_runs import run_many
 
     results = run_many(config, task_of, partial(flags_of_one, flags), set_up)
     for line in results.report.lines() if results.report else ():

@@ -10,7 +10,7 @@ Example:
 import sys
 from collections.abc import Sequence
 
-from pipelines.tasks.submission import SubmissionConfig, write_submission_archive
+from pipelines.tasks.labels.submission import SubmissionConfig, write_submission_archive
 from tools import command_line
 from tools.config_flags import ConfigFlags
 

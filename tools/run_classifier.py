@@ -20,7 +20,7 @@ Examples:
 import sys
 from collections.abc import Sequence
 
-from pipelines.runs.fine_tuning_config import RunClassifierConfig
+from pipelines.tasks.labels.options import RunClassifierConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 from tools.fine_tuning_runs import run_once_or_often
@@ -31,7 +31,7 @@ add_tpu_flags(FLAGS)
 
 
 def _run() -> None:
-    from pipelines.runs.classifier_task import task_of
+    from pipelines.tasks.labels.task import task_of
 
     run_once_or_often(FLAGS, task_of, set_up_run)
 

@@ -16,7 +16,7 @@ Example:
 import sys
 from collections.abc import Sequence
 
-from pipelines.runs.question_answering_config import RunSquadConfig
+from pipelines.tasks.questions.options import RunSquadConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 from tools.fine_tuning_runs import run_once_or_often
@@ -27,7 +27,7 @@ add_tpu_flags(FLAGS)
 
 
 def _run() -> None:
-    from pipelines.runs.question_answering import task_of
+    from pipelines.tasks.questions.task import task_of
 
     run_once_or_often(FLAGS, task_of, set_up_run)
 

@@ -15,7 +15,7 @@ Example:
 import sys
 from collections.abc import Sequence
 
-from pipelines.runs.choices_config import RunSwagConfig
+from pipelines.tasks.choices.options import RunSwagConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 from tools.fine_tuning_runs import run_once_or_often
@@ -26,7 +26,7 @@ add_tpu_flags(FLAGS)
 
 
 def _run() -> None:
-    from pipelines.runs.choices import task_of
+    from pipelines.tasks.choices.task import task_of
 
     run_once_or_often(FLAGS, task_of, set_up_run)
 

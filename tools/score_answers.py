@@ -11,7 +11,7 @@ Example:
 import sys
 from collections.abc import Sequence
 
-from pipelines.tasks.questions.score_answers_config import ScoreAnswersConfig
+from pipelines.tasks.questions.options import ScoreAnswersConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 

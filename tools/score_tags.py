@@ -11,7 +11,7 @@ Example:
 import sys
 from collections.abc import Sequence
 
-from pipelines.tasks.tagging.score_tags_config import ScoreTagsConfig
+from pipelines.tasks.tagging.options import ScoreTagsConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 
@@ -20,7 +20,7 @@ FLAGS = ConfigFlags(__doc__, ScoreTagsConfig)
 
 def _run() -> None:
     config = FLAGS.config()
-    from pipelines.tasks.tagging.score_tags import score_tags
+    from pipelines.tasks.tagging.scores import score_tags
 
     for name, value in score_tags(config).items():
         print(f"{name} = {value}")

@@ -6,10 +6,10 @@ from typing import Any
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.checkpoints.task_settings import without_task
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.base import ConfiguredModel
-from keras_bert_impl.serving.task_settings import without_task
 from keras_bert_impl.tokenization.reference import as_name
 
 _log = logging.getLogger(__name__)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.task_settings import task_settings
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints.destination import check_nothing_else
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
+from keras_bert_impl.checkpoints.task_settings import num_texts, served_length, task_settings
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, not_written, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
@@ -19,7 +20,6 @@ from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
-from keras_bert_impl.serving.task_settings import num_texts, served_length, task_settings
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.long_texts import LongTexts

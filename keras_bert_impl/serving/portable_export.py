@@ -15,6 +15,7 @@ from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.checkpoints.destination import check_nothing_else
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
+from keras_bert_impl.checkpoints.task_settings import num_texts, served_length, task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.openvino_core import openvino_core
 from keras_bert_impl.engines.portable_kernels import PortableKernels
@@ -44,7 +45,6 @@ from keras_bert_impl.serving.client_program import (
     client_program,
 )
 from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.task_settings import num_texts, served_length, task_settings
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 

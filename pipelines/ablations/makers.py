@@ -17,11 +17,11 @@ from pipelines.ablations.cells import (
     flag,
 )
 from pipelines.ablations.config import RunAblationsConfig, Size, TaskRun
-from pipelines.runs.choices_config import RunSwagConfig
-from pipelines.runs.fine_tuning_config import RunClassifierConfig
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
-from pipelines.runs.question_answering_config import RunSquadConfig
-from pipelines.runs.tagging_config import RunNerConfig
+from pipelines.tasks.choices.options import RunSwagConfig
+from pipelines.tasks.labels.options import RunClassifierConfig
+from pipelines.tasks.questions.options import RunSquadConfig
+from pipelines.tasks.tagging.options import RunNerConfig
 
 ConfigOf = Callable[[str, Sequence[str]], Any]
 """Gives the config of a tool's job for some flags."""

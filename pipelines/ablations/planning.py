@@ -11,11 +11,12 @@ from keras_bert_impl.planning.plan import plan_run
 from pipelines.ablations.cells import FINE_TUNING, PRETRAINING, Cell
 from pipelines.ablations.makers import ConfigOf
 from pipelines.corpora.unpacking import open_unpacked
-from pipelines.runs.classifier_task import task_of
-from pipelines.runs.fine_tuning_config import FineTuningConfig, RunClassifierConfig
+from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from pipelines.runs.question_answering_config import RunSquadConfig
-from pipelines.runs.tagging_config import RunNerConfig
+from pipelines.tasks.labels.options import RunClassifierConfig
+from pipelines.tasks.labels.task import task_of
+from pipelines.tasks.questions.options import RunSquadConfig
+from pipelines.tasks.tagging.options import RunNerConfig
 
 _BYTES_OF_A_TOKEN = 4  # of a task's files, labels and columns included
 _READ_AT_ONCE = 1 << 20

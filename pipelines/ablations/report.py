@@ -16,7 +16,7 @@ from pipelines.ablations.comparison import beats, shared_letters
 from pipelines.ablations.config import SIZES_TABLE, STEPS_FIGURE, TaskRun
 from pipelines.ablations.execution import Result
 from pipelines.ablations.study import Column, Row, Study, Table
-from pipelines.runs.run_spread import Spread, markdown_table, number
+from pipelines.fine_tuning.run_spread import Spread, markdown_table, number
 
 RULE = (
     "Mean ± standard deviation of one run over the seeds. In a column, figures that share a letter "

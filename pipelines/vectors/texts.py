@@ -7,8 +7,8 @@ from typing import Protocol
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.text_lines import TextLines
-from pipelines.tasks.labelled_columns import check_first_row, choose_text_column
-from pipelines.tasks.labelled_files import LabelledFile, form_by_name, open_labelled
+from pipelines.tables.columns import check_first_row, choose_text_column
+from pipelines.tables.files import TableFile, form_by_name, open_table
 
 
 class Texts(Protocol):
@@ -32,7 +32,7 @@ class Lines(TextLines):
 class Column:
     """A column of CSV, TSV or JSON."""
 
-    def __init__(self, file: LabelledFile, column: str) -> None:
+    def __init__(self, file: TableFile, column: str) -> None:
         self._file, self.column = file, column
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ def open_texts(name: str, column: str | None = None) -> Texts:
     """
     if column is None and form_by_name(name) is None:
         return Lines(name)
-    file = open_labelled(name, header=column is None or not column.isdecimal())
+    file = open_table(name, header=column is None or not column.isdecimal())
     if column is None:
         return Column(file, choose_text_column(file))
     column = as_name(column)

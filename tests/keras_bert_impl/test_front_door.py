@@ -333,6 +333,7 @@ print(train(sys.argv[1], texts, labels))
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_same_fit_under_a_mirrored_strategy(tmp_path):
     """Two replicas learn what one does, as far as Keras goes.

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.pipelines.tasks.test_xnli import HEADER, row, write
+from tests.pipelines.tasks.labels.test_xnli import HEADER, row, write
 from tests.support.model_folders import write_classifier, write_start
 from tools import run_classifier
 

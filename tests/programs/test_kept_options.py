@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.serving.config import ExportConfig
-from pipelines.tasks.labelled_files import open_labelled
-from pipelines.tasks.serving import open_and_serve
-from tests.pipelines.tasks.test_xnli import HEADER
-from tests.pipelines.tasks.test_xnli import row as xnli_row
-from tests.pipelines.tasks.test_xnli import write as write_lines
+from pipelines.tables.files import open_table
+from pipelines.tasks.register import open_and_serve
+from tests.pipelines.tasks.labels.test_xnli import HEADER
+from tests.pipelines.tasks.labels.test_xnli import row as xnli_row
+from tests.pipelines.tasks.labels.test_xnli import write as write_lines
 from tests.support.choice_files import write_swag
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import WORDS, write_start
@@ -96,7 +96,7 @@ def choices(folder):
 
 def check_labels(output, call):
     path = str(output / "dev_predictions.tsv")
-    rows = [record.values for record in open_labelled(path, quotation="yes").records()]
+    rows = [record.values for record in open_table(path, quotation="yes").records()]
     assert len(rows) == 12
     found = call("text", text=[row["text"] for row in rows])
     offline = [[float(row[column]) for column in row if column[:2] == "P("] for row in rows]

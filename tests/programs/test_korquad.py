@@ -8,7 +8,7 @@ import pytest
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.tasks.questions.question_task import QuestionTask
+from pipelines.tasks.questions.task import QuestionTask
 
 
 def logits_at(rows, positions):

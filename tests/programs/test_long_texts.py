@@ -10,10 +10,10 @@ from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.export import run_export
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs.fine_tuning import run_classifier
-from pipelines.runs.fine_tuning_config import RunClassifierConfig
-from pipelines.tasks.glue import SST_2
-from pipelines.tasks.serving import open_and_serve
+from pipelines.tasks.labels.glue import SST_2
+from pipelines.tasks.labels.options import RunClassifierConfig
+from pipelines.tasks.labels.task import run_classifier
+from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import WORDS, write_start
 
 pytestmark = pytest.mark.slow

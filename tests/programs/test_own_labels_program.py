@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (the ops of the text signatures)
 
-from pipelines.tasks.labelled_files import open_labelled
+from pipelines.tables.files import open_table
 from tests.support.labelled_files import write_classes, write_numbers, write_several
 from tests.support.model_folders import write_start
 from tools import export_saved_model, run_classifier
@@ -69,7 +69,7 @@ def run(request, tmp_path_factory):
 
 
 def table(path):
-    return [record.values for record in open_labelled(str(path)).records()]
+    return [record.values for record in open_table(str(path)).records()]
 
 
 @pytest.mark.slow

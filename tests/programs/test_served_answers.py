@@ -11,15 +11,13 @@ from functools import partial
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.serving.config import ExportConfig
-from keras_bert_impl.serving.task_settings import with_task_settings
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.runs.classifier_task import task_of
-from pipelines.runs.fine_tuning import run_classifier
-from pipelines.runs.fine_tuning_config import RunClassifierConfig
-from pipelines.tasks.labelled_files import open_labelled
-from pipelines.tasks.labelled_texts_config import LabelledTextsConfig
-from pipelines.tasks.serving import open_and_serve
+from pipelines.tables.files import open_table
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.labels.task import run_classifier, task_of
+from pipelines.tasks.register import open_and_serve
 from tests.support.glue_files import write_cola, write_sts
 from tests.support.model_folders import WORDS, tiny_config, write_any
 
@@ -96,7 +94,7 @@ def answers_of(served, texts, pairs):
 
 def read_predictions(config):
     path = config.output_dir / "dev_predictions.tsv"
-    return [record.values for record in open_labelled(str(path), quotation="yes").records()]
+    return [record.values for record in open_table(str(path), quotation="yes").records()]
 
 
 @pytest.mark.parametrize("kind", OWN)

@@ -30,10 +30,10 @@ from keras_bert_impl.training.objectives import (
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
-from keras_bert_impl.training.tag_objective import TagObjective
 from pipelines.inputs.row_batches import RowBatches
 from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
+from pipelines.tasks.tagging.objective import TagObjective
 
 ROWS, LENGTH, CHOICES, TOKENS, STEPS, MAX_LENGTH = 12, 16, 3, 50, 2, 24
 RATE = 5e-5

@@ -7,8 +7,8 @@ import numpy as np
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.tasks.questions.question_rows import WindowSettings, question_rows
-from pipelines.tasks.questions.squad_files import read_questions
+from pipelines.tasks.questions.files import read_questions
+from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from tests.support.official_answers import golden_folder, read_json
 
 SETS = ("v11", "v20")

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.training.loop import TrainingResult
-from pipelines.runs.fine_tuning import FineTuningResults
+from pipelines.fine_tuning.run import FineTuningResults
 from tools.fine_tuning_results import show_results
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.runs import many_runs
-from pipelines.runs.many_runs import ManyRunsResults
-from pipelines.runs.tagging_config import RunNerConfig
+from pipelines.fine_tuning import many_runs
+from pipelines.fine_tuning.many_runs import ManyRunsResults
+from pipelines.tasks.tagging.options import RunNerConfig
 from tools import run_ner
 from tools.config_flags import ConfigFlags
 from tools.fine_tuning_runs import run_once_or_often

@@ -1,5 +1,5 @@
-from pipelines.tasks.glue import COLA
-from tests.pipelines.tasks.test_submission import write_answers
+from pipelines.tasks.labels.glue import COLA
+from tests.pipelines.tasks.labels.test_submission import write_answers
 from tools import glue_submission
 
 

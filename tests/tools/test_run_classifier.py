@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.runs.fine_tuning import FineTuningResults
-from pipelines.tasks.expected_scores import expected_scores
+from pipelines.fine_tuning.expected_scores import expected_scores
+from pipelines.fine_tuning.run import FineTuningResults
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
 from tools import run_classifier
@@ -186,7 +186,7 @@ def test_a_figure_stands_beside_what_others_reached(tmp_path, capsys, monkeypatc
         evaluation={"eval_accuracy": 0.66, "eval_loss": 0.5},
         expected=expected_scores("RTE", "bert-base-cased"),
     )
-    monkeypatch.setattr("pipelines.runs.fine_tuning.fine_tune", lambda _config, _task: results)
+    monkeypatch.setattr("pipelines.fine_tuning.run.fine_tune", lambda _config, _task: results)
     words = ["--task_name=RTE", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}"]
     assert run_classifier.main(words) == 0
     assert capsys.readouterr().out.splitlines() == [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.tasks.choices.choice_files import read_choices
+from pipelines.tasks.choices.files import read_choices
 from tests.support.choice_files import write_json_lines, write_swag
 from tests.support.model_folders import write_encoder
 from tools import export_saved_model, run_swag

@@ -98,7 +98,7 @@ def table(folder: Path, data_sets: Sequence[str], rows: Sequence[str]) -> list[s
         data_sets: what columns are of.
         rows: what stands in the first column.
     """
-    from pipelines.runs.run_spread import markdown_table
+    from pipelines.fine_tuning.run_spread import markdown_table
 
     found = {(name, row): _spreads(folder / name / row) for name in data_sets for row in rows}
     columns = [
@@ -129,9 +129,9 @@ def _cell(spread: dict[str, Any]) -> str:
 
 def _run() -> None:
     from keras_bert_impl.files import make_folder, open_whole
-    from pipelines.runs.many_runs import run_many
-    from pipelines.runs.tagging import task_of
-    from pipelines.runs.tagging_config import RunNerConfig
+    from pipelines.fine_tuning.many_runs import run_many
+    from pipelines.tasks.tagging.options import RunNerConfig
+    from pipelines.tasks.tagging.task import task_of
     from tools import run_ner
     from tools.fine_tuning_runs import flags_of_one
 

@@ -30,7 +30,7 @@ from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, option
 from pipelines.corpora.sources import expand_patterns
 from pipelines.corpora.unpacking import decode, lines_of, read_line_blocks
-from pipelines.tasks.glue import SST_2
+from pipelines.tasks.labels.glue import SST_2
 from tools import command_line
 from tools.config_flags import ConfigFlags
 

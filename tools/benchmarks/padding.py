@@ -243,7 +243,7 @@ def _run() -> None:
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.training.config import TrainingConfig
     from keras_bert_impl.training.strategy import make_devices
-    from pipelines.tasks.task_data import TaskData
+    from pipelines.fine_tuning.task_data import TaskData
 
     config = FLAGS.config()
     training = TrainingConfig(
@@ -286,8 +286,8 @@ def _run() -> None:
 
 
 def _task(config: PaddingConfig) -> Any:
-    from pipelines.tasks.glue import find_task
-    from pipelines.tasks.questions.question_task import QuestionTask
+    from pipelines.tasks.labels.glue import find_task
+    from pipelines.tasks.questions.task import QuestionTask
 
     if config.data_dir:
         return find_task(config.task_name).at(config.data_dir)

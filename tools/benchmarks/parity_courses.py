@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from keras_bert_impl.training.config import TrainingConfig
     from keras_bert_impl.training.strategy import Devices
-    from pipelines.tasks.task import Head
+    from pipelines.fine_tuning.task import Head
 
 Batch = Mapping[str, NDArray]
 

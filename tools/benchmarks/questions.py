@@ -81,8 +81,8 @@ def our_features(config: QuestionsConfig, file: Path, folder: Path) -> tuple[int
     """Writes all rows of a file to shards; gives the questions and the seconds."""
     from keras_bert_impl.checkpoints.model_source import find_model
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from pipelines.tasks.questions.question_task import QuestionTask
-    from pipelines.tasks.task_data import TaskData
+    from pipelines.fine_tuning.task_data import TaskData
+    from pipelines.tasks.questions.task import QuestionTask
 
     text = find_model(str(config.model)).text
     tokenizer = Tokenizer(text)
@@ -191,12 +191,12 @@ def ask_long_passage(config: QuestionsConfig, tokens: int, folder: Path) -> dict
     """Asks a model with random weights about a long passage; gives seconds and memory."""
     from keras_bert_impl.checkpoints.model_directory import write_model_directory
     from keras_bert_impl.checkpoints.model_source import find_model
+    from keras_bert_impl.checkpoints.task_settings import with_task_settings
     from keras_bert_impl.config import named_config
     from keras_bert_impl.models.span_labeler import BertSpanLabeler
     from keras_bert_impl.serving.config import ExportConfig
-    from keras_bert_impl.serving.task_settings import with_task_settings
-    from pipelines.tasks.questions.question_task import QuestionTask
-    from pipelines.tasks.serving import open_and_serve
+    from pipelines.tasks.questions.task import QuestionTask
+    from pipelines.tasks.register import open_and_serve
 
     text = find_model(str(config.model)).text
     names = ("max_seq_length", "doc_stride", "max_query_length")

@@ -65,11 +65,9 @@ def read_answers(path: Path) -> list[tuple[Row, Answer]]:
     Raises:
         UserError: the file is missing, or no such table.
     """
-    from pipelines.tasks.labelled_files import open_labelled
+    from pipelines.tables.files import open_table
 
-    rows: list[Row] = [
-        record.values for record in open_labelled(str(path), quotation="yes").records()
-    ]
+    rows: list[Row] = [record.values for record in open_table(str(path), quotation="yes").records()]
     if not rows or not {"text", "prediction"} <= set(rows[0]):
         raise UserError(f"{path}: is no table of predictions that run_classifier wrote.")
     return [(row, _offline(row)) for row in rows]

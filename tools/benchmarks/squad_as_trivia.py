@@ -105,7 +105,7 @@ def _entry(question: "Question", file: str) -> Mapping[str, Any]:
 
 def _run() -> None:
     config = FLAGS.config()
-    from pipelines.tasks.questions.squad_files import read_questions
+    from pipelines.tasks.questions.files import read_questions
 
     questions = read_questions(config.input_file, version_2_with_negative=False)
     counts = write_as_trivia(questions, config.output_dir, config.name)

@@ -51,7 +51,7 @@ from tools.config_flags import ConfigFlags
 if TYPE_CHECKING:
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.training.config import TrainingConfig
-    from pipelines.tasks.task import Task
+    from pipelines.fine_tuning.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,10 +116,10 @@ def compared_tasks(config: ParityConfig) -> Iterator[Compared]:
     Raises:
         UserError: an unknown task, or a file that is not what it should be.
     """
-    from pipelines.tasks.glue import find_task
-    from pipelines.tasks.questions.question_task import QuestionTask
-    from pipelines.tasks.tagging.open_tagging import open_tagging
-    from pipelines.tasks.tagging.tagging_config import TaggingConfig
+    from pipelines.tasks.labels.glue import find_task
+    from pipelines.tasks.questions.task import QuestionTask
+    from pipelines.tasks.tagging.options import TaggingConfig
+    from pipelines.tasks.tagging.task import open_tagging
 
     for name in config.tasks if config.data_dir else ():
         task = find_task(name)
@@ -203,8 +203,8 @@ def _work(
     """The batches of a task; its rows are made in `folder`."""
     from keras_bert_impl.optimizers.schedules import WarmupSchedule
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from pipelines.fine_tuning.task_data import TaskData
     from pipelines.inputs.row_batches import RowBatches, RowEvaluation
-    from pipelines.tasks.task_data import TaskData
 
     steps = range(config.num_steps)
     data = TaskData(task, Tokenizer(text), config.max_seq_length, folder)

@@ -13,8 +13,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import not_utf8, open_input
 from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.saved_signature import is_saved_model, load_signature
-from pipelines.tasks.questions.answering_config import AnswerConfig
-from pipelines.tasks.questions.served_questions import ANSWERS
+from pipelines.tasks.questions.options import AnswerConfig
+from pipelines.tasks.questions.served import ANSWERS
 
 Signature = Callable[[str, str], Mapping[str, Any]]
 _BYTE_ORDER_MARK = "\ufeff"
@@ -107,7 +107,7 @@ def _load(config: AnswerConfig) -> Signature:
         return lambda question, passage: loaded(
             question=tf.constant([question]), passage=tf.constant([passage])
         )
-    from pipelines.tasks.serving import open_and_serve
+    from pipelines.tasks.register import open_and_serve
 
     export = ExportConfig(model=config.model, output_dir=config.model, **config.description())
     _, served = open_and_serve(export)

@@ -13,8 +13,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, option
 from pipelines.metrics.answer_texts import squad_words
+from pipelines.tasks.questions.files import read_questions
 from pipelines.tasks.questions.passages import Passage, Question
-from pipelines.tasks.questions.squad_files import read_questions
 
 MOVED = "-moved"
 """What the identifier of a question ends in that stands with another passage."""

@@ -5,11 +5,11 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.question_answering import squad_v2_scores, trivia_scores
+from pipelines.tasks.questions.files import read_json, read_questions
+from pipelines.tasks.questions.options import ScoreAnswersConfig
 from pipelines.tasks.questions.passages import Question
-from pipelines.tasks.questions.score_answers_config import ScoreAnswersConfig
-from pipelines.tasks.questions.scoring import ScoredAnswers, right_answers
-from pipelines.tasks.questions.squad_files import read_json, read_questions
-from pipelines.tasks.questions.trivia_files import is_trivia, trivia_right_answers
+from pipelines.tasks.questions.scores import ScoredAnswers, right_answers
+from pipelines.tasks.questions.trivia import is_trivia, trivia_right_answers
 
 
 def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:

@@ -45,7 +45,7 @@ def test_no_program_of_ours_races_with_itself(tmp_path, ways):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("in_a_file", [False, True])
+@pytest.mark.parametrize("in_a_file", [pytest.param(False, marks=pytest.mark.long), True])
 def test_whatever_flags_the_user_gives(tmp_path, in_a_file):
     flags = f"{dump_to(tmp_path)} {FLAG}=reduce,individual_dot"
     result = run(["one_program"], written(tmp_path, flags) if in_a_file else flags)

@@ -92,6 +92,7 @@ def test_the_graph_for_inference_has_the_bilstm():
     np.testing.assert_allclose(np.array(served), logits(model, batch), atol=1e-5)
 
 
+@pytest.mark.long
 @takes_tensorflow
 def test_gradients_through_the_bilstm_are_slopes_and_the_same_under_xla():
     model, batch = scatter_weights(BertClassifier(RECURRENT, 3)), features()

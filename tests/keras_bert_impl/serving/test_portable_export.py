@@ -146,7 +146,7 @@ def asked(folder, *arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["openvino", "saved_model"])
+@pytest.mark.parametrize("form", [pytest.param("openvino", marks=pytest.mark.long), "saved_model"])
 def test_a_client_asks_what_its_model_was_trained_on(form, tmp_path):
     pair, one = kept(tmp_path / "pair", num_texts=2), kept(tmp_path / "one", num_texts=1)
     answer, _ = exported(form, pair, tmp_path / "of_pairs")
@@ -169,7 +169,7 @@ def test_a_client_asks_what_its_model_was_trained_on(form, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["windows", "head_tail"])
+@pytest.mark.parametrize("way", ["windows", pytest.param("head_tail", marks=pytest.mark.long)])
 def test_a_client_refuses_texts_that_only_the_graph_reads_whole(way, tmp_path):
     settings = {"long_text": way, "doc_stride": 2, "window_answers": "mean"}
     folder = kept(tmp_path / "model", num_texts=1, **settings)

@@ -12,8 +12,8 @@ from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
 from pipelines.records.rows import Rows
-from pipelines.tasks.text_rows import TextExample, join_windows, text_rows
 from tests.support.model_folders import WORD_VOCABULARY, WORDS
 
 SETTINGS = TextSettings(WORD_VOCABULARY)

@@ -22,7 +22,11 @@ def code_points():
     return [f"a{chr(number)}b c" for number in stable_code_points()]
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["lower case", "as it is"])
+@pytest.fixture(
+    scope="module",
+    params=[True, pytest.param(False, marks=pytest.mark.long)],
+    ids=["lower case", "as it is"],
+)
 def words_of_code_points(request, code_points):
     """The casing, and each code point's words; cutting them is left to each vocabulary."""
     return request.param, [reference.split_words(line, request.param) for line in code_points]

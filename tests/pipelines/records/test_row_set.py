@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from pipelines.fine_tuning.task import ROWS_VERSION
 from pipelines.records import row_set
 from pipelines.records.row_set import RowSet, make_rows
 from pipelines.records.rows import Rows
-from pipelines.tasks.task import ROWS_VERSION
 from tests.support.programs import Program
 
 SOURCE = {"file": "train.tsv", "sha256": "12ab"}
@@ -221,5 +221,6 @@ def test_another_format_has_another_version(tmp_path, name, blocks):
     assert digest == WRITTEN.get((row_set.FORMAT, ROWS_VERSION), {}).get(name), (
         "rows are written as other bytes than before: rows on disk would be read wrongly, or used "
         "again although they changed. Raise FORMAT in row_set.py where their form changed, or "
-        "ROWS_VERSION in pipelines/tasks/task.py where their content did, and record the hash here."
+        "ROWS_VERSION in pipelines/fine_tuning/task.py where their content did, and record the "
+        "hash here."
     )

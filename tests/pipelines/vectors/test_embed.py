@@ -100,6 +100,7 @@ def test_the_input_and_a_folder_are_no_output(model, tmp_path):
         embed(model, tmp_path / "x.npy", tmp_path / "y.npy")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_int8_finds_its_scales_on_the_texts_themselves(model, lines, tmp_path):
     pytest.importorskip("nncf", reason="needs the extra `openvino`")

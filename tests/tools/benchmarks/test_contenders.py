@@ -26,6 +26,7 @@ def restored_policy():
     keras.config.set_dtype_policy(policy)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "name"), HERE)
 def test_a_contender_computes_finite_numbers_each_time(task, name):

@@ -1,10 +1,10 @@
 import json
 from pathlib import Path
 
-from pipelines.runs import many_runs
-from pipelines.runs.many_runs import ManyRunsResults
-from pipelines.runs.many_runs_config import Setting
-from pipelines.runs.run_spread import RunsReport, ScoredRun
+from pipelines.fine_tuning import many_runs
+from pipelines.fine_tuning.many_runs import ManyRunsResults
+from pipelines.fine_tuning.options import Setting
+from pipelines.fine_tuning.run_spread import RunsReport, ScoredRun
 from tools.benchmarks import feature_based
 
 WORDS = ["--data_dirs=ner/wnut17,ner/gum", "--init_checkpoint=model", "--features=last,fine_tuning"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.tasks.questions.squad_files import read_questions
+from pipelines.tasks.questions.files import read_questions
 from tests.support.squad_files import write_squad
 from tools.benchmarks import served_questions
 

@@ -2,7 +2,7 @@
 
 import json
 
-from pipelines.tasks.questions.squad_files import (
+from pipelines.tasks.questions.files import (
     is_trivia_file,
     read_questions,
     read_training_questions,

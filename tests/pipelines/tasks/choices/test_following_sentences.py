@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.choices.choice_files import read_choices
+from pipelines.tasks.choices.files import read_choices
 from pipelines.tasks.choices.following_sentences import (
     FollowingSentence,
     MakeSwagConfig,

@@ -7,7 +7,7 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.tasks.questions.answer_ends import dropped_at_the_end, visible_end
+from pipelines.tasks.questions.answers import dropped_at_the_end, visible_end
 
 UNSEEN = "\u200b\u00ad\u2060\ufeff\x00\x07\ufffd"
 

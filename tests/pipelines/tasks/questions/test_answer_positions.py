@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.tasks.questions.answer_positions import improve_spans
-from pipelines.tasks.text_rows import Spans
+from pipelines.fine_tuning.text_rows import Spans
+from pipelines.tasks.questions.rows import improve_spans
 from tests.support.plain_questions import improve
 
 IDS = st.lists(st.integers(0, 2), max_size=4)

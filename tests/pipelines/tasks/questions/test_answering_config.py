@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.questions.answering_config import AnswerConfig
+from pipelines.tasks.questions.options import AnswerConfig
 
 
 @pytest.mark.parametrize("questions", [(), ("", " ")])

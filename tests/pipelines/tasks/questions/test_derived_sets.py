@@ -12,7 +12,7 @@ from pipelines.tasks.questions.derived_sets import (
     make_unanswerable,
     split_squad,
 )
-from pipelines.tasks.questions.squad_files import read_questions, read_training_questions
+from pipelines.tasks.questions.files import read_questions, read_training_questions
 from tests.support.squad_files import write_articles
 
 

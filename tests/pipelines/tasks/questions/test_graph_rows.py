@@ -7,8 +7,8 @@ import tensorflow as tf
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from pipelines.tasks.questions.graph_rows import QuestionPacker
-from pipelines.tasks.questions.question_rows import WindowSettings, question_rows
+from pipelines.tasks.questions.rows import WindowSettings, question_rows
+from pipelines.tasks.questions.served import QuestionPacker
 from tests.support.plain_passages import VOCABULARY, make_questions
 
 SETTINGS = WindowSettings(max_seq_length=20, doc_stride=4, max_query_length=6)

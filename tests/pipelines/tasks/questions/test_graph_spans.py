@@ -7,10 +7,13 @@ import tensorflow as tf
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from pipelines.tasks.questions.graph_rows import QuestionPacker
-from pipelines.tasks.questions.graph_spans import best_spans_in_graph, null_scores_in_graph
-from pipelines.tasks.questions.question_rows import WindowSettings, question_rows
-from pipelines.tasks.questions.spans import find_best_spans, find_null_logits
+from pipelines.tasks.questions.answers import find_best_spans, find_null_logits
+from pipelines.tasks.questions.rows import WindowSettings, question_rows
+from pipelines.tasks.questions.served import (
+    QuestionPacker,
+    best_spans_in_graph,
+    null_scores_in_graph,
+)
 from tests.support.plain_passages import VOCABULARY, make_questions
 
 SETTINGS = WindowSettings(max_seq_length=20, doc_stride=4, max_query_length=6)

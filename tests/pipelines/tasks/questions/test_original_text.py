@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.text_settings import Casing
-from pipelines.tasks.questions.original_text import find_original_text, join_tokens
+from pipelines.tasks.questions.answers import find_original_text, join_tokens
 
 UNCASED, CASED = Casing(do_lower_case=True), Casing(do_lower_case=False)
 

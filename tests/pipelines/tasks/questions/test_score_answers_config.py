@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.questions.score_answers_config import ScoreAnswersConfig
+from pipelines.tasks.questions.options import ScoreAnswersConfig
 
 
 def test_an_unknown_metric_is_refused():

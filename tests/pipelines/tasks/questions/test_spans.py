@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from pipelines.tasks.questions.spans import dense_logits, find_best_spans, find_null_logits
+from pipelines.tasks.questions.answers import dense_logits, find_best_spans, find_null_logits
 from tests.support.made_rows import made_rows
 
 LOGITS = arrays.arrays(np.float32, (4, 8), elements=st.integers(-2, 2).map(float))

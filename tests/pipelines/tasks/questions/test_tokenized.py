@@ -6,7 +6,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.tasks.questions.passages import Passage, Question
-from pipelines.tasks.questions.tokenized import TokenizedPassages
+from pipelines.tasks.questions.rows import TokenizedPassages
 
 VOCABULARY = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "."])
 TOKENIZER = Tokenizer(TextSettings(VOCABULARY))

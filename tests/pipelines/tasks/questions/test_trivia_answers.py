@@ -5,11 +5,10 @@ import json
 import pytest
 
 from keras_bert_impl.errors import UserError
+from pipelines.tasks.questions.answers import Candidate, Prediction
 from pipelines.tasks.questions.passages import Passage
-from pipelines.tasks.questions.predictions import Candidate, Prediction
-from pipelines.tasks.questions.question_task import QuestionTask
-from pipelines.tasks.questions.trivia_answers import TRIVIA_PREDICTIONS
-from pipelines.tasks.questions.trivia_files import TriviaQuestion
+from pipelines.tasks.questions.task import QuestionTask
+from pipelines.tasks.questions.trivia import TRIVIA_PREDICTIONS, TriviaQuestion
 from tests.support.trivia_tree import write_trivia
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.task_settings import with_task_settings
-from pipelines.tasks.tagging.open_tagging import open_tagging
+from pipelines.tasks.tagging.options import TaggingConfig
 from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1, IOB2
-from pipelines.tasks.tagging.tagging_config import TaggingConfig
+from pipelines.tasks.tagging.task import open_tagging
 from tests.support.model_folders import write_encoder, write_tagger
 from tests.support.tagged_files import write_tagged
 

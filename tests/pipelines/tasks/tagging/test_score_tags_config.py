@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.tagging.score_tags_config import ScoreTagsConfig
+from pipelines.tasks.tagging.options import ScoreTagsConfig
 
 
 def test_a_column_before_the_first_is_refused():

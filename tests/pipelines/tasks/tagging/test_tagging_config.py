@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.tagging.tagging_config import TaggingConfig
+from pipelines.tasks.tagging.options import TaggingConfig
 
 
 def test_a_file_by_name_stands_before_the_folders(tmp_path):

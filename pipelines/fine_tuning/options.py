@@ -1,0 +1,340 @@
+"""The options of fine-tuning: of one run, of many of one command, and of a file for each split."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.config import ENGINES, FLOAT32, PRECISIONS, TENSORFLOW
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.pooling import (
+    has_bilstm,
+    trained_pooling,
+    with_bilstm,
+    with_pooling,
+)
+from keras_bert_impl.options import (
+    FREE,
+    REQUIRED,
+    check_options,
+    nested,
+    option,
+    options_of,
+)
+from keras_bert_impl.training.config import TrainingConfig
+
+_PAPER = ((16, 32), (5e-5, 3e-5, 2e-5), (2.0, 3.0, 4.0))
+SEARCHES = {"paper": _PAPER}
+
+
+class Setting(NamedTuple):
+    """What a search varies.
+
+    Attributes:
+        train_batch_size: examples of a step.
+        learning_rate: the peak.
+        num_train_epochs: passes over the training split.
+    """
+
+    train_batch_size: int
+    learning_rate: float
+    num_train_epochs: float
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder.
+
+        Example:
+            >>> Setting(16, 5e-05, 3.0).folder
+            'batch-16_rate-5e-5_epochs-3'
+        """
+        rate = f"{self.learning_rate:g}".replace("e-0", "e-")
+        return f"batch-{self.train_batch_size}_rate-{rate}_epochs-{self.num_train_epochs:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyRunsConfig:
+    """Which runs one command stands for; the defaults are one run.
+
+    Example:
+        >>> runs = ManyRunsConfig(num_seeds=3, search="paper")
+        >>> list(runs.seeds(100)), len(runs.settings())
+        ([100, 101, 102], 18)
+    """
+
+    num_seeds: int = option(
+        1,
+        "Train so many models, one after the other, with as many seeds, each in its folder "
+        "seed-NUMBER of the run's folder, and write mean, deviation, median, minimum, the best on "
+        "the labelled split and how many failed. The first seed is the one that is given.",
+        at_least=1,
+        resume=FREE,
+    )
+    search: str | None = option(
+        None,
+        "Try settings and choose the best on the labelled split: paper tries what BERT's paper did "
+        "(batches of 16 and 32, learning rates 5e-5, 3e-5 and 2e-5, 2 to 4 epochs), 18 runs for "
+        "each seed.",
+        choices=tuple(SEARCHES),
+        resume=FREE,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether there is more than one run."""
+        return self.num_seeds > 1 or self.search is not None
+
+    def seeds(self, first: int) -> Iterator[int]:
+        """The seeds: `first` and the numbers after it (after the largest comes 0)."""
+        return ((first + number) % 2**32 for number in range(self.num_seeds))
+
+    def settings(self) -> list[Setting]:
+        """What is tried; nothing where the command's own setting is the only one."""
+        return (
+            []
+            if self.search is None
+            else [Setting(*one) for one in product(*SEARCHES[self.search])]
+        )
+
+
+class SplitFiles:
+    """What options have in common that name a file for each split; they say what is in a file.
+
+    Attributes:
+        FILE_NAMES: what the files of "train", "dev" and "test" are called in the folder.
+        data_dir: the folder.
+        train_file: stands in place of the one in the folder, as do the others.
+        dev_file: see `train_file`.
+        test_file: see `train_file`.
+
+    Example:
+        >>> class Named(SplitFiles):
+        ...     FILE_NAMES = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
+        ...     data_dir, train_file, dev_file, test_file = None, None, Path("mine.txt"), None
+        >>> Named().names_files, Named().file("dev").name, Named().file("test")
+        (True, 'mine.txt', None)
+    """
+
+    FILE_NAMES: ClassVar[Mapping[str, str]]
+    data_dir: Path | None
+    train_file: Path | None
+    dev_file: Path | None
+    test_file: Path | None
+
+    @property
+    def names_files(self) -> bool:
+        """Whether there is any file, or a folder."""
+        return bool(self.data_dir or self.train_file or self.dev_file or self.test_file)
+
+    def file(self, split: str) -> Path | None:
+        """The file of a split ("train", "dev" or "test"); None where there is none.
+
+        Raises:
+            UserError: the folder is missing.
+        """
+        named = {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
+        if named is not None or self.data_dir is None:
+            return named
+        if not self.data_dir.is_dir():
+            train = self.FILE_NAMES["train"]
+            raise UserError(f"{self.data_dir}: there is no such folder; name that of {train}.")
+        path = self.data_dir / self.FILE_NAMES[split]
+        return path if path.exists() else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineTuningConfig:
+    """The options of a fine-tuning run, whatever its task; the defaults are the original's.
+
+    A task's own tool adds the task's options in a class that inherits this one.
+
+    Attributes:
+        flags: the command as a flag file, kept in the run directory.
+        given: the names of the options that the user set, whatever their values; None counts
+            those that differ from their defaults.
+
+    Raises:
+        UserError: a value out of range.
+    """
+
+    PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm",)
+    """Options of which a trained model allows its own value only."""
+    OF_FILES: ClassVar[tuple[str, ...]] = ()
+    """Options that say where a file has what: other files, other values, the same answers."""
+    LOOKED_UP: ClassVar[tuple[str, ...]] = ()
+    """Options whose kept value the task looks up itself, because files may lack what they name."""
+
+    output_dir: Path = option(REQUIRED, "The run's folder.", resume=FREE)
+    do_train: bool = option(False, "Fine-tune on the training split.", resume=FREE)
+    do_eval: bool = option(
+        False, "Score the labelled split, after training where both are given.", resume=FREE
+    )
+    do_predict: bool = option(False, "Answer the test split.", resume=FREE)
+    # Of what stands for a file or a model, the content is compared when a run is resumed.
+    init_checkpoint: str | None = option(
+        None,
+        "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), or a name "
+        "on the Hugging Face hub. Without training the model/ of the run's folder is taken where "
+        "there is one.",
+        resume=FREE,
+    )
+    bert_config_file: str | None = option(
+        None,
+        "The model's configuration (google's JSON form); not needed where training starts from a "
+        "model that has its own.",
+        resume=FREE,
+    )
+    vocab_file: str | None = option(
+        None,
+        "The vocabulary; not needed where training starts from a model that has its own.",
+        resume=FREE,
+    )
+    do_lower_case: bool | None = option(
+        None,
+        "Lower-case the text; by default what the model that training starts from says, else yes.",
+        resume=FREE,
+    )
+    max_seq_length: int = option(
+        128,
+        "Tokens of a row; longer texts are truncated, or cut into windows by tasks that do so. "
+        "Without training the default means the length that the model was trained with.",
+        at_least=5,
+    )
+    eval_batch_size: int = option(8, "Rows computed at once when scoring.", at_least=1, resume=FREE)
+    predict_batch_size: int = option(
+        8, "Rows computed at once when answering.", at_least=1, resume=FREE
+    )
+    trim_padding: bool = option(
+        True,
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
+        "suit the data: the same figures sooner (but for rounding and dropout's draws). XLA "
+        "compiles each length when it first comes. On a TPU, and in training where several steps "
+        "are one compiled call, all batches have the maximum.",
+        resume=FREE,
+    )
+    group_by_length: bool = option(
+        True,
+        "Put rows of like lengths into a batch of training, so that hardly any padding is "
+        "computed; every epoch still has each row once. Without it batches are drawn from all "
+        "rows, as google's script draws them.",
+    )
+    engine: str = option(
+        TENSORFLOW,
+        "What computes scores and answers where nothing is trained: tensorflow, or openvino, which "
+        "is faster on CPUs and needs the extra openvino.",
+        choices=ENGINES,
+        resume=FREE,
+    )
+    engine_precision: str = option(
+        FLOAT32,
+        "The number format that openvino computes in; the scales of int8 are found once on rows "
+        "of the split, and kept beside the model.",
+        choices=PRECISIONS,
+        resume=FREE,
+    )
+    num_train_epochs: float = option(
+        3.0,
+        "Passes over the training split.",
+        at_least=0,
+        resume=FREE,
+        makes="num_train_steps",
+    )
+    warmup_proportion: float = option(
+        0.1,
+        "Share of the steps over which the learning rate rises.",
+        at_least=0,
+        at_most=1,
+        resume=FREE,
+        makes="num_warmup_steps",
+    )
+    reinit_layers: int = option(
+        0,
+        "Start so many of the encoder's layers, counted from the top, from fresh weights instead "
+        "of the checkpoint's; on small data more runs succeed (Zhang et al. 2021).",
+        at_least=0,
+    )
+    reinit_pooler: bool = option(
+        False, "Start the pooler from fresh weights instead of the checkpoint's."
+    )
+    encoder_bilstm: bool = option(
+        False,
+        "Put a BiLSTM of the encoder's width, with fresh weights, between encoder and head, as in "
+        "the paper's left-to-right ablation.",
+    )
+    work_dir: Path | None = option(
+        None,
+        "Where tokenized rows are kept and found again, to be shared by several runs; by default "
+        "work/ in the run's folder.",
+        resume=FREE,
+    )
+    training: TrainingConfig = nested(
+        TrainingConfig, without=("num_train_steps", "num_warmup_steps")
+    )
+    many: ManyRunsConfig = nested(ManyRunsConfig)
+    flags: str = ""
+    given: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        self._check_engine()
+        if self.do_train:
+            self.check_together()
+
+    def check_together(self) -> None:
+        """Holds options against each other that a trained model may bring some of.
+
+        Raises:
+            UserError: they exclude each other.
+        """
+
+    def kept(self, model: BertConfig) -> dict[str, Any]:
+        """The options that the configuration of a trained model says, by their names.
+
+        Args:
+            model: the configuration of the model that is evaluated.
+        """
+        known, names = task_settings(model), {one.name for one in options_of(type(self))}
+        settings = {name: value for name, value in known.items() if name in names}
+        return {**settings, "encoder_bilstm": has_bilstm(model)}
+
+    def kept_in_model(self, task: Any) -> Mapping[str, Any]:
+        """What the model directory keeps besides the settings of the task, which make its rows."""
+        del task
+        return {}
+
+    def _check_engine(self) -> None:
+        if self.engine == TENSORFLOW:
+            if self.engine_precision != FLOAT32:
+                raise UserError(
+                    f"`engine_precision={self.engine_precision}` needs `engine=openvino`; for "
+                    "tensorflow give `precision`."
+                )
+        elif self.do_train:
+            raise UserError(
+                f"`engine={self.engine}` scores and answers, but trains nothing; leave it out of "
+                "the command that trains."
+            )
+        elif self.training.precision != FLOAT32:
+            raise UserError(
+                f"`precision={self.training.precision}` is for tensorflow; give "
+                f"`engine_precision` for `engine={self.engine}`."
+            )
+
+    @property
+    def members(self) -> Sequence[str]:
+        """The models that answer together; none where one answers."""
+        return ()
+
+    def configure(self, config: BertConfig) -> BertConfig:
+        """The model's configuration with what the options change of it."""
+        return with_bilstm(self._with_pooling(config), self.encoder_bilstm)
+
+    def _with_pooling(self, config: BertConfig) -> BertConfig:
+        """The pooling that suits the model's attention, where a head is trained."""
+        return with_pooling(config, trained_pooling(config)) if self.do_train else config

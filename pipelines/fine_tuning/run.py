@@ -1,0 +1,453 @@
+"""Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, model_identity
+from keras_bert_impl.checkpoints.task_settings import (
+    keep_task_settings,
+    task_settings,
+    with_task_settings,
+)
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.config import TENSORFLOW
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.fresh_weights import FreshWeights
+from keras_bert_impl.options import made_settings, settings_of
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.evaluation import Prediction
+from keras_bert_impl.training.hooks import standard_hooks
+from keras_bert_impl.training.loop import TrainingResult
+from keras_bert_impl.training.metric_writers import draw_learning_curve
+from keras_bert_impl.training.phases import one_phase
+from keras_bert_impl.training.run import Hook
+from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.strategy import Devices, make_devices
+from pipelines.features.row_vectors import VectorStore, encoder_identity
+from pipelines.fine_tuning.expected_scores import (
+    ExpectedScore,
+    expected_scores,
+    published_model,
+)
+from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.outputs import (
+    Predicts,
+    SplitOutputs,
+    engine_prediction,
+    log_padding,
+    other_members,
+)
+from pipelines.fine_tuning.start import (
+    AnyConfig,
+    check_head_is_trained,
+    check_trained,
+    starting_point,
+    with_kept_options,
+)
+from pipelines.fine_tuning.task import (
+    Calibrated,
+    ComparedTask,
+    FrozenEncoder,
+    Head,
+    Illustrated,
+    ScoredWithoutLoss,
+    Task,
+    figure_prefixes,
+)
+from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss, missing_labels
+from pipelines.inputs.row_batches import BatchRows, RowBatches
+from pipelines.metrics.constant_answer import AnswerVariety
+from pipelines.records.row_set import RowSet
+from pipelines.runs.training_run import TrainingRun, check_destination
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class FineTuningResults:
+    """What a run gave.
+
+    Attributes:
+        training: how training ended; None without `do_train`.
+        evaluation: the figures of `eval_results.txt`.
+        prediction_files: the written answers.
+        expected: what figures should be near, where training started from a published model.
+    """
+
+    training: TrainingResult | None = None
+    evaluation: dict[str, float] = field(default_factory=dict)
+    prediction_files: list[Path] = field(default_factory=list)
+    expected: Mapping[str, ExpectedScore] = field(default_factory=dict)
+
+
+def fine_tune(
+    config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]]
+) -> FineTuningResults:
+    """Fine-tunes for a task, scores and predicts, as the configuration says.
+
+    The same call again resumes a run that was stopped. Training ends with `output_dir/model`;
+    without `do_train` that model is scored, or else the one that `init_checkpoint` names, with the
+    options that it keeps (`with_kept_options`).
+
+    Args:
+        config: the options of the run.
+        task_of: gives the task that a configuration describes.
+
+    Raises:
+        UserError: an option, a file or a checkpoint is not what it should be.
+    """
+    if not (config.do_train or config.do_eval or config.do_predict):
+        raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
+    if not config.do_train:
+        model = starting_point(config, RunDirectory(config.output_dir))
+        config = with_kept_options(config, model)
+        config.check_together()
+    task = task_of(config)  # what is wrong with its files leaves no folder behind
+    devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
+    directory = RunDirectory.open(config.output_dir)
+    start = starting_point(config, directory)
+    start.config.check_length(config.max_seq_length, at_least=5)
+    with ExitStack() as outputs:
+        job = _Job(config, task, directory, start, devices, outputs)
+        results = FineTuningResults()
+        if config.do_train:
+            trained = job.train()
+            results = replace(results, training=trained)
+            if not trained.finished:
+                return results
+        if config.do_eval:
+            figures, expected = job.evaluate(results.training), _expected(config, task, start)
+            results = replace(results, evaluation=figures, expected=expected)
+        if config.do_predict:
+            results = replace(results, prediction_files=job.predict())
+        return results
+
+
+def _expected(
+    config: FineTuningConfig, task: Task[Any, Any], start: ModelSource
+) -> dict[str, ExpectedScore]:
+    """What others reached who trained the same model for the task."""
+    vocabulary = start.text.vocabulary
+    model = published_model(config.init_checkpoint, start.config, vocabulary.sha256)
+    return expected_scores(task.name, model) if config.do_train else {}
+
+
+class _Job:
+    """One run: its rows, its model and its devices, made before anything is trained."""
+
+    def __init__(
+        self,
+        config: FineTuningConfig,
+        task: Task[Any, Any],
+        directory: RunDirectory,
+        start: ModelSource,
+        devices: Devices,
+        outputs: ExitStack,
+    ) -> None:
+        self._config, self._task, self._start = config, task, start
+        self._directory, self._devices = directory, devices
+        self._work = _work_folder(config, directory, devices)
+        self._model_config = self._configured(start.config)
+        self._check_start()
+        self._data = TaskData(task, Tokenizer(start.text), config.max_seq_length, self._work)
+        # All files are read before hours of training: a mistake in a test set shows at once.
+        self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
+        self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
+        self._head = self._build_head(start, self._model_config)
+        self._computed, self._inputs = self._head, dict[str, BatchRows](self._rows)
+        if config.do_train and self._head.frozen is not None:
+            self._compute_over_vectors(self._head.frozen)
+        predict = self._predicts(self._computed, start)
+        self._models: list[Callable[[], Predicts]] = [lambda: predict]
+        self._models += [partial(self._member, source) for source in other_members(config, start)]
+        fixed = None if self._trims() else config.max_seq_length
+        self._outputs = outputs.enter_context(
+            SplitOutputs(self._work, self._rows, self._inputs, self._models, self._head, fixed)
+        )
+
+    def _compute_over_vectors(self, frozen: FrozenEncoder) -> None:
+        """The encoder computes every row once, and from then on its kept vectors stand for it."""
+        store = VectorStore(
+            *(self._work, self._head.model.encoder, self._devices),
+            *(self._config.training.precision, self._config.eval_batch_size),
+        )
+        self._computed = frozen.head
+        self._inputs = {
+            split: store.vectors(split, rows, frozen.layers, frozen.vectors)
+            for split, rows in self._rows.items()
+        }
+
+    def _predicts(self, head: Head, source: ModelSource) -> Predicts:
+        names = head.objective.input_names
+        if self._config.engine == TENSORFLOW:
+            return Prediction(head.model, names, self._devices.strategy)
+        rows = self._inputs[_wanted(self._config, self._task)[0]]
+        return engine_prediction(self._config, head, source, rows)
+
+    def _member(self, source: ModelSource) -> Predicts:
+        """Another model of an ensemble."""
+        return self._predicts(self._build_head(source, self._configured(source.config)), source)
+
+    def _configured(self, config: BertConfig) -> BertConfig:
+        """A model's configuration with what the task and the options say."""
+        config = self._task.configure(self._config.configure(config))
+        settings = {**self._task.settings, **self._answer_options()}
+        settings |= {"task": self._task.name, "max_seq_length": self._config.max_seq_length}
+        settings |= self._config.kept_in_model(self._task)
+        return with_task_settings(config, settings)
+
+    def _answer_options(self) -> Mapping[str, Any]:
+        return self._task.answer_options if isinstance(self._task, Calibrated) else {}
+
+    def _calibrate(self, task: Calibrated, scores: Mapping[str, float]) -> None:
+        """Answers from now on as the scores recommend, and so does the run's own model, served."""
+        before = self._answer_options()
+        self._task = task.calibrated(scores)
+        found = self._answer_options()
+        changed = {name: found[name] for name in found if found[name] != before.get(name)}
+        if not changed or not self._devices.is_chief:
+            return
+        values = ", ".join(f"{name} = {value}" for name, value in changed.items())
+        if self._directory.model.is_dir() and not self._config.members:
+            keep_task_settings(self._directory.model, changed)
+            _LOGGER.info("%s keeps %s, and is served with it", self._directory.model, values)
+        else:
+            _LOGGER.warning(
+                "%s holds for this command only, because it evaluates no model of its own folder.",
+                values,
+            )
+
+    def _tell_of_kept_options(self) -> None:
+        """Warns where a finished run answers otherwise than its model, which keeps what it has."""
+        kept = task_settings(find_model(str(self._directory.model)).config)
+        for name, value in self._answer_options().items():
+            if name in kept and kept[name] != value:
+                _LOGGER.warning(
+                    "`%s=%s` stands in place of %s, which %s keeps and is served with; served "
+                    "answers may differ from those of this run.",
+                    *(name, value, kept[name], self._directory.model),
+                )
+
+    def _check_start(self) -> None:
+        """Refuses, before anything is tokenized, what can be known to end in a refusal."""
+        if not self._config.do_train:
+            check_trained(self._directory, self._start, self._model_config, self._task.name)
+        elif self._directory.finished_step() is None:
+            check_destination(self._directory, self._start.checkpoint)
+
+    def _build_head(self, source: ModelSource, config: BertConfig) -> Head:
+        """Builds the task's model with a checkpoint's weights."""
+        heads: list[Head] = []
+        fresh: list[FreshWeights] = []
+
+        def make(dtype: str) -> Any:
+            heads.append(self._task.head(config, dtype))
+            if self._config.do_train:
+                layers, pooler = self._config.reinit_layers, self._config.reinit_pooler
+                fresh.append(FreshWeights.of(heads[-1].model, layers=layers, pooler=pooler))
+            return heads[-1].model
+
+        model, report = self._run.build_model(make, source.checkpoint)
+        if report is None:
+            _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
+        else:
+            if not self._config.do_train:
+                check_head_is_trained(report, source, self._task.name)
+            _start_anew(model, fresh)
+            if isinstance(model, BertClassifier):
+                model.take_label_units(report)
+        return heads[-1]
+
+    def train(self) -> TrainingResult:
+        """Trains to the end, or as far as it is let, and writes the model when finished."""
+        rows, training = self._rows[self._task.train_split], self._run.config
+        if not self._run.is_written(training.num_train_steps):
+            check_destination(self._directory, self._start.checkpoint)
+        batches = RowBatches(
+            self._inputs[self._task.train_split],
+            training.train_batch_size,
+            training.seed,
+            fixed_length=self._fixed_length(training),
+            by_length=self._config.group_by_length,
+        )
+        log_padding(self._task.train_split, batches.padding_share())
+        result = self._run.train(
+            self._computed.model,
+            self._computed.objective,
+            one_phase(batches, training),
+            self._settings(rows),
+            self._write_model,
+            self._hooks(),
+            options=type(self._config),
+        )
+        if result.finished and result.resumed_from == result.step:
+            self._tell_of_kept_options()
+        return result
+
+    def _write_model(self, result: TrainingResult) -> None:
+        self._run.write_model(
+            result,
+            lambda folder: write_model_directory(folder, self._head.model, self._start.text),
+        )
+        figures = self._task.compared_figures if isinstance(self._task, ComparedTask) else ()
+        draw_learning_curve(self._directory, figures)
+
+    def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
+        """Scores the evaluation splits and writes `eval_results.txt`."""
+        figures: dict[str, float] = {}
+        for split, prefix in figure_prefixes(self._task.evaluation_splits).items():
+            scores = self._score(split, final=True)
+            figures |= {f"{prefix}{name}": value for name, value in scores.items()}
+        if training is not None:
+            figures["global_step"] = training.step
+        self._run.write_eval_results(figures)
+        return figures
+
+    def predict(self) -> list[Path]:
+        """Answers the test splits and writes the files."""
+        files: list[Path] = []
+        for split in self._task.test_splits:
+            with self._outputs.of(split, self._config.predict_batch_size) as outputs:
+                if self._devices.is_chief:
+                    answered = AnsweredSplit(self._task, split, self._rows[split], outputs)
+                    files += self._task.write(self._directory.path, split, answered)
+        return files
+
+    def _score(self, split: str, *, final: bool = False) -> dict[str, float]:
+        """The mean loss over a whole split, and the task's metrics.
+
+        The final scores of the main split also decide how answers are chosen from then on.
+        """
+        rows, head = self._rows[split], self._head
+        keep = final and self._config.do_predict and split in self._task.test_splits
+        with self._outputs.of(split, self._config.eval_batch_size, keep=keep) as outputs:
+            loss = mean_loss(head.objective, rows, outputs, head.labels)
+            answered = AnsweredSplit(self._task, split, rows, outputs)
+            scores = self._task.score(answered)
+            main = split == self._task.evaluation_splits[0]
+            if final and main and isinstance(self._task, Calibrated):
+                self._calibrate(self._task, scores)
+            if final and self._devices.is_chief and isinstance(self._task, Illustrated):
+                self._task.illustrate(self._directory.path, split, answered)
+            if final and isinstance(self._task, ComparedTask):
+                scores = {**scores, **_constant_scores(self._task, split, answered)}
+        return {**({} if loss is None else {"loss": loss}), **scores}
+
+    def _hooks(self) -> list[Hook]:
+        """What happens now and then; `eval_steps` scores the main evaluation split.
+
+        Raises:
+            UserError: its rows give no loss, by which the best checkpoint is chosen.
+        """
+        if not (self._config.do_eval and self._config.training.eval_steps):
+            return standard_hooks()
+        split, best_by = self._task.evaluation_splits[0], "loss"
+        if missing := missing_labels(self._rows[split], self._head.labels):
+            if not isinstance(self._task, ScoredWithoutLoss):
+                raise UserError(
+                    f"`eval_steps` needs a loss, but the rows of the split {split} have no "
+                    f"{', '.join(missing)}; leave `eval_steps` at 0 to score after training only."
+                )
+            best_by = self._task.deciding_figure
+        return standard_hooks(lambda: self._score(split), best_by=best_by)
+
+    def _fixed_length(self, training: TrainingConfig) -> int | None:
+        """What all training batches are padded to, as the steps of one compiled call must be."""
+        varies = self._trims() and training.iterations_per_loop == 1
+        return None if varies else self._config.max_seq_length
+
+    def _trims(self) -> bool:
+        """Whether batches may differ in length: not on a TPU, which compiles each for minutes."""
+        tpu = self._config.training.distribution_strategy == "tpu"
+        return self._config.trim_padding and not tpu
+
+    def _training_config(self) -> TrainingConfig:
+        """The steps and the warm-up that the epochs make."""
+        config, training = self._config, self._config.training
+        if not config.do_train:
+            return training
+        rows = self._rows[self._task.train_split]
+        steps = int(len(rows) / training.train_batch_size * config.num_train_epochs)
+        if steps < 1:
+            unit = "examples" if len(rows) == rows.num_examples else "rows"
+            raise UserError(
+                f"{len(rows)} {unit} in {config.num_train_epochs} epochs of batches of "
+                f"{training.train_batch_size} make no step; lower `train_batch_size` or raise "
+                "`num_train_epochs`."
+            )
+        warmup = int(steps * config.warmup_proportion)
+        return replace(training, num_train_steps=steps, num_warmup_steps=warmup)
+
+    def _settings(self, rows: RowSet) -> dict[str, Any]:
+        """What a resumed run must have the same, beside how it is trained."""
+        checkpoint = self._config.init_checkpoint
+        return {
+            **settings_of(self._config),
+            **{name: getattr(self._config, name) for name in made_settings(type(self._config))},
+            **self._task.settings,
+            "task_name": self._task.name,
+            "training_data": rows.identity,
+            "init_checkpoint": checkpoint and model_identity(checkpoint),
+            "do_lower_case": self._start.text.do_lower_case,
+            "vocabulary_sha256": self._start.text.vocabulary.sha256,
+            "model": self._start.config.to_google(),
+            **self._frozen_settings(),
+        }
+
+    def _frozen_settings(self) -> dict[str, Any]:
+        """A frozen encoder is no part of the checkpoints: it must be the same one again."""
+        frozen = self._head.frozen is not None
+        return {"encoder": encoder_identity(self._head.model.encoder)} if frozen else {}
+
+
+def _constant_scores(
+    task: ComparedTask[Any, Any], split: str, answered: AnsweredSplit
+) -> dict[str, float]:
+    """The figures of one answer to every example, where the model's answers are all alike."""
+    variety = AnswerVariety()
+    for example, answer in answered:
+        for pair in task.compared_answers(example, answer):
+            variety.add(*pair)
+        if variety.varies:
+            break  # after a few examples of nearly every model
+    if not variety.is_constant:
+        return {}
+    scores = dict(task.constant_scores(split))
+    _LOGGER.warning(
+        "%s: the model gives one answer, %s, to all %d; it tells nothing apart. One answer to "
+        "everything has %s. Train longer, with another `learning_rate` or another `seed`.",
+        *(split, repr(variety.answer), variety.count),
+        ", ".join(f"{name} = {score:.4f}" for name, score in scores.items()),
+    )
+    return {f"constant_{name}": score for name, score in scores.items()}
+
+
+def _start_anew(model: Any, fresh: list[FreshWeights]) -> None:
+    """Gives layers that shall not start from the checkpoint their fresh weights again."""
+    for weights in fresh:
+        weights.put_back(model)
+        if weights.layers:
+            _LOGGER.info("started anew: %s", ", ".join(weights.layers))
+
+
+def _wanted(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:
+    """The splits that a run reads."""
+    wanted = [task.train_split] if config.do_train else []
+    wanted += task.evaluation_splits if config.do_eval else ()
+    wanted += task.test_splits if config.do_predict else ()
+    return list(dict.fromkeys(wanted))
+
+
+def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) -> Path:
+    """Where rows and outputs stand; each worker makes its own."""
+    folder = config.work_dir or run.path / "work"
+    return make_folder(folder if devices.is_chief else folder / f"worker-{devices.worker}")

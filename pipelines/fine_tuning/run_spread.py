@@ -1,0 +1,270 @@
+"""The spread of a score over runs: its figures, its tables and its picture."""
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.files import open_whole
+from pipelines.fine_tuning.options import Setting
+
+_WITHOUT_A_BEST = ("loss", "global_step")
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """A finished run.
+
+    Attributes:
+        folder: its folder, relative to that of all runs.
+        seed: its seed.
+        setting: how it trained.
+        figures: what stands in its `eval_results.txt`, the main metric first among the metrics.
+    """
+
+    folder: str
+    seed: int
+    setting: Setting
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure over several runs.
+
+    Attributes:
+        runs: how many.
+        mean: the mean.
+        sigma: the standard deviation of one run (n - 1 below the fraction line); NaN of one run.
+        median: the median.
+        minimum: the smallest.
+        maximum: the largest.
+    """
+
+    runs: int
+    mean: float
+    sigma: float
+    median: float
+    minimum: float
+    maximum: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Spread":
+        """The spread of some values; one that is NaN counts as 0, as a correlation of a constant.
+
+        Example:
+            >>> Spread.of([1.0, 2.0, 6.0])
+            Spread(runs=3, mean=3.0, sigma=2.6457513110645907, median=2.0, minimum=1.0, maximum=6.0)
+        """
+        known = [number(value) for value in values]
+        sigma = statistics.stdev(known) if len(known) > 1 else math.nan
+        middle = statistics.median(known)
+        return cls(len(known), statistics.fmean(known), sigma, middle, min(known), max(known))
+
+    def __str__(self) -> str:
+        sigma = "" if math.isnan(self.sigma) else f" ± {self.sigma:.4f}"
+        return f"{self.mean:.4f}{sigma}"
+
+
+def number(value: float) -> float:
+    """The value, or 0 for NaN: a model whose answers are all alike has no correlation."""
+    return 0.0 if math.isnan(value) else value
+
+
+@dataclass(frozen=True)
+class RunsReport:
+    """What many runs gave.
+
+    Attributes:
+        task: the task's name.
+        runs: the finished runs; at least one.
+        constant: the figures of the answer that is the same for every example, by their names.
+        expected_runs: how many there will be.
+        compared: the figures that are compared, the one that chooses first; the others stand in the
+            lists of runs only. Nothing compares all.
+    """
+
+    task: str
+    runs: Sequence[ScoredRun]
+    constant: Mapping[str, float]
+    expected_runs: int
+    compared: Sequence[str] = ()
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics' names, the one that chooses first."""
+        names = [name for name in self.runs[0].figures if not name.endswith(_WITHOUT_A_BEST)]
+        if not self.compared:
+            return names
+        return [name for name in self.compared if name in names]
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric that chooses: the first one that is compared."""
+        return self.metrics[0]
+
+    def score(self, run: ScoredRun) -> float:
+        """A run's score by the metric that chooses."""
+        return number(run.figures[self.metric])
+
+    def failed(self, run: ScoredRun) -> bool:
+        """Whether a run learned nothing: its score is at most the constant answer's."""
+        return self.score(run) <= self.constant.get(self.metric, 0.0)
+
+    def settings(self) -> list[tuple[Setting, list[ScoredRun]]]:
+        """The settings with their runs, the best mean first."""
+        groups: dict[Setting, list[ScoredRun]] = {}
+        for run in self.runs:
+            groups.setdefault(run.setting, []).append(run)
+        return sorted(groups.items(), key=lambda group: -self.spread(group[1]).mean)
+
+    def spread(self, runs: Iterable[ScoredRun], metric: str | None = None) -> Spread:
+        """The spread of a metric; by default of the one that chooses."""
+        return Spread.of(run.figures[metric or self.metric] for run in runs)
+
+    @property
+    def best(self) -> ScoredRun:
+        """The run with the best score; of equal ones the first."""
+        return max(self.runs, key=self.score)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as JSON values; NaN is null."""
+        return _without_nan(
+            {
+                "task": self.task,
+                "chosen_by": self.metric,
+                "constant_answer": dict(self.constant),
+                "complete": len(self.runs) == self.expected_runs,
+                "best_run": self.best.folder,
+                "failed": sum(map(self.failed, self.runs)),
+                "settings": [self._setting(*group) for group in self.settings()],
+                "runs": [
+                    {
+                        "folder": run.folder,
+                        "seed": run.seed,
+                        **run.setting._asdict(),
+                        "failed": self.failed(run),
+                        **run.figures,
+                    }
+                    for run in self.runs
+                ],
+            }
+        )
+
+    def _setting(self, setting: Setting, runs: list[ScoredRun]) -> dict[str, Any]:
+        return {
+            **setting._asdict(),
+            "runs": len(runs),
+            "failed": sum(map(self.failed, runs)),
+            "best_run": max(runs, key=self.score).folder,
+            "spread": {name: vars(self.spread(runs, name)) for name in self.metrics},
+        }
+
+    def lines(self) -> list[str]:
+        """A table a setting, for the terminal and for Markdown, and what was chosen."""
+        header = ["batch", "rate", "epochs", "runs", *self.metrics, "median", "minimum", "failed"]
+        rows = [self._cells(setting, runs) for setting, runs in self.settings()]
+        best, missing = self.best, self.expected_runs - len(self.runs)
+        constant = self.constant.get(self.metric)
+        return [
+            *markdown_table(header, rows),
+            "",
+            f"Median, minimum and failures are of {self.metric}; a run failed if its score is at "
+            f"most {number(constant or 0.0):.4f}, that of one answer to every example.",
+            f"Best on the labelled split: {best.folder} ({self.metric} {self.score(best):.4f}).",
+            *([f"{missing} of {self.expected_runs} runs are missing."] if missing else []),
+        ]
+
+    def _cells(self, setting: Setting, runs: list[ScoredRun]) -> list[str]:
+        main = self.spread(runs)
+        return [
+            f"{setting.train_batch_size}",
+            f"{setting.learning_rate:g}",
+            f"{setting.num_train_epochs:g}",
+            f"{main.runs}",
+            *(str(self.spread(runs, name)) for name in self.metrics),
+            f"{main.median:.4f}",
+            f"{main.minimum:.4f}",
+            f"{sum(map(self.failed, runs))}",
+        ]
+
+    def write(self, folder: Path) -> list[Path]:
+        """Writes `runs.json`, `runs.tsv` (a line a run), `runs.md` and `runs.png`.
+
+        Raises:
+            UserError: the folder cannot be written.
+        """
+        paths = [folder / f"runs.{ending}" for ending in ("json", "tsv", "md", "png")]
+        values = self.as_json()
+        with open_whole(paths[0]) as file:
+            file.write(json.dumps(values, indent=1) + "\n")
+        with open_whole(paths[1]) as file:
+            file.write("\t".join(values["runs"][0]) + "\n")
+            for run in values["runs"]:
+                file.write("\t".join(map(_cell, run.values())) + "\n")
+        with open_whole(paths[2]) as file:
+            file.writelines(f"{line}\n" for line in self.lines())
+        _draw(self, paths[3])
+        return paths
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    r"""A table whose columns are aligned, so that a terminal shows it as well.
+
+    Example:
+        >>> print(*markdown_table(["n", "score"], [["10", "0.5"]]), sep="\n")
+        | n  | score |
+        |----|-------|
+        | 10 | 0.5   |
+    """
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        return f"| {' | '.join(padded)} |"
+
+    rule = f"|{'|'.join('-' * (width + 2) for width in widths)}|"
+    return [line(header), rule, *map(line, rows)]
+
+
+def _draw(report: RunsReport, path: Path) -> None:
+    """Draws a point a run, a column a setting, with mean and deviation beside the points."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    groups = report.settings()
+    # Without pyplot there is no global state, and no window system is looked for.
+    figure = Figure(figsize=(max(4.0, 1.0 + 0.6 * len(groups)), 5.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for column, (_, runs) in enumerate(groups):
+        axes.plot([column] * len(runs), [report.score(run) for run in runs], "o", alpha=0.5)
+        spread = report.spread(runs)
+        bar = 0.0 if math.isnan(spread.sigma) else spread.sigma
+        axes.errorbar(column + 0.2, spread.mean, bar, fmt="_k", capsize=4)
+    constant = report.constant.get(report.metric, 0.0)
+    axes.axhline(constant, linestyle="--", color="grey", label="one answer to every example")
+    names = [s.folder.replace("_", "\n") for s, _ in groups]
+    axes.set_xticks(range(len(groups)), names, fontsize=7)
+    axes.set_xlim(-0.6, len(groups) - 0.4)
+    axes.set_ylabel(report.metric)
+    axes.set_title(f"{report.task}: {len(report.runs)} run{'s' * (len(report.runs) > 1)}")
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(fontsize=8)
+    with open_whole(path, "wb") as file:
+        figure.savefig(file, dpi=120, format="png")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)

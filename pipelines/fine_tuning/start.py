@@ -1,0 +1,200 @@
+"""The model that a fine-tuning run starts from, or scores, and what it must have."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeVar
+
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, label_names
+from keras_bert_impl.checkpoints.restore import RestoreReport
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import Option, options_of
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.fine_tuning.options import FineTuningConfig
+
+_LOGGER = logging.getLogger(__name__)
+
+AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
+
+
+def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
+    """The given checkpoint; without training, the run's own model where there is one.
+
+    Of several models that answer together it is the first one.
+
+    Raises:
+        UserError: there is no such model, or no vocabulary.
+    """
+    checkpoint = config.members[0] if config.members else config.init_checkpoint
+    if not config.members and not config.do_train and run.model.is_dir():
+        checkpoint = str(run.model)
+    return find_model(
+        checkpoint,
+        bert_config_file=config.bert_config_file,
+        vocab_file=config.vocab_file,
+        do_lower_case=config.do_lower_case,
+        default_lower_case=True,
+    )
+
+
+def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
+    """The run with the options that the model keeps, where it is evaluated and not trained.
+
+    An option that was given stands. What a given option changes is logged as a warning, because
+    the model is served as it was trained; the other kept options are logged where they are not the
+    defaults.
+
+    Args:
+        config: the run.
+        model: what is evaluated.
+
+    Raises:
+        UserError: an option was given that contradicts what the model is, or the model directory
+            keeps a value that the option cannot have.
+    """
+    if config.do_train:
+        return config
+    kept, values = config.kept(model.config), dict[tuple[str, ...], Any]()
+    told = []
+    for one in options_of(type(config)):
+        if one.name not in kept:
+            continue
+        present, trained = reduce(getattr, one.path, config), _typed(one, kept[one.name], model)
+        if _is_given(config, one, present):
+            if present != trained and one.name not in config.OF_FILES:
+                _tell_of_another(config, one, present, trained, model)
+            continue
+        if trained != one.default:
+            told.append(f"{one.name} = {_in_words(trained)}")
+        if one.name not in config.LOOKED_UP:
+            values[one.path] = trained
+    if told:
+        _LOGGER.info("as %s was trained: %s", model.checkpoint, ", ".join(told))
+    return _with_values(config, values)
+
+
+def _is_given(config: FineTuningConfig, one: Option, value: Any) -> bool:
+    return value != one.default if config.given is None else one.name in config.given
+
+
+def _tell_of_another(
+    config: FineTuningConfig, one: Option, given: Any, trained: Any, model: ModelSource
+) -> None:
+    """Says that a given option differs from the model's.
+
+    Raises:
+        UserError: the model cannot be evaluated so.
+    """
+    if one.name in config.PART_OF_THE_MODEL:
+        raise UserError(
+            f"`{one.name}={_in_words(given)}`: {model.checkpoint} was trained with "
+            f"{_in_words(trained)}; leave it out, or add `do_train=True`."
+        )
+    _LOGGER.warning(
+        "`%s=%s` stands in place of %s, with which %s was trained and is served; served answers "
+        "may differ from those of this run.",
+        *(one.name, _in_words(given), _in_words(trained), model.checkpoint),
+    )
+
+
+def _typed(one: Option, value: Any, model: ModelSource) -> Any:
+    """A value of the model directory, as the option has it.
+
+    Raises:
+        UserError: it is of another type.
+    """
+    if isinstance(one.default, tuple) and isinstance(value, list):
+        value = tuple(value)
+    kind = tuple if isinstance(one.default, tuple) else one.type
+    fits = isinstance(value, (int, float) if kind is float else kind)
+    fits &= isinstance(value, bool) == (kind is bool)
+    if not fits and value != one.default:
+        raise UserError(
+            f"{model.folder}: its config.json says {one.name} = {value!r}, which is of another "
+            "type; correct it, or export the model again."
+        )
+    return value
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or "nothing"
+    return "nothing" if value is None else str(value)
+
+
+def _with_values(config: AnyConfig, values: Mapping[tuple[str, ...], Any]) -> AnyConfig:
+    """The config with other values of its own options and of nested ones."""
+    own = {path[0]: value for path, value in values.items() if len(path) == 1}
+    for name in {path[0] for path in values if len(path) > 1}:
+        inner = {path[1]: value for path, value in values.items() if path[0] == name}
+        own[name] = replace(getattr(config, name), **inner)
+    return replace(config, **own)
+
+
+def check_trained(
+    directory: RunDirectory, source: ModelSource, config: BertConfig, task: str
+) -> None:
+    """Refuses to score without a model, or one whose classes mean something else.
+
+    Args:
+        directory: the run's folder.
+        source: the model.
+        config: its configuration as the task wants it.
+        task: the task's name.
+
+    Raises:
+        UserError: there is no model, or its labels are others.
+    """
+    if source.checkpoint is None:
+        raise UserError(
+            f"{directory.path}: holds no trained model to score (no {directory.model.name}/); add "
+            "`do_train=True`, or name a fine-tuned model with `init_checkpoint`."
+        )
+    found = [label.lower() for label in source.labels]
+    wanted = _label_names(config)
+    # Without labels the head is missing; a task without (choices) takes a head of one score.
+    as_many = not found or not wanted or len(found) == len(wanted)
+    unnamed = as_many and all(name.startswith("label_") for name in found)
+    # In the run's own model the user may have named the classes otherwise.
+    own = Path(source.checkpoint) == directory.model
+    renamed = own and set(found) != set(wanted)
+    if found != wanted and not unnamed and not renamed:
+        raise UserError(
+            f"{source.checkpoint}: its labels are {', '.join(found)}, but those of {task} are "
+            f"{', '.join(wanted)}, in this order; name a model that was trained for this task "
+            "here, or add `do_train=True`."
+        )
+
+
+def check_head_is_trained(report: RestoreReport, source: ModelSource, task: str) -> None:
+    """Refuses to score or serve a head that was never trained.
+
+    Args:
+        report: of the restore.
+        source: the model.
+        task: the task's name.
+
+    Raises:
+        UserError: the model had no weights for the head.
+    """
+    new_head = [path for path in report.new if not path.startswith(("pooler", "embeddings"))]
+    if new_head:
+        raise UserError(
+            f"{source.checkpoint}: holds no trained head for {task} (its {new_head[0]} is "
+            "missing); add `do_train=True` or name a fine-tuned model directory."
+        )
+
+
+def _label_names(config: BertConfig) -> list[str]:
+    """The names of a configuration's labels in the order of the classes, in small letters.
+
+    Example:
+        >>> _label_names(BertConfig(vocab_size=9, extra={"id2label": {"1": "Yes", "0": "No"}}))
+        ['no', 'yes']
+    """
+    names = label_names(config)
+    by_class = sorted(names, key=lambda number: (len(number), number))
+    return [names[number].lower() for number in by_class]

@@ -1,0 +1,296 @@
+"""What a task is: from its files to its figures, and to the model that serves it.
+
+A task's data flows one way, and the job that fine-tunes (`pipelines.fine_tuning.run`) calls one
+method after the other:
+
+```
+examples(split)            → examples: identifier, the user's texts, the label
+rows(examples, …)          → one or many rows an example: what the model reads, and what undoes it
+head(config)               → a model, and what it is trained for
+answers(examples, rows, …) → one answer an example: windows joined, choices compared
+score(answered)            → the official figures
+write(folder, …, answered) → the official files
+served(opened)             → strings → answers, inside a graph
+```
+
+Rows stand in files while the model works (`pipelines.records.row_set`), and outputs too, so that no
+step of this holds a data set in memory; `examples` and `answered` are read again instead of kept.
+
+What tasks share stands elsewhere, once: windows over long texts in
+`keras_bert_impl.tokenization.windows`, packing in `pipelines.fine_tuning.text_rows`, labels and
+numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share in
+`pipelines.tasks.labels.rows`, metrics in `pipelines.metrics`.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+from numpy.typing import NDArray
+
+from pipelines.records.rows import Rows
+
+if TYPE_CHECKING:  # only for the types: a task must be listable without loading TensorFlow
+    import keras
+
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.training.objectives import Objective
+
+
+ROWS_VERSION = 1
+"""Part of what rows are made from: raise it when a change of code changes the rows of any task, or
+rows on disk from before the change are used again."""
+
+Example = TypeVar("Example")
+Answer = TypeVar("Answer")
+
+Answered = Iterable[tuple[Example, Answer]]
+"""The examples of a split with their answers, in the order of the file.
+
+They are made while they are read, and may be read several times.
+"""
+
+
+@dataclass(frozen=True)
+class Head:
+    """A model for a task, and what it is trained for.
+
+    Attributes:
+        model: a Keras model with the BERT encoder as its `encoder`; what else there is between the
+            encoder and the outputs is the task's. It takes the features that the objective names
+            as its inputs and gives a dict of outputs.
+        objective: the loss to train with.
+        labels: the features that the loss compares with. Rows that have all of them get a loss when
+            they are scored.
+        token_outputs: the outputs with a number (or several) for each position: [batch, length,
+            ...]. All others are [batch, ...].
+        frozen: where the encoder does not learn, what learns over its layers.
+    """
+
+    model: "keras.Model"
+    objective: "Objective"
+    labels: tuple[str, ...] = ("label_ids",)
+    token_outputs: tuple[str, ...] = ()
+    frozen: "FrozenEncoder | None" = None
+
+
+@dataclass(frozen=True)
+class FrozenEncoder:
+    """How a model is trained whose encoder does not learn: over vectors that are computed once.
+
+    Attributes:
+        layers: which layers of the encoder are read: 0 is the embeddings' output, n block n's.
+        vectors: the feature by which `head` takes them, float32 [batch, length, layers, hidden].
+        head: the part that learns; its model has no encoder, and gives what the whole model gives.
+    """
+
+    layers: tuple[int, ...]
+    vectors: str
+    head: Head
+
+
+class Task(Protocol[Example, Answer]):
+    """The contract between a task and the jobs that fine-tune for it and serve it.
+
+    A task knows its files, its options and its labels; it knows nothing of batches, devices,
+    training or result folders. `tests/support/toy_task.py` is one in under a hundred lines.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        ...
+
+    @property
+    def train_split(self) -> str:
+        """The split to train on."""
+        ...
+
+    @property
+    def evaluation_splits(self) -> Sequence[str]:
+        """The labelled splits that are scored, the main one first."""
+        ...
+
+    @property
+    def test_splits(self) -> Sequence[str]:
+        """The splits that are answered, the main one first; they may be labelled ones as well."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The options that change its rows, as JSON values; a resumed run must have them the same.
+
+        They are written into the model directory, where `served` finds them.
+        """
+        ...
+
+    def files(self, split: str) -> Sequence[Path]:
+        """The files that a split's examples come from; rows are made again when one changes."""
+        ...
+
+    def examples(self, split: str) -> Iterable[Example]:
+        """Reads a split from its beginning, one example at a time; the same ones every time.
+
+        Raises:
+            UserError: a missing or empty file, a malformed line, an unknown label.
+        """
+        ...
+
+    def rows(
+        self,
+        examples: Sequence[Example],
+        tokenizer: "Tokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """Makes what the model reads for some examples (a few thousand: tokenize them together).
+
+        Rows hold the model's inputs, the labels where there are any, and whatever `answers` needs
+        to undo them (offsets of words, the number of a window): a feature that the model does not
+        name is stored and left aside.
+
+        Args:
+            examples: some of a split, in their order; rows count them from 0.
+            tokenizer: the model's.
+            max_seq_length: the most tokens of a row.
+            training: whether the rows are for training.
+
+        Returns:
+            One row or more for every example, in the order of the examples.
+        """
+        ...
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """Gives the configuration with what others should know of the task: its labels' names."""
+        ...
+
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """Builds the model.
+
+        Args:
+            config: from `configure`.
+            dtype: a Keras dtype policy to compute by, or its name.
+        """
+        ...
+
+    def answers(
+        self, examples: Sequence[Example], rows: Rows, outputs: Mapping[str, NDArray]
+    ) -> Sequence[Answer]:
+        """Makes one answer for each of some examples.
+
+        Args:
+            examples: some of a split, in their order.
+            rows: all their rows, which count the examples from 0.
+            outputs: the model's outputs for these rows: [rows, ...]; token outputs flat, for the
+                real tokens only: [tokens of all rows, ...].
+        """
+        ...
+
+    def score(self, answered: Answered[Example, Answer]) -> Mapping[str, float]:
+        """Gives the official metrics of the answers to a labelled split."""
+        ...
+
+    def write(
+        self, folder: Path, split: str, answered: Answered[Example, Answer]
+    ) -> Sequence[Path]:
+        """Writes the answers to a test split; gives the files' paths."""
+        ...
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """Gives the signatures by which a trained model answers strings, inside a graph.
+
+        Args:
+            opened: the trained model; `serving.task_settings.task_settings(opened.model.config)`
+                has the task's settings and the `max_seq_length` that it was trained with.
+            max_seq_length: the most tokens of a row; None is as in training.
+        """
+        ...
+
+
+@runtime_checkable
+class Calibrated(Protocol):
+    """What a task keeps besides that can be told how to choose its answers, by scores or a flag.
+
+    Unlike `settings`, these options change no rows, so that a run may have others each time.
+    """
+
+    @property
+    def answer_options(self) -> Mapping[str, Any]:
+        """The options by which answers are chosen, as JSON values.
+
+        The model directory has those of the training beside `settings`, and what `calibrated`
+        changes of them, so that `served` answers as the files do.
+        """
+        ...
+
+    def calibrated(self, scores: Mapping[str, float]) -> "Task[Any, Any]":
+        """Gives the task with the options that the scores of its main split recommend."""
+        ...
+
+
+@runtime_checkable
+class ScoredWithoutLoss(Protocol):
+    """What a task has besides whose labelled splits give figures, but no loss."""
+
+    @property
+    def deciding_figure(self) -> str:
+        """The figure of `score` whose highest value makes the best checkpoint of a run."""
+        ...
+
+
+def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:
+    """What stands in front of a split's figures in `eval_results.txt`, as in the original.
+
+    Args:
+        splits: the labelled splits, the main one first.
+
+    Example:
+        >>> figure_prefixes(["dev", "dev_mismatched", "test"])
+        {'dev': 'eval_', 'dev_mismatched': 'eval_mismatched_', 'test': 'eval_test_'}
+    """
+    others = {split: f"eval_{split.removeprefix('dev_')}_" for split in splits[1:]}
+    return dict.fromkeys(splits[:1], "eval_") | others
+
+
+@runtime_checkable
+class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
+    """A task whose runs are compared with one another: several seeds, several settings."""
+
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """The figures of `score` that say which run is better, the one that chooses first.
+
+        All of them where none is named.
+        """
+        ...
+
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """Gives the figures of a labelled split where every example gets the same answer.
+
+        A run that is not better has failed.
+        """
+        ...
+
+    def compared_answers(
+        self, example: Example, answer: Answer
+    ) -> Iterable[tuple[Hashable, Hashable]]:
+        """Gives what an answer to a labelled example says, beside what is right.
+
+        One pair for each thing that is answered: a label, a number (both floats), a tag of each
+        word. A run whose answers are all alike is named.
+        """
+        ...
+
+
+@runtime_checkable
+class Illustrated(Protocol):
+    """What a task keeps besides that shows more of a scored split than figures do."""
+
+    def illustrate(self, folder: Path, split: str, answered: Answered) -> Sequence[Path]:
+        """Writes tables and pictures about the answers to a labelled split; gives their paths."""
+        ...

@@ -1,0 +1,241 @@
+"""Texts as the rows that a BERT model reads: `[CLS] a [SEP]`, `[CLS] a [SEP] b [SEP]`.
+
+A text that is too long is truncated, keeps its two ends, or becomes a row for each of its windows;
+then `join_windows` makes one answer of theirs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.tokenization.long_texts import (
+    HEAD_TAIL,
+    MAX,
+    LongTexts,
+    head_length,
+    window_room,
+)
+from keras_bert_impl.tokenization.truncation import truncated_lengths
+from keras_bert_impl.tokenization.windows import make_windows
+from pipelines.records.rows import Numbers, Rows
+
+if TYPE_CHECKING:
+    from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
+    from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+
+EXAMPLE_WEIGHTS = "example_weights"
+"""The feature that `training.batches` calls so: what a row counts, float32."""
+
+SHORTEST_ROW = 5
+"""A pair of one token each has so many with [CLS] and [SEP]."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextExample:
+    """One text, or pair of texts, to classify or to give a number to.
+
+    Attributes:
+        identifier: what a submission calls it: the index column, or the row's number from 0.
+        text_a: the first (or only) text.
+        text_b: the second text, or None.
+        label: the label as the task's head understands it, or None in a test set.
+
+    Example:
+        >>> TextExample("0", "It rains.", "The street is wet.", "entailment").label
+        'entailment'
+    """
+
+    identifier: str
+    text_a: str
+    text_b: str | None = None
+    label: str | None = None
+
+
+class Spans(NamedTuple):
+    """Stretches of tokens in one flat array, one a row.
+
+    Attributes:
+        ids: int32 [tokens].
+        start: int64 [rows], where each stretch begins.
+        length: int64 [rows], its tokens.
+    """
+
+    ids: NDArray[np.int32]
+    start: Numbers
+    length: Numbers
+
+    @classmethod
+    def of(cls, block: "TokenBlock") -> "Spans":
+        """All tokens of each line of a tokenized block.
+
+        Example:
+            >>> from keras_bert_impl.tokenization.tokenizer import TokenBlock
+            >>> Spans.of(TokenBlock(np.array([7, 8, 9]), np.array([0, 1, 3]))).length.tolist()
+            [1, 2]
+        """
+        offsets = np.asarray(block.offsets, np.int64)
+        return cls(np.asarray(block.ids, np.int32), offsets[:-1], np.diff(offsets))
+
+
+def pack(
+    vocabulary: "Vocabulary", first: Spans, second: Spans | None = None
+) -> tuple[Numbers, dict[str, NDArray[np.int32]]]:
+    """Packs one span or two into each row, nothing truncated.
+
+    Args:
+        vocabulary: has the special tokens.
+        first: `a` of each row.
+        second: `b` of each row; a row where it has no token is `[CLS] a [SEP]`.
+
+    Returns:
+        The lengths of the rows, int64 [rows], and `input_ids`, `input_mask` and `segment_ids`, each
+        int32 [tokens of all rows]: the `lengths` and `tokens` of `Rows`.
+
+    Example:
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
+        >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])
+        >>> ids = np.array([5, 5, 6], np.int32)
+        >>> lengths, tokens = pack(vocabulary, Spans(ids, np.array([0]), np.array([2])),
+        ...                        Spans(ids, np.array([2]), np.array([1])))
+        >>> tokens["input_ids"].tolist(), tokens["segment_ids"].tolist()
+        ([2, 5, 5, 3, 6, 3], [0, 0, 0, 0, 1, 1])
+    """
+    length_b = np.zeros_like(first.length) if second is None else second.length
+    has_b = length_b > 0
+    lengths = first.length + 2 + length_b + has_b
+    starts = np.cumsum(lengths) - lengths
+    ids = np.empty(int(lengths.sum()), np.int32)
+    ids[starts] = vocabulary.cls_id
+    ids[ranges(starts + 1, first.length)] = first.ids[ranges(first.start, first.length)]
+    end_of_a = starts + 1 + first.length
+    ids[end_of_a] = vocabulary.sep_id
+    segments = np.zeros_like(ids)
+    if second is not None:
+        ids[ranges(end_of_a + 1, length_b)] = second.ids[ranges(second.start, length_b)]
+        ids[(starts + lengths - 1)[has_b]] = vocabulary.sep_id
+        segments[ranges(end_of_a + 1, length_b + has_b)] = 1
+    return lengths, {
+        "input_ids": ids,
+        "input_mask": np.ones_like(ids),
+        "segment_ids": segments,
+    }
+
+
+def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
+    """The numbers of several ranges, one range after the other.
+
+    Example:
+        >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+        [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+
+
+def text_rows(
+    examples: Sequence[TextExample],
+    tokenizer: "Tokenizer",
+    max_seq_length: int,
+    long_texts: LongTexts | None = None,
+) -> Rows:
+    """Tokenizes texts and pairs and packs each example into one row, or one row a window.
+
+    A second text that is empty, or has no tokens, counts as none, as in the original.
+
+    Args:
+        examples: what to pack.
+        tokenizer: gives the tokens' ids.
+        max_seq_length: the most tokens of a row; of a pair the longer text loses tokens first.
+        long_texts: what becomes of longer texts; truncated by default. Windows move over the
+            second text of a pair, with the first one in front, and have `example_weights`: a text
+            counts once, however many windows it has.
+
+    Example:
+        >>> from keras_bert_impl.tokenization.text_settings import TextSettings
+        >>> from keras_bert_impl.tokenization.tokenizer import Tokenizer
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "wet"]
+        >>> tokenizer = Tokenizer(TextSettings(Vocabulary(words)))
+        >>> example = TextExample("0", "Rain", "wet")
+        >>> text_rows([example], tokenizer, 7).padded(7)["input_ids"].tolist()
+        [[2, 5, 3, 6, 3, 0, 0]]
+        >>> windows = LongTexts(long_text="windows", doc_stride=1)
+        >>> rows = text_rows([TextExample("0", "rain rain wet")], tokenizer, 4, windows)
+        >>> rows.padded(4)["input_ids"].tolist(), rows.examples.tolist()
+        ([[2, 5, 5, 3], [2, 5, 6, 3]], [0, 0])
+    """
+    long_texts = long_texts or LongTexts()
+    first = Spans.of(tokenizer.encode_lines([example.text_a for example in examples]))
+    second = Spans.of(tokenizer.encode_lines([example.text_b or "" for example in examples]))
+    if long_texts.has_windows:
+        return _window_rows(first, second, tokenizer, max_seq_length, long_texts.doc_stride)
+    specials = 2 + (second.length > 0)
+    kept = truncated_lengths(first.length, second.length, max_seq_length - specials)
+    shorten = _head_and_tail if long_texts.long_text == HEAD_TAIL else _head
+    packed = pack(tokenizer.vocabulary, shorten(first, kept[0]), shorten(second, kept[1]))
+    return Rows(np.arange(len(examples)), *packed)
+
+
+def _head(texts: Spans, kept: Numbers) -> Spans:
+    return texts._replace(length=kept)
+
+
+def _head_and_tail(texts: Spans, kept: Numbers) -> Spans:
+    head = head_length(kept)
+    ends = texts.start + texts.length
+    starts = np.stack([texts.start, ends - (kept - head)], axis=1)  # [texts, 2]
+    lengths = np.stack([head, kept - head], axis=1)
+    ids = texts.ids[ranges(starts.reshape(-1), lengths.reshape(-1))]
+    return Spans(ids, np.cumsum(kept) - kept, kept)
+
+
+def _window_rows(
+    first: Spans, second: Spans, tokenizer: "Tokenizer", max_seq_length: int, doc_stride: int
+) -> Rows:
+    front, size = window_room(first.length, second.length, max_seq_length)
+    has_b = second.length > 0
+    windows = make_windows(np.where(has_b, second.length, first.length), size, doc_stride)
+    in_b, starts = has_b[windows.document], windows.start
+    # A window over a second text has the first one in front; else it is the first one.
+    first_start = first.start[windows.document] + np.where(in_b, 0, starts)
+    first_length = np.where(in_b, front[windows.document], windows.lengths)
+    second_start = second.start[windows.document] + np.where(in_b, starts, 0)
+    lengths, tokens = pack(
+        tokenizer.vocabulary,
+        Spans(first.ids, first_start, first_length),
+        Spans(second.ids, second_start, np.where(in_b, windows.lengths, 0)),
+    )
+    counts = np.bincount(windows.document, minlength=len(has_b))
+    weights = (1 / counts[windows.document]).astype(np.float32)
+    return Rows(windows.document, lengths, tokens, {EXAMPLE_WEIGHTS: weights})
+
+
+def join_windows(
+    rows: Rows, logits: NDArray[np.float32], window_answers: str
+) -> NDArray[np.float32]:
+    """One answer an example: the mean of its windows' logits, or of each label the highest.
+
+    Args:
+        rows: all rows of some examples.
+        logits: float32 [rows, labels].
+        window_answers: "mean" or "max".
+
+    Returns:
+        float32 [examples, labels]; of one row an example, its logits.
+
+    Example:
+        >>> rows = Rows(np.array([0, 0, 1]), np.array([4, 4, 2]), {})
+        >>> logits = np.array([[0, 1], [2, 3], [5, 5]], np.float32)
+        >>> join_windows(rows, logits, "mean").tolist()
+        [[1.0, 2.0], [5.0, 5.0]]
+    """
+    firsts = np.flatnonzero(np.diff(rows.examples, prepend=-1))
+    if window_answers == MAX:
+        return np.maximum.reduceat(logits, firsts, axis=0)
+    counts = np.diff(np.append(firsts, len(logits)))
+    means = np.add.reduceat(logits, firsts, axis=0) / counts[:, None]
+    return means.astype(np.float32)

@@ -1,0 +1,1 @@
+"""Tables as people have them: CSV, TSV and JSON in, tables of answers out."""

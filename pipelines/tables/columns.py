@@ -1,0 +1,263 @@
+"""The columns of a table that hold what is looked for: named by the user, or guessed if plain."""
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.reference import as_name
+from pipelines.tables.files import Record, TableFile
+
+_LOGGER = logging.getLogger(__name__)
+
+_LABELS = (
+    *("label", "labels", "class", "category", "target", "sentiment", "gold_label", "intent"),
+    *("score", "rating", "stars", "topic", "is_duplicate", "quality", "emotion", "polarity"),
+    *("감정", "감성", "라벨", "레이블", "분류", "카테고리", "평점", "별점", "점수", "주제", "의도"),
+    *("标签", "標籤", "类别", "類別", "分类", "分類", "情感", "情绪", "评分", "評分"),
+    *("ラベル", "感情", "カテゴリ", "カテゴリー", "評価", "極性"),
+    *("klasse", "kategorie", "stimmung", "thema", "étiquette", "classe", "catégorie", "polarité"),
+    *("etiqueta", "clase", "categoría", "sentimiento", "polaridad", "rótulo", "categoria"),
+    *("sentimento", "etichetta", "метка", "класс", "категория", "тональность", "оценка"),
+)
+
+
+_TEXTS = (
+    *("text", "sentence", "review", "document", "content", "comment", "comment_text", "tweet"),
+    *("utterance", "message", "question", "sms", "body", "abstract", "review_text", "title"),
+    *("리뷰", "문장", "텍스트", "내용", "본문", "댓글", "문서", "제목", "질문", "발화", "후기"),
+    *("文本", "句子", "内容", "內容", "评论", "評論", "文章", "正文", "标题", "標題"),
+    *("テキスト", "文", "本文", "レビュー", "コメント", "質問", "発話", "タイトル"),
+    *("satz", "kommentar", "inhalt", "nachricht", "dokument", "titel", "frage", "texte", "phrase"),
+    *("avis", "commentaire", "contenu", "titre", "texto", "frase", "reseña", "comentario"),
+    *("contenido", "mensaje", "documento", "título", "pregunta", "testo", "recensione"),
+    *("текст", "предложение", "отзыв", "комментарий", "сообщение", "вопрос"),
+)
+
+
+_PAIRS = (
+    *(("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b")),
+    *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"), ("text", "text_pair")),
+    *(("premise", "hypothesis"), ("question1", "question2"), ("question_1", "question_2")),
+    *(("question", "sentence"), ("question", "passage"), ("query", "passage")),
+    *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
+    *(("문장1", "문장2"), ("전제", "가설"), ("질문1", "질문2"), ("句子1", "句子2"), ("文1", "文2")),
+)
+
+
+_NAMES_OF_TEXTS = {*_TEXTS, *(name for pair in _PAIRS for name in pair)}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where a record has what.
+
+    Attributes:
+        text: the column of the first text.
+        text_pair: the column of the second text, or None.
+        labels: the column of the label, or one column a label.
+    """
+
+    text: str
+    text_pair: str | None = None
+    labels: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns of the texts."""
+        return [self.text] if self.text_pair is None else [self.text, self.text_pair]
+
+    def read_texts(self, file: TableFile, record: Record) -> tuple[str, str | None]:
+        """Reads the text, or both texts.
+
+        Raises:
+            UserError: the record lacks one, or it is no text.
+        """
+        texts = [_text_of(file, record, column) for column in self.texts]
+        return texts[0], texts[1] if len(texts) > 1 else None
+
+
+def choose_columns(
+    file: TableFile,
+    text_column: str | None,
+    text_pair_column: str | None,
+    label_columns: Sequence[str],
+    *,
+    labelled: bool,
+) -> Columns:
+    """Finds the columns that the user names, and guesses the others where it is plain.
+
+    Args:
+        file: the file to look at.
+        text_column: the first text's column, or None.
+        text_pair_column: the second text's column, or None.
+        label_columns: the label's columns; () if they are to be guessed.
+        labelled: whether there must be a label.
+
+    Raises:
+        UserError: a named column is missing or there twice, or the guess is not plain.
+
+    Example:
+        >>> file = TableFile("train.tsv", "tsv", ("id", "document", "label"))
+        >>> choose_columns(file, None, None, (), labelled=True)
+        Columns(text='document', text_pair=None, labels=('label',))
+    """
+    labels = tuple(map(as_name, label_columns))
+    text_column = None if text_column is None else as_name(text_column)
+    text_pair_column = None if text_pair_column is None else as_name(text_pair_column)
+    if not labels:
+        guess = [column for column in dict.fromkeys(file.columns) if column.lower() in _LABELS]
+        guess = [column for column in guess if column not in (text_column, text_pair_column)]
+        if len(guess) == 1:
+            labels = (guess[0],)
+            _LOGGER.info("%s: the label is taken from the column %r.", file.name, guess[0])
+        elif labelled:
+            raise _not_plain(file, "the label", "label_column", guess)
+    text, pair = text_column, text_pair_column
+    if text is None:
+        text, guessed_pair = _guess_texts(file, {*labels, pair})
+        pair = pair or guessed_pair
+        second = f" and {pair!r}" if pair else ""
+        _LOGGER.info("%s: the text is taken from the column %r%s.", file.name, text, second)
+    columns = Columns(text, pair, labels)
+    check_columns(file, [*columns.texts, *(labels if labelled else ())])
+    return columns
+
+
+def choose_text_column(file: TableFile) -> str:
+    """Finds the column of the one text of a record where it is plain; labels may be there or not.
+
+    Raises:
+        UserError: it is not plain, or the records have two texts.
+
+    Example:
+        >>> choose_text_column(TableFile("reviews.csv", "csv", ("id", "review", "stars")))
+        'review'
+    """
+    labels = {column for column in file.columns if column.lower() in _LABELS}
+    if len(file.columns) == 1 and file.form in ("csv", "tsv"):
+        labels = set()
+        if file.columns[0].lower() not in _TEXTS:  # it may be a text itself
+            raise _not_plain(file, "the text", "text_column", ())
+    text, _ = _guess_texts(file, {*labels})
+    check_columns(file, [text])
+    _LOGGER.info("%s: the text is taken from the column %r.", file.name, text)
+    return text
+
+
+def check_columns(file: TableFile, needed: Sequence[str]) -> None:
+    """Refuses a file in which a column is missing or there twice.
+
+    Raises:
+        UserError: names the file, its line 1 and the column.
+    """
+    where = _first_line(file)
+    for column in needed:
+        count = file.columns.count(column)
+        if count == 0:
+            raise UserError(
+                f"{where} has no column {column!r} (it has "
+                f"{', '.join(map(repr, file.columns[:12]))}); name another column or correct the "
+                "file."
+            )
+        if count > 1:
+            raise UserError(f"{where} has the column {column!r} {count} times; rename all but one.")
+    if len(set(needed)) < len(needed):
+        raise UserError(
+            f"{file.name}: one column is named for two things ({', '.join(needed)}); name "
+            "each once."
+        )
+
+
+def check_first_row(
+    file: TableFile, texts: Sequence[str], remedy: str = ", or say with `header` which it is"
+) -> None:
+    """Refuses a first row that names columns, where columns are given by numbers.
+
+    Args:
+        file: the file to look at.
+        texts: the columns of its texts.
+        remedy: what can be done beside naming the columns.
+
+    Raises:
+        UserError: its texts are such names as columns of texts have.
+    """
+    if file.header or file.form not in ("csv", "tsv"):
+        return
+    cells = [next(file.records()).values[column] for column in texts]
+    if all(cell.lower() in _NAMES_OF_TEXTS for cell in cells):
+        raise UserError(
+            f"{file.name}: line 1 seems to name the columns ({', '.join(map(repr, cells))}), but "
+            "columns that are given by numbers mean that no line does; name the columns"
+            f"{remedy}."
+        )
+
+
+def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | None]:
+    columns = {column.lower(): column for column in file.columns if column not in taken}
+    pairs = [pair for pair in _PAIRS if set(pair) <= columns.keys()]
+    if None in taken and len(pairs) == 1:  # no second text was named
+        first, second = pairs[0]
+        return columns[first], columns[second]
+    others = dict.fromkeys(column for column in file.columns if column not in taken)
+    found = [column for column in others if column.lower() in _TEXTS]
+    if len(others) == 1:
+        found = list(others)
+    if len(found) == 1 and not pairs:
+        return found[0], None
+    raise _not_plain(file, "the text", "text_column", found)
+
+
+def _first_line(file: TableFile) -> str:
+    return f"{file.name}: line 1" + (", the header," if file.header else "")
+
+
+def _not_plain(file: TableFile, what: str, parameter: str, candidates: Sequence[str]) -> UserError:
+    several = f" ({' or '.join(map(repr, candidates))})" if len(candidates) > 1 else ""
+    numbers = (
+        ", or by its number from 1 if the file has no header" if file.form in ("csv", "tsv") else ""
+    )
+    return UserError(
+        f"{file.name}: which column is {what} is not plain{several}; name it with `{parameter}`"
+        f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))})."
+    )
+
+
+def value_of(file: TableFile, record: Record, column: str) -> Any:
+    """What a record has in a column.
+
+    Raises:
+        UserError: it has no such column.
+    """
+    if column not in record.values:
+        raise UserError(
+            f"{file.name}: line {record.line} has no {column!r}; add it or remove the line."
+        )
+    return record.values[column]
+
+
+def _text_of(file: TableFile, record: Record, column: str) -> str:
+    value = value_of(file, record, column)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise UserError(
+            f"{file.name}: line {record.line}: the column {column!r} is {type_of(value)}, not "
+            "text; name another column or write it in quotation marks."
+        )
+    return value
+
+
+def type_of(value: Any) -> str:
+    """The type of a value in words."""
+    if isinstance(value, bool):
+        return "true or false"
+    kinds = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "null")
+
+
+def is_nan(value: Any) -> bool:
+    """Whether a value is what pandas writes into JSON where there is none."""
+    return isinstance(value, float) and math.isnan(value)

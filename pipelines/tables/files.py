@@ -1,0 +1,471 @@
+"""Files of examples as people have them: CSV, TSV, JSON lines (packed or plain), TFDS data sets.
+
+A file is read from its beginning, a megabyte at a time, as often as it is asked for; nothing of it
+is kept. The ending of its name says what it is and its first line must agree:
+
+- CSV: commas (or semicolons, where the first line has no comma); a field in quotation marks may
+  hold delimiters, line breaks and doubled quotation marks (RFC 4180).
+- TSV: published both with and without quotation. Who writes fields in quotation marks quotes every
+  field that holds one and doubles it, so a single one inside a field proves that there is none.
+- JSON: an object a line, or one array of objects; their names are the columns. An object inside a
+  record has columns of its own, with a dot: `{"labels": {"label": 3}}` has `labels.label`.
+- `tfds:NAME:SPLIT`: a data set of TensorFlow Datasets on this machine.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import not_utf8
+from keras_bert_impl.tokenization.reference import as_name, as_text
+from pipelines.corpora.data_sets import opening_data_set
+from pipelines.corpora.unpacking import read_line_blocks
+
+TFDS = "tfds:"
+Form = Literal["csv", "tsv", "json_lines", "json_array", "tfds"]
+_FORMS_BY_ENDING: dict[str, Form] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "json_lines",
+    ".ndjson": "json_lines",
+    ".json": "json_lines",
+}
+_JSON = ("json_lines", "json_array")
+_PACKINGS = (".gz", ".xz", ".bz2")
+_IN_WORDS = {
+    "csv": "CSV",
+    "tsv": "TSV",
+    "json_lines": "JSON lines",
+    "json_array": "a JSON array",
+    "tfds": "a TFDS data set",
+}
+_LONGEST_FIELD = 64 << 20  # what an opening quotation mark without its closing one may swallow
+_QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
+_NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
+
+
+class Record(NamedTuple):
+    """One record of a file.
+
+    Attributes:
+        line: the number of the line on which it begins, from 1; of a data set, of the example.
+        values: column to value: text in CSV and TSV, any JSON value in JSON lines.
+    """
+
+    line: int
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file of records, its form and its columns known.
+
+    Attributes:
+        name: the path, or "tfds:NAME:SPLIT".
+        form: what it is.
+        columns: the columns' names, composed (see `as_name`); without a header "1", "2", ... In
+            JSON lines those of the first object.
+        delimiter: what separates fields.
+        quoted: whether quotation marks enclose fields.
+        header: whether the first line names the columns.
+        data_dir: the folder of TensorFlow Datasets.
+    """
+
+    name: str
+    form: Form
+    columns: tuple[str, ...] = ()
+    delimiter: str = "\t"
+    quoted: bool = False
+    header: bool = True
+    data_dir: str | None = None
+
+    def records(self) -> Iterator[Record]:
+        """Reads all records from the beginning.
+
+        Raises:
+            UserError: the file is damaged, not UTF-8, or a record has other columns; names the
+                line.
+        """
+        if self.form == "tfds":
+            return _data_set_records(self.name, self.data_dir)
+        if self.form in _JSON:
+            return _json_records(self.name, self.form)
+        rows = _rows(self.name, self.delimiter, self.quoted)
+        return self._with_columns(islice(rows, int(self.header), None))
+
+    def paths(self) -> list[Path]:
+        """The files on disk."""
+        if self.form != "tfds":
+            return [Path(self.name)]
+        builder, split = _builder(self.name, self.data_dir)
+        return [Path(path) for path in builder.info.splits[split].filepaths]
+
+    def _with_columns(self, rows: Iterable[tuple[int, list[str]]]) -> Iterator[Record]:
+        columns = self.columns
+        for line, cells in rows:
+            if len(cells) != len(columns):
+                raise UserError(
+                    f"{self.name}: line {line} has {len(cells)} columns instead of "
+                    f"{len(columns)} ({', '.join(columns[:12])}){self._about_quotation(cells)}; "
+                    "mend or remove the line."
+                )
+            yield Record(line, dict(zip(columns, cells, strict=True)))
+
+    def _about_quotation(self, cells: list[str]) -> str:
+        """What may have gone wrong where a TSV file was taken for one with or without quotation."""
+        if self.form != "tsv" or not any('"' in cell or "\n" in cell for cell in cells):
+            return ""
+        taken = "enclose fields" if self.quoted else "are characters like any other"
+        other = "no" if self.quoted else "yes"
+        return f", if quotation marks {taken} here (`quotation={other}` reads it otherwise)"
+
+
+def open_table(
+    name: str,
+    *,
+    header: bool = True,
+    quotation: str = "auto",
+    data_dir: str | None = None,
+) -> TableFile:
+    r"""Looks at the beginning of a file: what it is, and its columns.
+
+    Args:
+        name: a path, or "tfds:NAME:SPLIT".
+        header: whether the first line of CSV and TSV names the columns.
+        quotation: whether quotation marks enclose fields: "yes", "no", or "auto".
+        data_dir: the folder of TensorFlow Datasets; None: where they usually are.
+
+    Raises:
+        UserError: there is no such file, it is empty, or its content is not what its name says.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "train.csv"
+        >>> _ = path.write_text('text,label\n"Rain,\nand wind.",1\n')
+        >>> file = open_table(str(path))
+        >>> file.columns, list(file.records())
+        (('text', 'label'), [Record(line=2, values={'text': 'Rain,\nand wind.', 'label': '1'})])
+    """
+    file = _opened(name, header, quotation, data_dir)
+    if next(file.records(), None) is None:
+        raise UserError(f"{name}: has no rows; name a file with examples.")
+    return file
+
+
+def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> TableFile:
+    if name.startswith(TFDS):
+        builder, _ = _builder(name, data_dir)
+        columns = tuple(map(as_name, builder.info.features))
+        return TableFile(name, "tfds", columns, data_dir=data_dir)
+    first = next((line for _, line in _lines(name) if not line.isspace()), None)
+    if first is None:
+        raise UserError(f"{name}: has no rows; name a file with examples.")
+    if "\r" in first.rstrip() and '"' not in first:
+        raise UserError(
+            f"{name}: line 1 has carriage returns inside; if lines end in them alone, convert the "
+            "file (tr '\\r' '\\n')."
+        )
+    form = _form(name, first)
+    if form in _JSON:
+        record = next(_json_records(name, form), None)
+        if record is None:
+            raise UserError(f"{name}: has no rows; name a file with examples.")
+        return TableFile(name, form, tuple(record.values))
+    delimiter = "\t" if form == "tsv" else _csv_delimiter(first)
+    quoted = quotation == "yes" or (quotation == "auto" and (form == "csv" or _tsv_is_quoted(name)))
+    _, cells = next(_rows(name, delimiter, quoted))
+    columns = tuple(map(as_name, cells)) if header else tuple(str(n + 1) for n in range(len(cells)))
+    return TableFile(name, form, columns, delimiter, quoted, header)
+
+
+def form_by_name(name: str) -> Form | None:
+    """What the ending of a name says that a file is, packed or not; None where it says nothing.
+
+    Example:
+        >>> form_by_name("reviews.csv.gz"), form_by_name("reviews.txt")
+        ('csv', None)
+    """
+    path = PurePath(name.lower())
+    ending = PurePath(path.stem).suffix if path.suffix in _PACKINGS else path.suffix
+    return _FORMS_BY_ENDING.get(ending)
+
+
+def _form(name: str, first: str) -> Form:
+    """What a file is by its name, which its first line must not contradict."""
+    found = _form_by_content(first)
+    named = form_by_name(name)
+    if named is None:
+        if found is None:
+            raise UserError(
+                f"{name}: neither its name nor its first line says whether it is CSV, TSV or JSON "
+                "lines; let its name end in .csv, .tsv or .jsonl."
+            )
+        return found
+    if named == "json_lines" and found == "json_array":
+        return found
+    if found is not None and found != named and (named == "json_lines" or found in _JSON):
+        raise UserError(
+            f"{name}: is called {_IN_WORDS[named]} but begins as {_IN_WORDS[found]}; give it the "
+            "ending of what it is."
+        )
+    if named == "json_lines" and found is None:
+        raise UserError(f"{name}: line 1 is no JSON object; write one object a line.")
+    if named == "tsv" and found == "csv":
+        raise UserError(
+            f"{name}: is called TSV, but its first line has commas and no tab; if it is CSV, let "
+            "its name end in .csv."
+        )
+    if named == "csv" and found == "tsv" and not re.search("[,;]", first):
+        raise UserError(
+            f"{name}: is called CSV, but its first line has tabs and no comma; if it is TSV, let "
+            "its name end in .tsv."
+        )
+    return named
+
+
+def _form_by_content(first: str) -> Form | None:
+    start = first.lstrip()
+    if re.match(r"\{\s*[\"}]", start):
+        return "json_lines"
+    if re.match(r"\[\s*(\{|$)", start):
+        return "json_array"
+    if "\t" in first:
+        return "tsv"
+    return "csv" if re.search("[,;]", first) else None
+
+
+def _csv_delimiter(first: str) -> str:
+    return ";" if ";" in first and "," not in first else ","
+
+
+def _tsv_is_quoted(name: str) -> bool:
+    """Whether nothing in the first megabytes speaks against quotation, and something for it."""
+    found = False
+    for block in islice(read_line_blocks(name), _QUOTATION_BLOCKS):
+        if _NO_QUOTATION.search(block.text):
+            return False
+        found = found or b'"' in block.text
+    return found
+
+
+def _lines(name: str) -> Iterator[tuple[int, str]]:
+    """The lines with their ends, and their numbers from 1; without a byte-order mark."""
+    for block in read_line_blocks(name):
+        try:
+            text = block.text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = block.first_line + block.text.count(b"\n", 0, error.start)
+            raise not_utf8(name, f"line {line}") from error
+        if block.first_line == 1:
+            text = text.removeprefix("\ufeff")
+        lines = text.split("\n")
+        if not lines[-1]:
+            lines.pop()  # nothing stands after a block's last line end
+        yield from ((n, line + "\n") for n, line in enumerate(lines, block.first_line))
+
+
+def _rows(name: str, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row, and the line on which it begins; empty lines are no rows."""
+    if quoted:
+        yield from _quoted_rows(name, delimiter)
+        return
+    for number, line in _lines(name):
+        cells = line.removesuffix("\n").removesuffix("\r").split(delimiter)
+        if cells != [""]:
+            yield number, cells
+
+
+def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    csv.field_size_limit(_LONGEST_FIELD)
+    now = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal now
+        for number, line in _lines(name):
+            now = number
+            yield line
+
+    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
+    begins = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            if "new-line character" in str(error):
+                raise UserError(
+                    f"{name}: line {begins} has a carriage return inside a field without "
+                    "quotation marks; enclose the field in such marks, or remove the character."
+                ) from error
+            raise UserError(
+                f"{name}: the row that begins on line {begins} is not quoted as CSV is ({error}); "
+                "enclose fields that hold quotation marks in such marks and double those inside, "
+                "or, if marks are characters like any other, give `quotation=no`."
+            ) from error
+        if cells is None:
+            return
+        if cells:  # of one column, "" in quotation marks is an empty text
+            yield begins, cells
+        begins = now + 1
+
+
+def _json_records(name: str, form: Form) -> Iterator[Record]:
+    read = objects_of_array if form == "json_array" else objects_of_lines
+    yield from (Record(line, values) for line, values in read(name, _lines(name)))
+
+
+def _builder(name: str, data_dir: str | None) -> tuple[Any, str]:
+    """The data set's builder, and its split."""
+    import tensorflow_datasets as tfds
+
+    data_set, _, split = name.removeprefix(TFDS).partition(":")
+    split = split or "train"
+    with opening_data_set(name, "the data set's name, its split and `tfds_data_dir`"):
+        builder = tfds.builder(data_set, data_dir=data_dir)
+        if not builder.info.splits:
+            raise ValueError("it is not on this machine; download and prepare it")
+        _ = builder.info.splits[split].num_examples
+    return builder, split
+
+
+def _data_set_records(name: str, data_dir: str | None) -> Iterator[Record]:
+    import tensorflow_datasets as tfds
+
+    builder, split = _builder(name, data_dir)
+    plain = {key: _plain_value(feature) for key, feature in builder.info.features.items()}
+    examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
+    for number, example in enumerate(examples, start=1):
+        yield Record(number, {as_name(key): plain[key](value) for key, value in example.items()})
+
+
+def _plain_value(feature: Any) -> Callable[[Any], Any]:
+    """How a feature's values become what JSON has: classes become their names."""
+    import tensorflow_datasets as tfds
+
+    if isinstance(feature, tfds.features.ClassLabel):
+        # An unlabelled split has -1 for every class.
+        return lambda number: feature.int2str(int(number)) if number >= 0 else None
+    inner = feature.feature if isinstance(feature, tfds.features.Sequence) else None
+    if isinstance(inner, tfds.features.ClassLabel):
+        return lambda numbers: [inner.int2str(int(number)) for number in numbers]
+    return _decoded
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    return [_decoded(one) for one in value] if isinstance(value, list) else value
+
+
+Lines = Iterable[tuple[int, str]]
+Values = dict[str, Any]
+
+# A whole string, so that a brace inside is none, or what opens or closes.
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+
+
+def objects_of_lines(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
+    r"""Reads an object a line; empty lines are none.
+
+    Args:
+        name: the file, for errors.
+        lines: its lines with their numbers.
+
+    Raises:
+        UserError: a line is no JSON object, or has a column twice.
+
+    Example:
+        >>> list(objects_of_lines("t.jsonl", [(1, '{"a": {"b": 1}}\n'), (2, "\n")]))
+        [(1, {'a.b': 1})]
+    """
+    for number, line in lines:
+        if not line.isspace():
+            yield number, _object(name, number, line)
+
+
+def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
+    r"""Reads an array of objects, each with the line on which it begins.
+
+    Args:
+        name: the file, for errors.
+        lines: its lines with their numbers.
+
+    Raises:
+        UserError: it is no array of objects, an object has a column twice, or the file ends early.
+
+    Example:
+        >>> list(objects_of_array("t.json", [(1, '[{"a": 1},\n'), (2, '{"a":\n'), (3, "2}]\n")]))
+        [(1, {'a': 1}), (2, {'a': 2})]
+    """
+    depth, begins, parts = 0, 0, list[str]()
+    for number, line in lines:
+        start = 0  # of the object, within this line
+        for found in _STRUCTURE.finditer(line):
+            mark = found.group()
+            if mark in ("{", "["):
+                depth += 1
+                if depth == 2:
+                    begins, start, parts = number, found.start(), []
+            elif mark in ("}", "]"):
+                depth -= 1
+                if depth == 1:
+                    yield begins, _object(name, begins, "".join(parts) + line[start : found.end()])
+            elif depth == 1:
+                raise UserError(f"{name}: line {number} has text between the array's objects.")
+        if depth > 1:
+            parts.append(line[start:])
+    if depth:
+        raise UserError(
+            f"{name}: ends inside its JSON array, whose last object begins on line {begins}; get "
+            "the file again."
+        )
+
+
+def _object(name: str, line: int, text: str) -> Values:
+    try:
+        values = json.loads(text, object_pairs_hook=partial(_once_each, name, line))
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"{name}: line {line} is not JSON ({error}); write one object a line."
+        ) from error
+    if not isinstance(values, dict):
+        raise UserError(f"{name}: line {line} is no JSON object; write one object a line.")
+    return values
+
+
+def _once_each(name: str, line: int, pairs: list[tuple[str, Any]]) -> Values:
+    """The columns of an object, with those of the objects in it."""
+    flat: list[tuple[str, Any]] = []
+    for key, value in pairs:
+        if isinstance(value, dict):
+            flat += [(f"{_name(key)}.{inner}", one) for inner, one in value.items()]
+        else:
+            flat.append((_name(key), value))
+    values = dict(flat)
+    if len(values) < len(flat):
+        names = [key for key, _ in flat]
+        twice = next(key for key in names if names.count(key) > 1)
+        raise UserError(f"{name}: line {line} has the column {twice!r} twice; remove one.")
+    return {key: _with_text(value) for key, value in values.items()}
+
+
+def _name(key: str) -> str:
+    # An escape such as \ud83d may be one half of a surrogate pair, which is not text.
+    return as_name(as_text(key))
+
+
+def _with_text(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_text(one) for one in value]
+    return as_text(value) if isinstance(value, str) else value

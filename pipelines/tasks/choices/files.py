@@ -1,0 +1,127 @@
+"""Files of contexts with endings to choose from: SWAG's columns, or JSON lines.
+
+| form | context | endings | the right one |
+|---|---|---|---|
+| SWAG (CSV) | `sent1`, and `sent2`, with which endings begin | `ending0`, ... | `label`, from 0 |
+| JSON lines | the same, or `context` | the same, or a list `endings` | the same |
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from pipelines.tables.files import Record, open_table
+
+_ENDING = re.compile(r"ending(\d+)")
+_IDENTIFIERS = ("id", "index", "fold-ind")
+_FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A context and the endings to choose from.
+
+    Attributes:
+        identifier: what a file of answers calls it.
+        context: what stands in front.
+        endings: two or more.
+        label: the number of the right one, from 0; None where it is not known.
+        line: where it begins in its file, for messages.
+    """
+
+    identifier: str
+    context: str
+    endings: tuple[str, ...]
+    label: int | None
+    line: int
+
+
+def read_choices(path: Path, *, labelled: bool, num_choices: int | None = None) -> Iterator[Choice]:
+    r"""Reads the examples of a file.
+
+    Args:
+        path: CSV, TSV or JSON lines, plain or packed.
+        labelled: whether every example must have a label.
+        num_choices: how many endings every example must have; None: as many as the first one.
+
+    Raises:
+        UserError: a column is missing, an ending is empty, examples have different numbers of
+            endings, or a label is none of them.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "dev.csv"
+        >>> _ = path.write_text("sent1,sent2,ending0,ending1,label\nIt rains.,She,sings.,runs.,1\n")
+        >>> next(read_choices(path, labelled=True))
+        Choice(identifier='0', context='It rains.', endings=('She sings.', 'She runs.'), label=1,
+        line=2)
+    """
+    for number, record in enumerate(open_table(str(path)).records()):
+        choice = _choice(path, record, number, labelled)
+        if num_choices is None:
+            num_choices = len(choice.endings)
+        if len(choice.endings) != num_choices:
+            raise UserError(
+                f"{path}: line {record.line} has {len(choice.endings)} endings where others have "
+                f"{num_choices}; give every example as many."
+            )
+        yield choice
+
+
+def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
+    values, where = record.values, f"{path}: line {record.line}"
+    context = values.get("context", values.get("sent1"))
+    if not isinstance(context, str):
+        raise UserError(
+            f"{where} has no column 'sent1' or 'context' with the text in front of the endings; "
+            "name a file with SWAG's columns."
+        )
+    start = values.get("sent2") or ""
+    endings = _endings(values, where)
+    whole = tuple(f"{start} {ending}".strip() for ending in endings)
+    name = next((str(x) for x in map(values.get, _IDENTIFIERS) if x not in (None, "")), str(number))
+    return Choice(name, context, whole, _label(values, endings, where, labelled), record.line)
+
+
+def _endings(values: Mapping[str, Any], where: str) -> Sequence[str]:
+    endings = values.get("endings")
+    if endings is None:
+        numbered = {
+            int(found[1]): values[column]
+            for column in values
+            if (found := _ENDING.fullmatch(column))
+        }
+        endings = [numbered[number] for number in sorted(numbered)]
+        if sorted(numbered) != list(range(len(numbered))):
+            raise UserError(f"{where}: its columns of endings are not ending0, ending1, ....")
+    if not isinstance(endings, list) or len(endings) < _FEWEST:
+        raise UserError(
+            f"{where} has no two endings; give the columns 'ending0', 'ending1', ... or, in JSON, "
+            "a list 'endings'."
+        )
+    for number, ending in enumerate(endings):
+        if not isinstance(ending, str) or not ending.strip():
+            raise UserError(f"{where}: the ending {number} is empty; mend or remove the example.")
+    return endings
+
+
+def _label(
+    values: Mapping[str, Any], endings: Sequence[str], where: str, labelled: bool
+) -> int | None:
+    given = values.get("label")
+    if given in (None, "", -1, "-1"):
+        if labelled:
+            raise UserError(f"{where} has no correct ending (column 'label'); mend or remove it.")
+        return None
+    try:
+        label = int(given)
+    except (TypeError, ValueError):
+        label = -1
+    if isinstance(given, (bool, float)) or not 0 <= label < len(endings):
+        raise UserError(
+            f"{where}: the label {given!r} is none of the endings 0 to {len(endings) - 1}; mend it."
+        )
+    return label

@@ -1,0 +1,42 @@
+"""What a run that chooses endings is told."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import FREE, option
+from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSwagConfig(SplitFiles, FineTuningConfig):
+    """What a run for endings (SWAG) is told.
+
+    Raises:
+        UserError: a value out of range, or no file is named.
+    """
+
+    FILE_NAMES: ClassVar = {"train": "train.csv", "dev": "val.csv", "test": "test.csv"}
+
+    data_dir: Path | None = option(
+        None, "The folder with SWAG's train.csv, val.csv and test.csv.", resume=FREE
+    )
+    train_file: Path | None = option(
+        None,
+        "Contexts with endings to train on, in place of train.csv of data_dir: CSV with SWAG's "
+        "columns, or JSON lines, plain or packed.",
+        resume=FREE,  # its content is compared
+    )
+    dev_file: Path | None = option(None, "Examples to score, as train_file.", resume=FREE)
+    test_file: Path | None = option(
+        None, "Examples to answer, as train_file; scored where they have labels.", resume=FREE
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.names_files:
+            raise UserError(
+                "nothing says what to learn; give `data_dir`, the folder of train.csv, val.csv and "
+                "test.csv, or `train_file`, `dev_file` and `test_file`."
+            )

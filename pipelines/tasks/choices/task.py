@@ -1,0 +1,295 @@
+"""The task of a run for endings: each is read with the context in front, and the best is chosen."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.checkpoints.task_settings import served_length, without_task
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_whole
+from keras_bert_impl.tokenization.truncation import truncated_lengths
+from pipelines.fine_tuning.task import Answered, Head
+from pipelines.fine_tuning.text_rows import Spans, pack, ranges
+from pipelines.metrics.classification import accuracy
+from pipelines.metrics.constant_answer import constant_scores
+from pipelines.records.rows import Numbers, Rows
+from pipelines.tasks.choices.files import Choice, read_choices
+
+if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from typing import TYPE_CHECKING
+
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.fine_tuning.start import starting_point
+from pipelines.tasks.choices.options import RunSwagConfig
+
+if TYPE_CHECKING:
+    from pipelines.fine_tuning.run import FineTuningResults
+
+
+NAME = "swag"
+
+
+class ChoiceFile(NamedTuple):
+    """A file of examples.
+
+    Attributes:
+        path: the file.
+        labelled: whether the right endings are known.
+    """
+
+    path: Path
+    labelled: bool
+
+
+class ChoiceAnswer(NamedTuple):
+    """Which ending a model chooses.
+
+    Attributes:
+        ending: its number, from 0.
+        probabilities: float32 [endings].
+    """
+
+    ending: int
+    probabilities: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ChoiceTask:
+    """One of several endings; see `pipelines.fine_tuning.task.Task`.
+
+    Attributes:
+        num_choices: how many endings every example has.
+        sources: the files of the splits "train", "dev" and "test", as far as there are any.
+    """
+
+    num_choices: int
+    sources: Mapping[str, ChoiceFile] = field(default_factory=dict)
+    name: str = NAME
+    train_split: str = "train"
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "ChoiceTask":
+        """The task of a model directory, to serve its model."""
+        return cls(settings["num_choices"])
+
+    @property
+    def evaluation_splits(self) -> Sequence[str]:
+        """The dev and the test file, where the right endings are known."""
+        return [split for split in self.test_splits if self.sources[split].labelled]
+
+    @property
+    def test_splits(self) -> Sequence[str]:
+        """The dev and the test file."""
+        return [split for split in ("dev", "test") if split in self.sources]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The options that change the rows."""
+        return {"num_choices": self.num_choices}
+
+    def files(self, split: str) -> Sequence[Path]:
+        """The split's file.
+
+        Raises:
+            UserError: none was given.
+        """
+        return [self._source(split).path]
+
+    def examples(self, split: str) -> Iterable[Choice]:
+        """The examples of a split, in their order; without labels where not all have one."""
+        path, labelled = self._source(split)
+        choices = read_choices(path, labelled=labelled, num_choices=self.num_choices)
+        # Of a file with some labels only, rows with and without would not fit together.
+        return choices if labelled else (replace(choice, label=None) for choice in choices)
+
+    def _source(self, split: str) -> ChoiceFile:
+        if split not in self.sources:
+            raise UserError(f"`{split}_file` is missing; name a file with SWAG's columns.")
+        return self.sources[split]
+
+    def rows(
+        self,
+        examples: Sequence[Choice],
+        tokenizer: "Tokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """A row for each example: `[CLS] context [SEP] ending [SEP]` for each of its endings."""
+        del training
+        contexts = Spans.of(tokenizer.encode_lines([example.context for example in examples]))
+        endings = [ending for example in examples for ending in example.endings]
+        second = Spans.of(tokenizer.encode_lines(endings))
+        first = Spans(
+            contexts.ids,
+            np.repeat(contexts.start, self.num_choices),
+            np.repeat(contexts.length, self.num_choices),
+        )
+        room = max_seq_length - 2 - (second.length > 0)
+        kept_a, kept_b = truncated_lengths(first.length, second.length, room)
+        lengths, tokens = pack(
+            tokenizer.vocabulary, first._replace(length=kept_a), second._replace(length=kept_b)
+        )
+        longest, padded = _side_by_side(lengths, tokens, self.num_choices)
+        labels = [example.label for example in examples if example.label is not None]
+        known = len(labels) == len(examples)
+        values = {"label_ids": np.array(labels, np.int32)} if known else {}
+        return Rows(np.arange(len(examples)), longest, padded, values, self.num_choices)
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """The configuration without the labels of other tasks."""
+        config = without_task(config)
+        return config.replace(extra={**config.extra, "architectures": ["BertForMultipleChoice"]})
+
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """A model with a score for each ending."""
+        from keras_bert_impl.models.multiple_choice import BertMultipleChoice
+        from keras_bert_impl.training.objectives import ClassificationObjective
+
+        model = BertMultipleChoice(config, self.num_choices, dtype=dtype)
+        return Head(model, ClassificationObjective())
+
+    def answers(
+        self, examples: Sequence[Choice], rows: Rows, outputs: Mapping[str, NDArray]
+    ) -> Sequence[ChoiceAnswer]:
+        """The best ending of each example, and the probabilities of all."""
+        del examples, rows
+        logits = outputs["logits"].astype(np.float32)  # [examples, endings]
+        weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        probabilities = weights / weights.sum(axis=-1, keepdims=True)
+        best = logits.argmax(axis=-1).tolist()
+        return [ChoiceAnswer(*pair) for pair in zip(best, probabilities, strict=True)]
+
+    def score(self, answered: Answered[Choice, ChoiceAnswer]) -> Mapping[str, float]:
+        """The share of right endings."""
+        pairs = [(answer.ending, example.label) for example, answer in answered]
+        chosen, right = zip(*pairs, strict=True)
+        return {"accuracy": accuracy(chosen, right)}
+
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """All figures; see `ComparedTask`."""
+        return ()
+
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """The accuracy where the ending of the same number is chosen in every example."""
+        labels = np.array([example.label for example in self.examples(split)])
+        return constant_scores({"accuracy": accuracy}, labels)
+
+    def compared_answers(
+        self, example: Choice, answer: ChoiceAnswer
+    ) -> list[tuple[Hashable, Hashable]]:
+        """The number of the chosen ending beside that of the right one; see `ComparedTask`."""
+        return [(answer.ending, example.label)]
+
+    def write(
+        self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]
+    ) -> Sequence[Path]:
+        """Writes a table: identifier, chosen ending, and the probability of each."""
+        path = folder / f"{split}_predictions.tsv"
+        with open_whole(path) as file:
+            names = [f"P({number})" for number in range(self.num_choices)]
+            file.write("\t".join(["id", "prediction", *names]) + "\n")
+            for example, answer in answered:
+                numbers = [str(number) for number in answer.probabilities]
+                file.write("\t".join([example.identifier, str(answer.ending), *numbers]) + "\n")
+        return [path]
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """Contexts and endings to probabilities; see `ServedChooser`."""
+        from pipelines.tasks.choices.served import ServedChooser
+
+        config = opened.model.config
+        length = served_length(config, max_seq_length)
+        config.check_length(length, at_least=5)
+        return ServedChooser(opened, self.num_choices, length)
+
+
+def _side_by_side(
+    lengths: Numbers, tokens: Mapping[str, NDArray[np.int32]], choices: int
+) -> tuple[Numbers, dict[str, NDArray[np.int32]]]:
+    """Pads the choices of each row to the longest of them.
+
+    Args:
+        lengths: int64 [rows * choices].
+        tokens: int32 [tokens of all choices] each.
+        choices: how many each row has.
+
+    Returns:
+        int64 [rows], and the tokens of `Rows`.
+
+    Example:
+        >>> longest, padded = _side_by_side(np.array([1, 2]), {"x": np.array([7, 8, 9])}, 2)
+        >>> longest.tolist(), padded["x"].tolist()
+        ([2], [7, 0, 8, 9])
+    """
+    longest = lengths.reshape(-1, choices).max(axis=1, initial=0)
+    room = np.repeat(longest, choices)
+    target = ranges(np.cumsum(room) - room, lengths)
+    padded = {name: np.zeros(int(room.sum()), np.int32) for name in tokens}
+    for name, flat in tokens.items():
+        padded[name][target] = flat
+    return longest, padded
+
+
+def run_swag(config: RunSwagConfig) -> "FineTuningResults":
+    """Trains for, scores and chooses endings; see `fine_tune`.
+
+    Raises:
+        UserError: an option, a file or a checkpoint is not what it should be.
+    """
+    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
+
+    return fine_tune(config, task_of)
+
+
+def task_of(config: RunSwagConfig) -> ChoiceTask:
+    """The task that a configuration describes.
+
+    Raises:
+        UserError: a file is missing, or there is nothing to score or to answer.
+    """
+    paths = {split: path for split in ("train", "dev", "test") if (path := config.file(split))}
+    if config.do_train and "train" not in paths:
+        raise UserError("`train_file` is missing; name a file with SWAG's columns.")
+    if not config.do_train:
+        paths.pop("train", None)
+    if not paths:
+        raise UserError("there is no file to score or to answer; name one with `dev_file`.")
+    sources = {
+        split: ChoiceFile(path, split != "test" or _is_labelled(path))
+        for split, path in paths.items()
+    }
+    task = ChoiceTask(_num_choices(config, paths), sources)
+    if config.do_eval and not task.evaluation_splits:
+        raise UserError(
+            "`do_eval=True`: there is no file with labels to score; name one with `dev_file`, or "
+            "leave `do_eval` out."
+        )
+    if config.do_predict and not task.test_splits:
+        raise UserError("`do_predict=True`: there is no file to answer; name one with `test_file`.")
+    return task
+
+
+def _is_labelled(path: Path) -> bool:
+    return next(iter(read_choices(path, labelled=False))).label is not None
+
+
+def _num_choices(config: RunSwagConfig, paths: Mapping[str, Path]) -> int:
+    """The endings of an example: what the model was trained with, or the first file has."""
+    if not config.do_train:
+        start = starting_point(config, RunDirectory.open(config.output_dir))
+        settings = task_settings(start.config)
+        if settings.get("task") == NAME:
+            return int(settings["num_choices"])
+    first = next(iter(paths.values()))
+    return len(next(iter(read_choices(first, labelled=False))).endings)

@@ -1,0 +1,265 @@
+"""What a label is in somebody's file, and the examples: texts, a label, the line they begin on."""
+
+import hashlib
+import json
+import math
+import re
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.reference import as_name
+from pipelines.fine_tuning.heads import as_label_list
+from pipelines.tables.columns import Columns, is_nan, type_of, value_of
+from pipelines.tables.files import Record, TableFile
+
+Kind = Literal["one", "several", "columns", "number"]
+"""What a label is: one of the labels; a list of them; a column each; a number."""
+
+_LIST_OF_PYTHON = re.compile(r"\[\s*'")
+_LARGEST = 3.4e38  # of float32, in which models compute
+_YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """How the cells of the label's columns become a label.
+
+    Attributes:
+        kind: what a label is.
+        columns: its columns.
+        value_type: the type of the values in JSON lines, which all records share.
+    """
+
+    kind: Kind
+    columns: tuple[str, ...]
+    value_type: str = "text"
+
+    def read(self, file: TableFile, record: Record) -> str | None:
+        """Reads a record's label, as the heads understand it; None where it has none.
+
+        Raises:
+            UserError: it is not of the kind that labels have here; names the line.
+        """
+        values = [value_of(file, record, column) for column in self.columns]
+        try:
+            if self.kind == "columns":
+                return self._of_columns(values)
+            (value,) = values
+            if value is None or value == "":
+                return None
+            if self.kind == "one" and is_nan(value):
+                return None
+            if self.kind == "several":
+                return as_label_list(_list_of(value))
+            if self.kind == "number":
+                return _number_of(value)
+            return self._one(value)
+        except ValueError as error:
+            raise UserError(f"{file.name}: line {record.line}: {error}") from error
+
+    def _one(self, value: Any) -> str:
+        if type_of(value) != self.value_type:
+            raise ValueError(
+                f"the label {value!r} is {type_of(value)}, but the first one is "
+                f"{self.value_type}; write all labels alike."
+            )
+        return as_label(value)
+
+    def _of_columns(self, values: Sequence[Any]) -> str | None:
+        if all(value is None for value in values):
+            return None
+        held = []
+        for column, value in zip(self.columns, values, strict=True):
+            word = as_label(value).lower()
+            if word in _YES:
+                held.append(column)
+            elif word not in _NO:
+                raise ValueError(f"the column {column!r} has {value!r}; it must be 0 or 1.")
+        return as_label_list(held)
+
+
+def as_label(value: Any) -> str:
+    """A value of JSON, or a word of the user's, as a label: composed, see `as_name`.
+
+    Example:
+        >>> as_label(1), as_label(True), as_label("spam"), as_label(None)
+        ('1', 'true', 'spam', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | str):
+        return as_name(str(value))
+    raise ValueError(f"the label is {type_of(value)}; it must be text or a number.")
+
+
+def has_any(
+    file: TableFile, record: Record, columns: Sequence[str], labels: Collection[str]
+) -> bool:
+    """Whether one of a record's cells, or of the values in their lists, is one of some labels."""
+    for column in columns:
+        cell = value_of(file, record, column)
+        if isinstance(cell, str) and _is_list_in_text(cell):
+            cell = json.loads(cell)
+        values = cell if isinstance(cell, list) else [cell]
+        if any(isinstance(one, str | int | float) and as_label(one) in labels for one in values):
+            return True
+    return False
+
+
+def find_labelling(
+    file: TableFile,
+    labels: tuple[str, ...],
+    *,
+    regression: bool,
+    ignored: Collection[str] = (),
+) -> Labelling | None:
+    """Looks at the first label: what labels are in this file; None where no row has one.
+
+    Args:
+        file: the file to look at.
+        labels: the label's columns.
+        regression: whether labels are numbers to predict.
+        ignored: labels whose rows are left out.
+    """
+    if regression:
+        return Labelling("number", labels)
+    if len(labels) > 1:
+        return Labelling("columns", labels)
+    for record in file.records():
+        value = value_of(file, record, labels[0])
+        if value is None or value == "" or is_nan(value):
+            continue
+        if ignored and has_any(file, record, labels, ignored):
+            continue
+        if isinstance(value, list) or _is_list_in_text(value):
+            return Labelling("several", labels)
+        if isinstance(value, str) and _LIST_OF_PYTHON.match(value):
+            raise UserError(
+                f"{file.name}: line {record.line}: the label {value!r} looks like a list, but is "
+                'not JSON; write lists as ["one", "two"].'
+            )
+        return Labelling("one", labels, type_of(value))
+    return None
+
+
+def _is_list_in_text(value: Any) -> bool:
+    if not (isinstance(value, str) and value.startswith("[")):
+        return False
+    try:
+        return isinstance(json.loads(value), list)
+    except ValueError:
+        return False
+
+
+def _list_of(value: Any) -> list[str]:
+    if isinstance(value, str):
+        value = json.loads(value) if _is_list_in_text(value) else value
+    if not isinstance(value, list):
+        raise ValueError(
+            f"the label {value!r} is {type_of(value)}, but the first one is a list; write all "
+            "labels as lists."
+        )
+    labels = [as_label(one) for one in value]
+    if len(set(labels)) < len(labels) or "" in labels:
+        raise ValueError(f"the label {value!r} has a label twice or an empty one; correct it.")
+    return labels
+
+
+def _number_of(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"the label is {type_of(value)}; a regression needs numbers.")
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    except OverflowError:  # an integer of hundreds of digits
+        number = sys.float_info.max
+    if not math.isfinite(number):
+        raise ValueError(f"the label {value!r} is no finite number, as a regression needs.")
+    if abs(number) > _LARGEST:
+        raise ValueError(f"the label {value!r} is too large for single precision; scale it.")
+    return str(value)
+
+
+class Labelled(NamedTuple):
+    """One example of a file.
+
+    Attributes:
+        line: the line on which it begins.
+        text_a: the first text.
+        text_b: the second text, or None.
+        label: its label as the heads understand it, or None.
+    """
+
+    line: int
+    text_a: str
+    text_b: str | None
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of examples with its columns known.
+
+    Attributes:
+        file: the file.
+        columns: where its records have what.
+        labelling: what its labels are; None: they are not read.
+        ignored_labels: rows with these labels are left out.
+    """
+
+    file: TableFile
+    columns: Columns
+    labelling: Labelling | None
+    ignored_labels: frozenset[str] = frozenset()
+
+    def examples(self) -> Iterator[Labelled]:
+        """Reads the examples from the beginning.
+
+        Raises:
+            UserError: a record is not what it should be; names the line.
+        """
+        file, labelling = self.file, self.labelling
+        for record in file.records():
+            label = None
+            if labelling is not None:
+                # Before it is read: it need not be of the kind that labels have here.
+                ignored = self.ignored_labels
+                if ignored and has_any(file, record, labelling.columns, ignored):
+                    continue
+                label = labelling.read(file, record)
+            yield Labelled(record.line, *self.columns.read_texts(file, record), label)
+
+
+def text_key(seed: int, text_a: str, text_b: str | None) -> int:
+    """A hash of an example's texts: 8 bytes, equal on every machine.
+
+    Example:
+        >>> text_key(0, "a", "b") == text_key(0, "a", "b") != text_key(1, "a", "b")
+        True
+    """
+    texts = f"{text_a}\0{'' if text_b is None else text_b}".encode("utf-8", "surrogatepass")
+    key = seed.to_bytes(8, "little", signed=True)
+    return int.from_bytes(hashlib.blake2b(texts, digest_size=8, key=key).digest(), "little")
+
+
+def labels_in(labelling: Labelling | None, label: str) -> list[str]:
+    """The single labels of a label.
+
+    Example:
+        >>> labels_in(Labelling("several", ("label",)), '["b", "a"]')
+        ['b', 'a']
+    """
+    if labelling is None or labelling.kind == "number":
+        return []
+    return json.loads(label) if labelling.kind in ("several", "columns") else [label]
+
+
+def is_empty(example: Labelled) -> bool:
+    """Whether an example has no text at all."""
+    return not example.text_a.strip() and not (example.text_b or "").strip()

@@ -1,0 +1,306 @@
+"""The options of a run for labels: files of one's own, GLUE, XNLI."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.pooling import HEAD_POOLINGS, POOLER, pooling_of, with_pooling
+from keras_bert_impl.options import FREE, check_options, nested, option, options_of
+from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
+from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.tasks.labels.glue import plain_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledTextsConfig:
+    """Files of examples, where they have what, and what labels are.
+
+    Raises:
+        UserError: a value out of range, or options that exclude each other.
+    """
+
+    train_file: str | None = option(
+        None,
+        "Examples to train on: CSV, TSV or JSON (an object a line, or an array), plain or packed "
+        "(.gz, .xz, .bz2), or tfds:NAME:SPLIT. Stands in place of a task of GLUE.",
+        resume=FREE,  # the content is compared
+    )
+    dev_file: str | None = option(
+        None, "Labelled examples to score, in the same forms.", resume=FREE
+    )
+    test_file: str | None = option(
+        None,
+        "Examples to answer, in the same forms; where they have labels they are scored, too.",
+        resume=FREE,
+    )
+    text_column: str | None = option(
+        None,
+        "The column of the text: its name, or its number from 1 where the file has no header. By "
+        "default guessed where it is plain.",
+    )
+    text_pair_column: str | None = option(
+        None, "The column of the second text, where examples are pairs."
+    )
+    label_column: tuple[str, ...] = option(
+        (),
+        "The column of the label: one of several classes, or a list (in JSON) of any number of "
+        "them. Several columns, separated by commas, are a label each, with 0 or 1.",
+    )
+    header: bool | None = option(
+        None,
+        "Whether the first line of CSV and TSV names the columns; by default it does unless "
+        "columns are given by numbers.",
+    )
+    quotation: str = option(
+        "auto",
+        "Whether fields stand in quotation marks where they need to. In CSV they do; of TSV the "
+        "file's beginning tells.",
+        choices=("auto", "yes", "no"),
+    )
+    ignored_labels: tuple[str, ...] = option(
+        (), "Rows with these labels are left out, such as - in SNLI."
+    )
+    regression: bool = option(False, "Labels are numbers to predict, not classes.")
+    dev_share: float = option(
+        0.0,
+        "Without a dev file, the share of the training file that is scored instead of trained on "
+        "(of each label alike; rows with the same texts and label stay together).",
+        at_least=0,
+        at_most=0.9,
+    )
+    dev_seed: int = option(
+        0,
+        "Which rows these are: a function of this number and their texts.",
+        at_least=-(2**63),
+        at_most=2**63 - 1,
+    )
+    class_weights: tuple[str, ...] = option(
+        (),
+        "How much labels count in the loss: balanced (as much as they are rare), or LABEL=WEIGHT "
+        "separated by commas (1 for all others).",
+    )
+    prediction_format: str = option(
+        "tsv", "The form of the tables of predictions.", choices=("tsv", "csv"), resume=FREE
+    )
+    num_mistakes: int = option(
+        1000, "How many of the hardest mistakes are written.", at_least=1, resume=FREE
+    )
+    tfds_data_dir: Path | None = option(
+        None,
+        "The folder of TensorFlow Datasets; ~/tensorflow_datasets if not given.",
+        resume=FREE,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.dev_file and self.dev_share:
+            raise UserError(
+                f"`dev_share={self.dev_share}` cuts a dev set off the training file, but "
+                f"`dev_file={self.dev_file}` is given as well; give one of them."
+            )
+        if self.regression and self.class_weights:
+            raise UserError(
+                f"`class_weights={','.join(self.class_weights)}`: a regression has no classes; "
+                "leave it out."
+            )
+        if self.regression and len(self.label_column) > 1:
+            raise UserError(
+                f"`label_column={','.join(self.label_column)}`: a regression has one column of "
+                "numbers; name one."
+            )
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is a file at all."""
+        return bool(self.train_file or self.dev_file or self.test_file)
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether any column is named."""
+        return any(self._named_columns())
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first line of CSV and TSV names the columns."""
+        if self.header is not None:
+            return self.header
+        return not any(name.isdecimal() for name in self._named_columns() if name)
+
+    def _named_columns(self) -> list[str | None]:
+        return [self.text_column, self.text_pair_column, *self.label_column]
+
+
+LANGUAGES = (
+    "ar",
+    "bg",
+    "de",
+    "el",
+    "en",
+    "es",
+    "fr",
+    "hi",
+    "ru",
+    "sw",
+    "th",
+    "tr",
+    "ur",
+    "vi",
+    "zh",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class XnliConfig:
+    """The languages of a run for XNLI.
+
+    Example:
+        >>> XnliConfig(xnli_language="zh").scored
+        ('zh',)
+        >>> len(XnliConfig(xnli_eval_languages=("all",)).scored)
+        15
+    """
+
+    xnli_language: str = option(
+        "en",
+        "With task_name XNLI: the language to train on; another one than en is MNLI's training set "
+        "translated by a machine (translate-train).",
+        choices=LANGUAGES,
+        resume=FREE,  # the training data is compared
+    )
+    xnli_eval_languages: tuple[str, ...] = option(
+        (),
+        "With task_name XNLI: the languages to score and to answer, or all; by default the one "
+        "that is trained on.",
+        resume=FREE,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """The languages to score, the one of training first where it is among them."""
+        if not self.xnli_eval_languages:
+            return (self.xnli_language,)
+        every = self.xnli_eval_languages == ("all",)
+        languages = LANGUAGES if every else dict.fromkeys(self.xnli_eval_languages)
+        return tuple(sorted(languages, key=lambda one: one != self.xnli_language))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunClassifierConfig(FineTuningConfig):
+    """The options of a run for a task of GLUE or XNLI, or on files of one's own.
+
+    Raises:
+        UserError: a value out of range, or not exactly one of the two.
+    """
+
+    task_name: str | None = option(
+        None,
+        "CoLA, SST-2, MRPC, STS-B, QQP, MNLI, QNLI, RTE, WNLI, AX or XNLI; upper or lower case.",
+        resume=FREE,  # what it stands for is compared
+    )
+    data_dir: Path | None = option(
+        None,
+        "The folder with the task's train.tsv, dev.tsv and test.tsv in GLUE's own layout, with "
+        "AX's diagnostic.tsv, or the one in which XNLI's archives were unpacked.",
+        resume=FREE,
+    )
+    own: LabelledTextsConfig = nested(LabelledTextsConfig)
+    long_texts: LongTexts = nested(LongTexts)
+    pooling: str | None = option(
+        None,
+        "The vector that labels are read from: pooler, BERT's own; cls, the first token's in the "
+        "last layer; mean, the mean of all tokens' there, for encoders trained for it such as "
+        "MiniLM; last, as pooler at the last token. By default what the model that training starts "
+        "from says, else pooler, or last where attention is from left to right.",
+        choices=HEAD_POOLINGS,
+    )
+    scale_labels: bool | None = option(
+        None,
+        "Learn numbers in units of the training labels' mean and deviation; answers, figures and "
+        "the model that is written are in the labels' own units all the same. By default so for "
+        "numbers of one's own, and not for STS-B, which the original learns as it is.",
+        resume=FREE,
+        makes="label_units",
+    )
+    xnli: XnliConfig = nested(XnliConfig)
+
+    PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
+    OF_FILES: ClassVar = (
+        *("text_column", "text_pair_column", "label_column", "header", "quotation"),
+        *("ignored_labels", "dev_share", "dev_seed"),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.task_name is not None and self.own.is_given:
+            raise UserError(
+                f"`task_name={self.task_name}` and files of one's own (`train_file`, `dev_file`, "
+                "`test_file`) exclude each other; give one of them."
+            )
+        if self.task_name is None and not self.own.is_given:
+            raise UserError(
+                "nothing says what to learn; give `task_name` and `data_dir` for a task of GLUE, "
+                "or `train_file` for labelled texts of your own."
+            )
+        if self.task_name is not None and self.data_dir is None:
+            raise UserError(
+                f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
+            )
+        self._check_nothing_is_left_aside()
+
+    def _check_nothing_is_left_aside(self) -> None:
+        """Refuses options of one's own files beside a task of GLUE, which would do nothing."""
+        if self.task_name is None:
+            return
+        options = options_of(LabelledTextsConfig)
+        given = [one.name for one in options if getattr(self.own, one.name) != one.default]
+        if given:
+            raise UserError(
+                f"`{given[0]}` is for files of one's own and would do nothing with "
+                f"`task_name={self.task_name}`; leave it out, or name the files with `train_file`."
+            )
+
+    @property
+    def is_xnli(self) -> bool:
+        """Whether the task is XNLI."""
+        return self.task_name is not None and plain_name(self.task_name) == "xnli"
+
+    def kept(self, model: BertConfig) -> dict[str, Any]:
+        """See `FineTuningConfig.kept`; a task of GLUE has no options of one's own files."""
+        known = task_settings(model)
+        kept, pooling = super().kept(model), pooling_of(model)
+        if self.pooling is not None or pooling != POOLER:
+            kept["pooling"] = pooling
+        if "task" in known:  # where texts are truncated, the model directory does not say so
+            kept |= LongTexts.from_settings(known).settings or {"long_text": TRUNCATE}
+        if self.task_name is not None:
+            own = {one.name for one in options_of(LabelledTextsConfig)}
+            return {name: value for name, value in kept.items() if name not in own}
+        if "problem_type" in model.extra:
+            kept["regression"] = model.extra["problem_type"] == "regression"
+        if self.own.names_columns:  # they may be those of a file of another layout
+            kept.pop("header", None)
+        if not self.own.train_file or self.own.dev_file:  # nothing to cut a dev set off
+            kept.pop("dev_share", None)
+            kept.pop("dev_seed", None)
+        # The weights themselves, not how they were asked for: the task reads them.
+        kept.pop("class_weights", None)
+        return kept
+
+    def kept_in_model(self, task: Any) -> Mapping[str, Any]:
+        """How many texts an example has, and the language of XNLI's training."""
+        language = {"xnli_language": self.xnli.xnli_language} if self.is_xnli else {}
+        return {"num_texts": task.num_texts, **language}
+
+    def _with_pooling(self, config: BertConfig) -> BertConfig:
+        given = self.pooling is not None
+        return with_pooling(config, self.pooling) if given else super()._with_pooling(config)
+
+
+# BERT's paper, appendix A.3: what was searched for every task of GLUE, the best chosen on dev.

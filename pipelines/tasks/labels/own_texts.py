@@ -1,0 +1,230 @@
+"""Anybody's labelled texts as a task: classes, several labels at once, or numbers, from any file.
+
+Labels are found in the training file (`label_survey`) and stand in a stated order: by their value
+where all are numbers, by their characters otherwise, and as the user names the columns where each
+label is one. The model directory keeps them (`id2label`), so scoring and answering need no
+training file.
+"""
+
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
+from pipelines.fine_tuning.task import Answered
+from pipelines.fine_tuning.text_rows import TextExample
+from pipelines.metrics.constant_answer import constant_answer
+from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
+from pipelines.metrics.label_scores import ClassScores, LabelSetScores
+from pipelines.tables.writing import hardest, write_table
+from pipelines.tasks.labels.answers import CLASS_COLUMNS, class_rows, draw_confusion
+from pipelines.tasks.labels.labelling import Kind, Labelled, Source, is_empty, labels_in, text_key
+from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
+
+NAME = "labelled texts"
+AnsweredTexts = Answered[TextExample, LabelAnswer]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Which rows of the training file are its dev set.
+
+    Attributes:
+        thresholds: of each label, the hash below which rows are held out.
+        seed: of the hash.
+    """
+
+    thresholds: Mapping[str, int]
+    seed: int
+
+    def has(self, source: Source, example: Labelled) -> bool:
+        """Whether a training row is held out."""
+        held = labels_in(source.labelling, example.label or "")
+        threshold = self.thresholds.get(held[0] if held else "", 0)
+        return text_key(self.seed, example.text_a, example.text_b) < threshold
+
+
+@dataclass(frozen=True)
+class LabelledTexts(LabelTask):
+    """The task; `open_labelled_texts` makes one of files.
+
+    Attributes:
+        kind: what a label is.
+        labels: the labels in the order of the classes; () of a regression.
+        sources: the file of each split; with `held_out` "dev" is a part of "train".
+        options: what changes rows, as JSON values.
+        long_texts: what becomes of texts that are longer than a row.
+        held_out: the dev set within the training file, or None.
+        class_weights: how much each label counts in the loss, or None.
+        label_units: in which a regression is trained, or None; see `LabelUnits`.
+        prediction_format: the ending of the tables of predictions.
+        num_mistakes: how many of the hardest mistakes are written.
+    """
+
+    kind: Kind
+    labels: tuple[str, ...]
+    sources: Mapping[str, Source]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    long_texts: LongTexts = field(default_factory=LongTexts)
+    held_out: HeldOut | None = None
+    class_weights: tuple[float, ...] | None = None
+    label_units: tuple[float, float] | None = None
+    prediction_format: str = "tsv"
+    num_mistakes: int = 1000
+    name: str = NAME
+    train_split: str = "train"
+
+    @property
+    def evaluation_splits(self) -> list[str]:
+        """The dev set, and the test set where it has labels."""
+        return [s for s in ("dev", "test") if s in self.sources and self.sources[s].labelling]
+
+    @property
+    def test_splits(self) -> list[str]:
+        """The test set and the dev set."""
+        return [split for split in ("test", "dev") if split in self.sources]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The options, and what stands for the labels; see `Task.settings`."""
+        labels = json.dumps(self.labels).encode()
+        own = {
+            **self.options,
+            **self.long_texts.settings,
+            "kind": self.kind,
+            "labels_crc32": f"{zlib.crc32(labels):08x}",
+        }
+        if self.class_weights:
+            own["class_weights"] = dict(zip(self.labels, self.class_weights, strict=True))
+        return {**own, **self.head_of.settings}
+
+    @property
+    def num_texts(self) -> int:
+        """How many texts an example has: 2 of pairs; the same in all files."""
+        return len(next(iter(self.sources.values())).columns.texts)
+
+    @cached_property
+    def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: nobody writes it
+        """How labels become numbers, and the model over them."""
+        if self.kind == "number":
+            return RegressionHead(units=self.label_units)
+        if self.kind == "one":
+            return ClassificationHead({name: name for name in self.labels}, self.class_weights)
+        return MultiLabelHead(self.labels, self.class_weights)
+
+    def files(self, split: str) -> list[Path]:
+        """The files on disk; see `Task.files`."""
+        return self.sources[split].file.paths()
+
+    def examples(self, split: str) -> Iterator[TextExample]:
+        """Reads a split; rows without text are left out of training. See `Task.examples`."""
+        source = self.sources[split]
+        for example in source.examples():
+            if self._is_of(split, source, example):
+                yield TextExample(str(example.line), example.text_a, example.text_b, example.label)
+
+    def _is_of(self, split: str, source: Source, example: Labelled) -> bool:
+        cut = self.held_out if split in ("train", "dev") else None
+        if (split == "train" or cut) and is_empty(example):
+            return False
+        return cut is None or cut.has(source, example) == (split == "dev")
+
+    def score(self, answered: AnsweredTexts) -> dict[str, float]:
+        """Gives the metrics that fit the labels; see `Task.score`."""
+        if self.kind == "number":
+            return _score_numbers(answered)
+        return self._count(answered).figures()
+
+    def constant_scores(self, split: str) -> dict[str, float]:
+        """Gives the metrics of a labelled split where every example gets the same answer."""
+        labels = [self._encoded(example) for example in self.examples(split)]
+        answer = constant_answer(np.array(labels))[0]
+        same = LabelAnswer("", answer.item() if answer.ndim == 0 else answer, np.array([]))
+        scores = self.score([(example, same) for example in self.examples(split)])
+        return {name: 0.0 if math.isnan(score) else score for name, score in scores.items()}
+
+    def illustrate(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
+        """Writes the figures of each label, and the confusion matrix; see `Illustrated`."""
+        if self.kind == "number":
+            return []
+        counts = self._count(answered)
+        table = self._table(folder, split, "classes")
+        files = [write_table(table, CLASS_COLUMNS, class_rows(self.labels, counts.by_class()))]
+        if isinstance(counts, ClassScores):
+            files.append(draw_confusion(folder / f"{split}_confusion.png", self.labels, counts))
+        return files
+
+    def write(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
+        """Writes all predictions, and of labelled files the hardest mistakes; see `Task.write`."""
+        labelled = self.sources[split].labelling is not None
+        header = self._prediction_columns(split, labelled=labelled)
+        rows = (self._prediction(labelled, *one) for one in answered)
+        files = [write_table(self._table(folder, split, "predictions"), header, rows)]
+        if labelled:
+            worst = hardest(answered, self._mistake, self.num_mistakes)
+            rows = (self._prediction(labelled, *one) for one in worst)
+            files.append(write_table(self._table(folder, split, "mistakes"), header, rows))
+        return files
+
+    def _count(self, answered: AnsweredTexts) -> ClassScores | LabelSetScores:
+        scores: Any = (LabelSetScores, ClassScores)[self.kind == "one"](len(self.labels))
+        for example, answer in answered:
+            scores.add(self._encoded(example), answer.prediction)
+        return scores
+
+    def _encoded(self, example: TextExample) -> Any:
+        """A class, a 0 or 1 for each label, or a number."""
+        label = self.head_of.encode(str(example.label))
+        return np.asarray(label) if isinstance(label, list) else label
+
+    def _table(self, folder: Path, split: str, what: str) -> Path:
+        return folder / f"{split}_{what}.{self.prediction_format}"
+
+    def _prediction_columns(self, split: str, *, labelled: bool) -> list[str]:
+        texts = ["text", "text_pair"][: len(self.sources[split].columns.texts)]
+        first = ["line", *texts, *(["label"] if labelled else []), "prediction"]
+        if self.kind == "one":
+            first.append("probability")
+        return [*first, *(f"P({label})" for label in self.labels)]
+
+    def _prediction(self, labelled: bool, example: TextExample, answer: LabelAnswer) -> list[Any]:
+        texts = [example.text_a] if example.text_b is None else [example.text_a, example.text_b]
+        cells = [example.identifier, *texts, *([example.label] if labelled else [])]
+        cells.append(answer.label)
+        if self.kind == "one":
+            cells.append(f"{answer.values.max():.6f}")
+        if self.kind != "number":
+            cells += [f"{probability:.6f}" for probability in answer.values]
+        return cells
+
+    def _mistake(self, one: tuple[TextExample, LabelAnswer]) -> float | None:
+        """How wrong an answer is; None of a right one."""
+        example, answer = one
+        label = self._encoded(example)
+        if self.kind == "one":
+            return None if label == answer.prediction else 1.0 - float(answer.values[label])
+        right = self.kind != "number" and np.array_equal(answer.prediction, label)
+        return None if right else float(np.abs(answer.values - label).max())
+
+
+def _score_numbers(answered: AnsweredTexts) -> dict[str, float]:
+    """Both correlations and both mean errors; takes 16 bytes an example."""
+    kind = np.dtype([("prediction", "f8"), ("label", "f8")])
+    pairs = ((answer.prediction, float(str(example.label))) for example, answer in answered)
+    numbers = np.fromiter(pairs, kind)
+    predictions, labels = numbers["prediction"], numbers["label"]
+    errors = predictions - labels
+    return {
+        "pearson": pearson_correlation(predictions, labels),
+        "spearman": spearman_correlation(predictions, labels),
+        "mean_squared_error": float(np.mean(errors**2)),
+        "mean_absolute_error": float(np.mean(np.abs(errors))),
+    }

@@ -1,0 +1,150 @@
+"""What tasks share whose examples are texts with a label: rows with labels, answers of logits."""
+
+import logging
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
+from pipelines.fine_tuning.task import Head
+from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
+from pipelines.records.rows import Rows
+
+if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+
+_LOGGER = logging.getLogger(__name__)
+
+LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
+
+
+class LabelAnswer(NamedTuple):
+    """A model's answer to an example.
+
+    Attributes:
+        label: the label, or the number in decimals, as a submission has it.
+        prediction: the class, or the number as the model has it; of several labels at once a 0 or
+            1 for each.
+        values: float64, the probabilities of the classes; of a regression [the number].
+    """
+
+    label: str
+    prediction: Any
+    values: np.ndarray
+
+
+class LabelTask:
+    """The part of a task that depends on its labels only; files and figures are the task's own.
+
+    Attributes:
+        head_of: how labels become numbers, and the model over them.
+        long_texts: what becomes of texts that are longer than a row.
+
+    Example:
+        >>> task = LabelTask()
+        >>> task.head_of, task.long_texts = ClassificationHead({"0": "no", "1": "yes"}), LongTexts()
+        >>> row = Rows(np.array([0]), np.array([3]), {}, {})
+        >>> task.answers([], row, {"logits": np.array([[0.0, 2.0]], np.float32)})[0].label
+        '1'
+    """
+
+    head_of: LabelHead
+    long_texts: LongTexts
+
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """All figures; see `ComparedTask`."""
+        return ()
+
+    def rows(
+        self,
+        examples: Sequence[TextExample],
+        tokenizer: "Tokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """One row an example or a window, with `label_ids` where there is one; see `Task.rows`."""
+        del training
+        rows = text_rows(examples, tokenizer, max_seq_length, self.long_texts)
+        labels = [example.label for example in examples if example.label is not None]
+        values = {"label_ids": self.head_of.encode_all(labels)[rows.examples]} if labels else {}
+        return replace(rows, values={**rows.values, **values})
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """Writes the labels' names into the configuration."""
+        return self.head_of.configure(config)
+
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """Builds the encoder with the task's head."""
+        return self.head_of.build(config, dtype)
+
+    def answers(
+        self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
+    ) -> list[LabelAnswer]:
+        """The label, labels or number of each example, of its windows together."""
+        del examples
+        head = self.head_of
+        logits = join_windows(rows, outputs["logits"], self.long_texts.window_answers)
+        answers = zip(
+            head.decode(logits), head.predictions(logits), head.values(logits), strict=True
+        )
+        return [LabelAnswer(*answer) for answer in answers]
+
+    def compared_answers(
+        self, example: TextExample, answer: LabelAnswer
+    ) -> list[tuple[Hashable, Hashable]]:
+        """The answer's label or number beside that of the example; see `ComparedTask`."""
+        label = str(example.label)
+        if isinstance(self.head_of, RegressionHead):
+            return [(float(answer.prediction), self.head_of.encode(label))]
+        if isinstance(self.head_of, MultiLabelHead):
+            return [(tuple(answer.prediction.tolist()), tuple(self.head_of.encode(label)))]
+        return [(answer.label, label)]
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""
+        from keras_bert_impl.serving.export import serve_model
+
+        return serve_model(opened, max_seq_length=max_seq_length)
+
+
+def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, float]:
+    """The mean and the deviation of a training split's numbers, read once, in float64.
+
+    Args:
+        examples: of the split.
+        where: its file, for the message.
+
+    Raises:
+        UserError: all numbers are the same.
+
+    Example:
+        >>> label_units([TextExample(str(n), "text", label=str(n)) for n in (1, 3)], "train.csv")
+        (2.0, 1.0)
+    """
+    count, mean, squares = 0, 0.0, 0.0
+    for count, example in enumerate(examples, start=1):
+        number = float(np.float32(str(example.label)))  # as the loss sees it
+        before = number - mean  # Welford's way: thousands with little between them keep it
+        mean += before / count
+        squares += before * (number - mean)
+    if squares <= 0.0:
+        raise UserError(
+            f"{where}: all rows to train on have the number {mean:g}, so that there is nothing to "
+            "learn; add rows with other numbers, or give another `dev_seed` where a dev set is cut "
+            "off."
+        )
+    deviation = math.sqrt(squares / count)
+    _LOGGER.info("labels: mean %g, deviation %g; they are learned in these units.", mean, deviation)
+    return mean, deviation

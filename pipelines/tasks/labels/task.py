@@ -1,0 +1,461 @@
+"""The task of a run for labels: one of GLUE, XNLI, or what files of one's own hold, all checked."""
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.fine_tuning.heads import RegressionHead
+from pipelines.fine_tuning.start import starting_point
+from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
+from pipelines.tables.files import TableFile, open_table
+from pipelines.tasks.labels.glue import GlueTask, find_task
+from pipelines.tasks.labels.labelling import Kind, Labelling, Source, as_label, find_labelling
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
+from pipelines.tasks.labels.rows import label_units
+from pipelines.tasks.labels.statistics import (
+    Survey,
+    are_stand_ins,
+    dev_thresholds,
+    in_order,
+    survey_scored,
+    survey_training,
+    warn_of_shared_rows,
+)
+from pipelines.tasks.labels.xnli import xnli_task
+
+if TYPE_CHECKING:
+    from pipelines.fine_tuning.run import FineTuningResults
+
+
+_LOGGER = logging.getLogger(__name__)
+_UNDECIDED = "-"
+
+
+def open_labelled_texts(
+    config: LabelledTextsConfig,
+    long_texts: LongTexts | None = None,
+    trained: ModelSource | None = None,
+) -> LabelledTexts:
+    """Reads all files once and makes the task, or says what is wrong with them.
+
+    Args:
+        config: the files, and what is in them.
+        long_texts: what becomes of texts that are longer than a row; None: they are truncated.
+        trained: the model that is scored or answers, which knows its labels; None where one is
+            trained from `train_file`.
+
+    Raises:
+        UserError: a file, a column or a row is not what it should be.
+    """
+    if trained is None and config.train_file is None:
+        raise UserError("training needs `train_file`; name a file of labelled examples.")
+    task = _Opening(config, trained).task()
+    return task if long_texts is None else replace(task, long_texts=long_texts)
+
+
+class _Opening:
+    """The steps by which a task is opened."""
+
+    def __init__(self, config: LabelledTextsConfig, trained: ModelSource | None) -> None:
+        self._config, self._trained = config, trained
+        self._known = {} if trained is None else task_settings(trained.config)
+        # Scoring needs the training file only for the dev set that was cut off it.
+        needs_training = trained is None or config.dev_share
+        names = {
+            "train": config.train_file if needs_training else None,
+            "dev": config.dev_file,
+            "test": config.test_file,
+        }
+        self._files = {split: self._open(name) for split, name in names.items() if name}
+        if config.dev_share and "train" not in self._files:
+            raise UserError(
+                f"`dev_share={config.dev_share}` is a share of the training file; name it with "
+                "`train_file`."
+            )
+
+    def task(self) -> LabelledTexts:
+        """Finds columns and labels, and surveys all files."""
+        config = self._config
+        if not self._files:
+            raise UserError(
+                "there is no file to score or to answer; name one with `dev_file` or `test_file`."
+            )
+        columns = self._columns()
+        training: Survey | None = None
+        held_out = None
+        sources: dict[str, Source] = {}
+        if "train" in self._files:
+            sources["train"] = self._source("train", columns, self._labelling("train", columns))
+            training = survey_training(sources["train"], config.dev_seed)
+            if config.dev_share:
+                self._check_same_share()
+                held_out = self._held_out(training)
+                sources["dev"] = sources["train"]
+        kind, labels = self._kind_and_labels(training, columns)
+        for split in ("dev", "test"):
+            if split in self._files:
+                source = self._scored(split, columns, kind, labels)
+                sources[split] = source
+                if training:
+                    warn_of_shared_rows(training, source, config.dev_seed)
+        _say_what_is_scored(sources)
+        return LabelledTexts(
+            kind,
+            labels,
+            sources,
+            self._options(columns),
+            held_out=held_out,
+            class_weights=self._weights(kind, labels, training),
+            prediction_format=config.prediction_format,
+            num_mistakes=config.num_mistakes,
+        )
+
+    def _held_out(self, training: Survey) -> HeldOut:
+        config = self._config
+        thresholds = dev_thresholds(training, config.dev_share)
+        if not any(thresholds.values()):
+            raise UserError(
+                f"{training.source.file.name}: `dev_share={config.dev_share}` of its "
+                f"{training.rows} rows is not one row of any label; give a larger share, or a "
+                "`dev_file`."
+            )
+        return HeldOut(thresholds, config.dev_seed)
+
+    def _open(self, name: str) -> TableFile:
+        config = self._config
+        folder = config.tfds_data_dir
+        return open_table(
+            name,
+            header=self._config.has_header,
+            quotation=config.quotation,
+            data_dir=None if folder is None else str(folder),
+        )
+
+    def _columns(self) -> Columns:
+        """The columns in the first file, which the other files have as well."""
+        config = self._config
+        split, file = next(iter(self._files.items()))
+        columns = choose_columns(
+            file,
+            config.text_column,
+            config.text_pair_column,
+            config.label_column,
+            labelled=split != "test",
+        )
+        for other in self._files.values():
+            check_columns(other, columns.texts)
+            if config.header is None:
+                check_first_row(other, columns.texts)
+        return columns
+
+    def _labelling(self, split: str, columns: Columns) -> Labelling:
+        file = self._files[split]
+        check_columns(file, columns.labels)
+        found = find_labelling(
+            file,
+            columns.labels,
+            regression=self._is_regression(),
+            ignored=self._ignored_labels(),
+        )
+        if found is None:
+            raise UserError(
+                f"{file.name}: no row has a label in the column "
+                f"{', '.join(map(repr, columns.labels))}; name another `label_column`."
+            )
+        return found
+
+    def _is_regression(self) -> bool:
+        if self._trained is None:
+            return self._config.regression
+        # As transformers has it: where nothing is said, one label is a number.
+        problem = self._trained.config.extra.get("problem_type")
+        return problem == "regression" or (problem is None and len(self._trained.labels) == 1)
+
+    def _source(self, split: str, columns: Columns, labelling: Labelling | None) -> Source:
+        return Source(self._files[split], columns, labelling, frozenset(self._ignored_labels()))
+
+    def _ignored_labels(self) -> tuple[str, ...]:
+        """The labels whose rows are left out."""
+        return tuple(map(as_label, self._config.ignored_labels))
+
+    def _scored(self, split: str, columns: Columns, kind: Kind, labels: Sequence[str]) -> Source:
+        """A dev or test file; of a test file labels are read where it has them."""
+        file = self._files[split]
+        has_columns = bool(columns.labels) and set(columns.labels) <= set(file.columns)
+        if split == "test" and not has_columns:
+            return self._source(split, columns, None)
+        check_columns(file, columns.labels)
+        found = None
+        if split == "dev" or not are_stand_ins(file, columns.labels, kind):
+            found = find_labelling(
+                file,
+                columns.labels,
+                regression=kind == "number",
+                ignored=self._ignored_labels(),
+            )
+        if found is not None and found.kind != kind:
+            raise UserError(
+                f"{file.name}: its labels are {_IN_WORDS[found.kind]}, but those of training are "
+                f"{_IN_WORDS[kind]}; write them alike."
+            )
+        source = self._source(split, columns, found)
+        if found is not None and survey_scored(source, labels, required=split == "dev"):
+            return source
+        if split == "dev":
+            raise UserError(
+                f"{file.name}: no row has a label in the column "
+                f"{', '.join(map(repr, columns.labels))}; name another `label_column`."
+            )
+        _LOGGER.warning("%s: its labels are none of training's; it is not scored.", file.name)
+        return self._source(split, columns, None)
+
+    def _kind_and_labels(
+        self, training: Survey | None, columns: Columns
+    ) -> tuple[Kind, tuple[str, ...]]:
+        if self._trained is not None:
+            return self._trained_kind(columns), self._trained_labels()
+        assert training is not None
+        assert training.source.labelling is not None
+        kind = training.source.labelling.kind
+        if kind == "columns":
+            return kind, columns.labels
+        labels = in_order(training.labels)
+        if labels:
+            _LOGGER.info("labels: %s", ", ".join(labels[:50]))
+        if _UNDECIDED in labels and not {"+", "0"} & set(labels):
+            _LOGGER.warning(
+                "%s: %d rows have the label %r, which is learned as any other; in SNLI and MNLI "
+                "it says that people did not agree. Leave such rows out with "
+                "`ignored_labels=%s`.",
+                training.source.file.name,
+                training.labels[_UNDECIDED],
+                _UNDECIDED,
+                _UNDECIDED,
+            )
+        return kind, labels
+
+    def _trained_kind(self, columns: Columns) -> Kind:
+        assert self._trained is not None
+        if self._is_regression():
+            return "number"
+        if self._trained.is_multi_label:
+            return "columns" if len(columns.labels) > 1 else "several"
+        return "one"
+
+    def _trained_labels(self) -> tuple[str, ...]:
+        assert self._trained is not None
+        return () if self._is_regression() else self._trained.labels
+
+    def _weights(
+        self, kind: Kind, labels: Sequence[str], training: Survey | None
+    ) -> tuple[float, ...] | None:
+        given = self._config.class_weights
+        balanced = tuple(given) == ("balanced",)
+        if self._trained is not None and (balanced or not given):
+            # Those that were found on the training file.
+            known = self._known.get("class_weights") or {}
+            known = {**known, **{as_label(label): weight for label, weight in known.items()}}
+            return tuple(known[label] for label in labels) if known else None
+        if not given:
+            return None
+        if balanced:
+            assert training is not None
+            return balanced_weights(kind, [training.labels[one] for one in labels], training.rows)
+        return parse_weights(given, labels)
+
+    def _options(self, columns: Columns) -> dict[str, Any]:
+        config = self._config
+        return {
+            "text_column": columns.text,
+            "text_pair_column": columns.text_pair,
+            "label_column": list(columns.labels),
+            "header": self._config.has_header,
+            "quotation": config.quotation,
+            "ignored_labels": list(self._ignored_labels()),
+            "dev_share": config.dev_share,
+            "dev_seed": config.dev_seed,
+            # Of a model that is evaluated; they change nothing of it.
+            **{name: self._known[name] for name in ("label_units",) if name in self._known},
+        }
+
+    def _check_same_share(self) -> None:
+        """Refuses to score rows on which the model was trained."""
+        config, known = self._config, self._known
+        now = (config.dev_share, config.dev_seed)
+        if self._trained is not None and (known.get("dev_share"), known.get("dev_seed")) != now:
+            raise UserError(
+                f"`dev_share={config.dev_share}`: the model was trained with a dev_share of "
+                f"{known.get('dev_share') or 0} and a dev_seed of {known.get('dev_seed') or 0}, so "
+                "that some of these rows are training rows; give the same ones."
+            )
+
+
+_IN_WORDS: Mapping[Kind, str] = {
+    "one": "single labels",
+    "several": "lists",
+    "columns": "a column each",
+    "number": "numbers",
+}
+
+
+def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[float, ...]:
+    """Weights by which rare labels count as much as frequent ones.
+
+    Of one label an example, rows / (labels * count), as by scikit-learn; of several labels at once
+    the rows without the label for each row with it.
+
+    Example:
+        >>> balanced_weights("one", [30, 10], 40)
+        (0.6666666666666666, 2.0)
+        >>> balanced_weights("several", [30, 10], 40)
+        (0.3333333333333333, 3.0)
+    """
+    if kind == "one":
+        return tuple(rows / (len(counts) * count) for count in counts)
+    return tuple(max(rows - count, 1) / count for count in counts)
+
+
+def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, ...]:
+    """Reads weights as a user gives them.
+
+    Raises:
+        UserError: not of the form LABEL=WEIGHT, an unknown label, or a weight of 0 or less.
+
+    Example:
+        >>> parse_weights(["spam=2.5"], ["ham", "spam"])
+        (1.0, 2.5)
+    """
+    weights = dict.fromkeys(labels, 1.0)
+    for one in given:
+        label, _, number = as_label(one).rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = math.nan
+        if label not in weights:
+            raise UserError(
+                f"`class_weights={one}`: there is no label {label!r}; give balanced, or "
+                f"LABEL=WEIGHT for some of {', '.join(labels[:12])}."
+            )
+        if not (math.isfinite(weight) and weight > 0):
+            raise UserError(f"`class_weights={one}`: the weight must be a number more than 0.")
+        weights[label] = weight
+    return tuple(weights.values())
+
+
+def _say_what_is_scored(sources: Mapping[str, Source]) -> None:
+    if "dev" not in sources and not (sources.get("test") and sources["test"].labelling):
+        _LOGGER.info(
+            "There is no labelled file beside the training file: nothing will be scored; give "
+            "`dev_file` or `dev_share` for that."
+        )
+
+
+def run_classifier(config: RunClassifierConfig) -> "FineTuningResults":
+    """Fine-tunes for a task of GLUE, XNLI or labelled texts of one's own; see `fine_tune`.
+
+    Raises:
+        UserError: an option, a file or a checkpoint is not what it should be.
+    """
+    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
+
+    return fine_tune(config, task_of)
+
+
+def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
+    """Gives the task of GLUE, or XNLI, that a configuration names, or the one that its files make.
+
+    Raises:
+        UserError: there is no such task or language, or a file is not what it should be.
+
+    Example:
+        >>> from pathlib import Path
+        >>> task_of(RunClassifierConfig(
+        ...     output_dir=Path("run"), task_name="xnli", data_dir=Path("XNLI"))).evaluation_splits
+        ('dev_en',)
+    """
+    return _in_label_units(config, _task_of_files(config))
+
+
+def _task_of_files(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
+    if config.task_name is None or config.data_dir is None:
+        trained = None
+        if not config.do_train:
+            trained = starting_point(config, RunDirectory.open(config.output_dir))
+        task = open_labelled_texts(config.own, config.long_texts, trained)
+        _check_splits(config, task)
+        return task
+    if config.is_xnli:
+        return xnli_task(config.data_dir, config.xnli, config.long_texts)
+    return find_task(config.task_name).at(config.data_dir, config.long_texts)
+
+
+def _in_label_units(
+    config: RunClassifierConfig, task: GlueTask | LabelledTexts
+) -> GlueTask | LabelledTexts:
+    """The task, which learns numbers in units of the training labels where it should.
+
+    Raises:
+        UserError: they are to be scaled, and are no numbers or always the same one.
+    """
+    if not isinstance(task.head_of, RegressionHead):
+        if config.scale_labels is not None:
+            raise UserError(
+                f"`scale_labels={config.scale_labels}` is for numbers, but the labels of "
+                f"{task.name} are classes; leave it out."
+            )
+        return task
+    units = _label_units(config, task) if config.do_train else None
+    if units is None:
+        return task
+    if isinstance(task, LabelledTexts):
+        return replace(task, label_units=units)
+    return replace(task, head_of=task.head_of.in_units(units))
+
+
+def _label_units(
+    config: RunClassifierConfig, task: GlueTask | LabelledTexts
+) -> tuple[float, float] | None:
+    """The units of the run's checkpoints, which mean nothing in others; else of its labels."""
+    wanted, began = config.scale_labels, _settings_of_checkpoints(config)
+    if began is not None:  # a run of before there were units goes on without
+        kept = began.get("label_units")
+        if wanted not in (None, kept is not None):
+            raise UserError(
+                f"`scale_labels={wanted}`: the checkpoints in {config.output_dir} were made "
+                f"{'without' if kept is None else 'with'} scaled labels; leave it out, or name "
+                "another `output_dir`."
+            )
+        return None if kept is None else (kept[0], kept[1])
+    if not (isinstance(task, LabelledTexts) if wanted is None else wanted):
+        return None
+    where = next(iter(task.files(task.train_split)), task.name)
+    return label_units(task.examples(task.train_split), where)
+
+
+def _settings_of_checkpoints(config: RunClassifierConfig) -> dict[str, Any] | None:
+    directory = RunDirectory(config.output_dir)
+    if not directory.checkpoints.is_dir():
+        return None
+    from pipelines.runs.resume_identity import finished_settings  # TensorFlow
+
+    return finished_settings(directory)
+
+
+def _check_splits(config: RunClassifierConfig, task: LabelledTexts) -> None:
+    """Refuses to score or to answer where there is nothing."""
+    if config.do_eval and not task.evaluation_splits:
+        raise UserError(
+            "`do_eval=True`: there is no labelled file to score; name one with `dev_file`, give "
+            "`dev_share`, or leave `do_eval` out."
+        )
+    if config.do_predict and not task.test_splits:
+        raise UserError("`do_predict=True`: there is no file to answer; name one with `test_file`.")

@@ -1,0 +1,199 @@
+"""Files in SQuAD's form (1.1, 2.0, KorQuAD 1.0): articles, their paragraphs, their questions.
+
+Files in TriviaQA's form are known by what they hold, and read as `trivia_files` says.
+"""
+
+import gc
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from pipelines.corpora.unpacking import DAMAGED, open_unpacked
+from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+from pipelines.tasks.questions.trivia import BESIDE, Evidence, is_trivia, trivia_questions
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def read_questions(
+    path: Path,
+    *,
+    version_2_with_negative: bool,
+    evidence: Evidence = BESIDE,
+    training: bool = False,
+) -> Iterator[Question]:
+    """Reads the questions of a file, in their order.
+
+    Args:
+        path: the file, plain or packed (.gz, .xz, .bz2).
+        evidence: TriviaQA's documents.
+        training: leaves out documents of TriviaQA without an answer.
+        version_2_with_negative: whether questions may have no answer. Where they may not, such a
+            question is refused: a model trained without the option would answer every one.
+
+    Raises:
+        UserError: no such file, no JSON, not of SQuAD's form, an identifier that comes twice, or an
+            unanswerable question without the option.
+    """
+    seen = set[str]()
+    for question in _questions(path, evidence, training=training):
+        if question.identifier in seen:
+            raise UserError(
+                f"{_where(path, question)} comes a second time; give every question an `id` of its "
+                "own."
+            )
+        seen.add(question.identifier)
+        if question.is_impossible and not version_2_with_negative:
+            raise UserError(
+                f"{_where(path, question)} is impossible to answer; set `version_2_with_negative`."
+            )
+        yield question
+    if not seen:
+        raise UserError(f"{path}: has no questions; name a file in SQuAD's form.")
+
+
+def read_training_questions(
+    path: Path, *, version_2_with_negative: bool, evidence: Evidence = BESIDE
+) -> Iterator[Question]:
+    """Reads the questions that can be trained on.
+
+    A question whose first answer does not stand where `answer_start` says is left out, as in the
+    original; how many there are is logged. Further answers are not used.
+
+    Raises:
+        UserError: as `read_questions`, or a question that should have an answer has none.
+    """
+    count = left_out = further = 0
+    negative = version_2_with_negative
+    for question in read_questions(
+        path, version_2_with_negative=negative, evidence=evidence, training=True
+    ):
+        if not (question.is_impossible or question.answers):
+            raise UserError(
+                f"{_where(path, question)} has no answer, so it cannot be trained on; remove it."
+            )
+        count += 1
+        further += len(question.answers) > 1 and not question.is_impossible
+        if question.is_impossible or question.answer_words is not None:
+            yield question
+            continue
+        if not left_out:
+            text, start = question.answers[0]
+            where = _where(path, question)
+            _LOGGER.warning("%s is left out: %r does not stand at %d.", where, text, start)
+        left_out += 1
+    if left_out:
+        _LOGGER.warning(
+            "%s: left out %d of %d questions whose answer is not where `answer_start` says.",
+            path,
+            left_out,
+            count,
+        )
+    if further:
+        _LOGGER.warning("%s: of %d questions only the first answer is trained.", path, further)
+
+
+def is_trivia_file(path: Path) -> bool:
+    """Whether a file is of TriviaQA's form.
+
+    Raises:
+        UserError: no such file, or no JSON.
+    """
+    return is_trivia(read_json(path))
+
+
+def read_json(path: Path, wanted: str = "a file in SQuAD's form") -> Any:
+    """What a file holds, plain or packed.
+
+    Args:
+        path: the file.
+        wanted: what it should be, for the message.
+
+    Raises:
+        UserError: no such file, it is damaged, or it is no JSON.
+    """
+    try:
+        with open_unpacked(str(path)) as file:
+            content = file.read()
+    except DAMAGED as error:
+        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is not JSON ({error}); name {wanted}.") from error
+
+
+def _where(path: Path, question: Question) -> str:
+    return f"{path}: question {question.identifier!r} (article {question.passage.article!r})"
+
+
+def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Question]:
+    content = read_json(path)
+    if is_trivia(content):
+        yield from trivia_questions(path, content, evidence, training=training)
+        return
+    with _uncollected():
+        for number, article in enumerate(_list(content, "data", f"{path}")):
+            title = article.get("title", f"number {number}") if isinstance(article, dict) else ""
+            where = f"{path}: article {title!r}"
+            for paragraph in _list(article, "paragraphs", where):
+                passage = Passage(str(title), _field(paragraph, "context", str, where))
+                for entry in _list(paragraph, "qas", where):
+                    yield _question(entry, passage, where)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keeps Python's cyclic collector off what is there now.
+
+    A file's objects are no garbage; walking over them again and again took a fifth of the time.
+    """
+    if gc.get_freeze_count():  # the program does this itself
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def _question(entry: Any, passage: Passage, where: str) -> Question:
+    identifier = _field(entry, "id", str, where)
+    where = f"{where}: question {identifier!r}"
+    answers = _list(entry, "answers", where) if entry.get("answers") else ()
+    return Question(
+        identifier,
+        _field(entry, "question", str, where),
+        passage,
+        tuple(_answer(answer, where) for answer in answers),
+        entry.get("is_impossible") is True,
+    )
+
+
+def _answer(answer: Any, where: str) -> PlacedText:
+    text = _field(answer, "text", str, where, "an answer")
+    return PlacedText(text, _field(answer, "answer_start", int, where, "the answer", text))
+
+
+def _list(holder: Any, name: str, where: str) -> list[Any]:
+    return _field(holder, name, list, where)
+
+
+def _field(
+    holder: Any, name: str, kind: type, where: str, what: str = "", text: str | None = None
+) -> Any:
+    """A value of an object; `what` and `text` name the object inside of `where`, if it has none."""
+    value = holder.get(name) if isinstance(holder, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        inside = f": {what}" if what else ""
+        inside += "" if text is None else f" {text!r}"
+        raise UserError(
+            f"{where}{inside}: has no {name!r} (of type {kind.__name__}); name a file in SQuAD's "
+            "form."
+        )
+    return value

@@ -1,0 +1,240 @@
+"""The options of a run for questions, of asking a model, and of scoring predictions."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.checkpoints.described import DescribedCheckpoint
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import FREE, REQUIRED, check_options, option
+from keras_bert_impl.serving.config import SavedModelTrust
+from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.tasks.questions.scores import THRESHOLD
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSquadConfig(FineTuningConfig):
+    """The options of a run for questions; the defaults are the original's.
+
+    Raises:
+        UserError: a value out of range, or a file that is needed is not named.
+    """
+
+    train_file: Path | None = option(
+        None,
+        "Questions to train on, in SQuAD's form (1.1, 2.0, KorQuAD 1.0) or TriviaQA's, plain or "
+        "packed.",
+        resume=FREE,  # its content is compared
+    )
+    predict_file: Path | None = option(
+        None, "Questions to answer and, with do_eval, to score; as train_file.", resume=FREE
+    )
+    max_seq_length: int = option(
+        384,
+        "Tokens of a row; longer passages are cut into windows that overlap. Without training the "
+        "default means the length that the model was trained with.",
+        at_least=5,
+    )
+    doc_stride: int = option(
+        128, "Tokens from the start of a window to the start of the next one.", at_least=1
+    )
+    max_query_length: int = option(
+        64, "The most tokens of a question; longer ones are truncated.", at_least=1
+    )
+    version_2_with_negative: bool = option(False, "Questions may have no answer, as in SQuAD 2.0.")
+    n_best_size: int = option(
+        20, "Starts and ends to combine, and answers in the n-best file.", at_least=1, resume=FREE
+    )
+    max_answer_length: int = option(30, "The most tokens of an answer.", at_least=1, resume=FREE)
+    null_score_diff_threshold: str | None = option(
+        None,
+        "Where there may be no answer, there is none if its score is greater than the best "
+        "answer's by more than this. auto: do_eval finds the number with the highest F1 and keeps "
+        "it in the model directory. By default the number that the scored model's directory has, "
+        "else 0.",
+        resume=FREE,
+    )
+    trim_padding: bool = option(
+        True,
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
+        "suit the data; padding is then left out of the softmax over a row's positions. Without it "
+        "all rows have the maximum and padding competes with the answer, as in the original.",
+    )
+    metric: str = option(
+        "squad",
+        "The figures of do_eval: SQuAD's (2.0's where there may be no answer), or KorQuAD's, which "
+        "count characters.",
+        choices=("squad", "korquad"),
+        resume=FREE,
+    )
+    ensemble: Sequence[str] = option(
+        (),
+        "Models that answer together, separated by commas: their logits are averaged. They are "
+        "trained before, each in a run of its own, and read the same tokens.",
+        resume=FREE,
+    )
+    evidence_dir: Path | None = option(
+        None,
+        "The documents of TriviaQA's files, with wikipedia/ and web/ in it; by default evidence/ "
+        "beside the folder of the file.",
+        resume=FREE,
+    )
+    evidence_words: int = option(
+        400, "Words to read from the beginning of each of TriviaQA's documents.", at_least=1
+    )
+    verbose_logging: bool = option(
+        False, "Accepted for the original's sake; it changes nothing here.", resume=FREE
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        needed = {
+            "train_file": self.do_train,
+            "predict_file": self.do_eval or self.do_predict,
+        }
+        for name, is_needed in needed.items():
+            if is_needed and getattr(self, name) is None:
+                raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
+        self._check_ensemble()
+        if self.null_score_diff_threshold != AUTO:
+            self.threshold()
+
+    def check_together(self) -> None:
+        """Holds lengths, threshold and metric against each other.
+
+        Raises:
+            UserError: they exclude each other.
+        """
+        if self.max_seq_length <= self.max_query_length + 3:
+            raise UserError(
+                f"`max_seq_length={self.max_seq_length}` must be more than "
+                f"`max_query_length={self.max_query_length}` and 3, to show some of the passage."
+            )
+        self._check_threshold()
+        if self.metric == "korquad" and self.version_2_with_negative:
+            raise UserError(
+                "`metric=korquad` has no figures for questions without an answer; leave it out, or "
+                "`version_2_with_negative`."
+            )
+
+    @property
+    def members(self) -> Sequence[str]:
+        """The models that answer together; none where one answers."""
+        return self.ensemble
+
+    def _check_ensemble(self) -> None:
+        for other in ("do_train", "init_checkpoint"):
+            if self.ensemble and getattr(self, other):
+                raise UserError(
+                    f"`ensemble` answers with models that were trained before; leave out `{other}`."
+                )
+
+    def _check_threshold(self) -> None:
+        can_be_found = self.version_2_with_negative and self.do_eval
+        if self.null_score_diff_threshold == AUTO and not can_be_found:
+            missing = "do_eval" if self.version_2_with_negative else "version_2_with_negative"
+            raise UserError(
+                f"`null_score_diff_threshold={AUTO}` finds the number by scoring questions of "
+                f"which some have no answer; add `{missing}=True`, or give a number."
+            )
+
+    def kept(self, model: BertConfig) -> dict[str, Any]:
+        """See `FineTuningConfig.kept`; of several models together, one's threshold says nothing."""
+        kept = super().kept(model)
+        threshold = kept.pop(THRESHOLD, None)
+        if threshold and not self.ensemble and self.null_score_diff_threshold != AUTO:
+            kept[THRESHOLD] = str(threshold)
+        return kept
+
+    def threshold(self) -> float | None:
+        """The number above which there is no answer; None where it is to be found.
+
+        Raises:
+            UserError: what is given is no number.
+        """
+        given = self.null_score_diff_threshold
+        if given is None or given == AUTO:
+            return 0.0 if given is None else None
+        try:
+            number = float(given)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise UserError(
+                f"`null_score_diff_threshold={given}` is no number; give one, or {AUTO}."
+            )
+        return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerConfig(DescribedCheckpoint, SavedModelTrust):
+    """What is asked of a passage, and of which model.
+
+    Raises:
+        UserError: a value out of range, or there is no question or one that is no text.
+    """
+
+    model: Path = option(REQUIRED, "A SavedModel, or the model directory of a run for questions.")
+    question: Sequence[str] = option(
+        (), "What is asked; repeat the flag for more questions.", repeated=True
+    )
+    passage_file: Path = option(REQUIRED, "The text in which answers are looked for, UTF-8.")
+    num_answers: int = option(3, "How many answers to show for a question.", at_least=1)
+    format: str = option(
+        "table", "A table to read, or one JSON object a line.", choices=("table", "json")
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not any(question.strip() for question in self.question):
+            raise UserError("there is no question; give `question`.")
+        for question in self.question:
+            try:
+                question.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise UserError(
+                    f"`question={question!a}` is no Unicode text; write it as UTF-8."
+                ) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreAnswersConfig:
+    """Which predictions are scored, by which questions.
+
+    Raises:
+        UserError: a value out of range, or options that do not go together.
+    """
+
+    data_file: Path = option(
+        REQUIRED,
+        "The questions with their answers, in SQuAD's form (1.1, 2.0, KorQuAD 1.0) or TriviaQA's.",
+    )
+    predictions_file: Path = option(
+        REQUIRED, "JSON: an object with the answer to each question by its id; empty for none."
+    )
+    null_odds_file: Path | None = option(
+        None, "JSON: an object with the odds of no answer; with it come the best thresholds."
+    )
+    version_2_with_negative: bool = option(False, "Questions may have no answer, as in SQuAD 2.0.")
+    null_score_diff_threshold: float = option(
+        1.0, "With null_odds_file: questions with greater odds count as unanswered."
+    )
+    metric: str = option("squad", "SQuAD's figures, or KorQuAD's.", choices=("squad", "korquad"))
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.null_odds_file and not self.version_2_with_negative:
+            raise UserError(
+                "`null_odds_file` is read only where questions may have no answer; add "
+                "`version_2_with_negative=True`, or leave it out."
+            )
+        if self.metric == "korquad" and self.version_2_with_negative:
+            raise UserError(
+                "`metric=korquad` has no figures for questions without an answer; leave it out, or "
+                "`version_2_with_negative`."
+            )

@@ -1,0 +1,274 @@
+"""What a model reads of questions: `[CLS] question [SEP] window of the passage [SEP]`.
+
+Every number is the original's (`convert_examples_to_features`), made for many questions at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipelines.records.rows import Numbers
+from pipelines.tasks.questions.passages import Passage, Question
+
+if TYPE_CHECKING:
+    from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
+from numpy.typing import NDArray
+
+from keras_bert_impl.tokenization.windows import Windows
+from pipelines.fine_tuning.text_rows import Spans, ranges
+
+if TYPE_CHECKING:
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+import logging
+
+from keras_bert_impl.tokenization.windows import make_windows, owned_tokens
+from pipelines.fine_tuning.text_rows import pack
+from pipelines.records.rows import Rows
+
+_MOST_WORDS = 1 << 32
+
+
+@dataclass(frozen=True)
+class TokenizedPassages:
+    """The tokens of some questions' passages.
+
+    Attributes:
+        passages: the passages, each once.
+        number: int64 [questions], which passage each question is about.
+        block: the tokens, with the characters of the passage that they came from.
+    """
+
+    passages: Sequence[Passage]
+    number: Numbers
+    block: "SpanBlock"
+
+    @classmethod
+    def of(cls, questions: Sequence[Question], tokenizer: "Tokenizer") -> "TokenizedPassages":
+        """Tokenizes the passages; questions of one passage stand together."""
+        passages, numbers = list[Passage](), list[int]()
+        for question in questions:
+            if not passages or passages[-1] is not question.passage:
+                passages.append(question.passage)
+            numbers.append(len(passages) - 1)
+        texts = [passage.text for passage in passages]
+        block = tokenizer.encode_lines_with_spans(texts, unit="characters")
+        return cls(passages, np.array(numbers, np.int64), block)
+
+    @property
+    def start(self) -> Numbers:
+        """Where in the block each question's passage begins: int64 [questions]."""
+        return self.block.offsets[self.number]
+
+    @property
+    def length(self) -> Numbers:
+        """The tokens of each question's passage: int64 [questions]."""
+        return np.diff(self.block.offsets)[self.number]
+
+    def tokens_of_words(
+        self, questions: Numbers, first: Numbers, last: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """Finds the tokens of words of passages.
+
+        A word may have no token (control characters are dropped); the original then counts from
+        the token that follows, so that the last token is the one in front of the first.
+
+        Args:
+            questions: int64 [n], of whose passages the words are.
+            first: int64 [n], the first word.
+            last: int64 [n], the last word.
+
+        Returns:
+            The first and the last token, counted in the block: two int64 [n].
+        """
+        counts = np.diff(self.block.offsets)
+        texts = np.repeat(np.arange(len(self.passages)), counts)  # [tokens]
+        lengths = np.array([len(passage.text) for passage in self.passages], np.int64)
+        words = np.concatenate([passage.word_of_character for passage in self.passages])
+        words_of_tokens = words[(np.cumsum(lengths) - lengths)[texts] + self.block.starts]
+        keys = texts * _MOST_WORDS + words_of_tokens  # never falling
+        passage = self.number[questions] * _MOST_WORDS
+        return (
+            np.searchsorted(keys, passage + first, side="left"),
+            np.searchsorted(keys, passage + last, side="right") - 1,
+        )
+
+
+def answer_positions(
+    questions: Sequence[Question],
+    passages: TokenizedPassages,
+    tokenizer: "Tokenizer",
+    windows: Windows,
+    offset: Numbers,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Finds the first and the last token of each question's first answer in each window.
+
+    Args:
+        questions: one or more.
+        passages: theirs.
+        tokenizer: tokenizes the answers.
+        windows: over the passages, one document a question.
+        offset: int64 [windows], where the passage begins in each row.
+
+    Returns:
+        Two int32 [windows]; 0 where there is no answer, or the window does not have all of it.
+    """
+    found = [(number, span) for number, q in enumerate(questions) if (span := q.answer_words)]
+    numbers = np.array([number for number, _ in found], np.int64)
+    words = np.array([span for _, span in found], np.int64).reshape(-1, 2)
+    first, last = passages.tokens_of_words(numbers, words[:, 0], words[:, 1])
+    texts = [questions[number].answers[0].text for number in numbers]
+    answers = Spans.of(tokenizer.encode_lines(texts))
+    first, last = improve_spans(passages.block.ids, first, last, answers)
+    tokens = np.full((2, len(questions)), -1, np.int64)  # in the passage
+    tokens[:, numbers] = np.stack([first, last]) - passages.start[numbers]
+    has_answer = np.zeros(len(questions), np.bool_)
+    has_answer[numbers] = True
+    first, last = tokens[:, windows.document]
+    inside = has_answer[windows.document] & (first >= windows.start) & (last < windows.end)
+    shift = offset - windows.start
+    return (
+        np.where(inside, first + shift, 0).astype(np.int32),
+        np.where(inside, last + shift, 0).astype(np.int32),
+    )
+
+
+def improve_spans(
+    ids: NDArray[np.int32], first: Numbers, last: Numbers, answers: Spans
+) -> tuple[Numbers, Numbers]:
+    """Narrows spans of whole words to the answer's own tokens, where these are in the span.
+
+    "(1895-1943)." becomes "1895" if that is the answer; where the answer is part of a token, the
+    span stays as it is.
+
+    Args:
+        ids: int32 [tokens of all passages].
+        first: int64 [answers], the first token of each span.
+        last: int64 [answers], the last token of each span.
+        answers: the tokens of the answers.
+
+    Returns:
+        The first and the last tokens: two int64 [answers].
+
+    Example:
+        >>> ids = np.array([7, 4, 5, 6, 5], np.int32)
+        >>> answer = Spans(np.array([5], np.int32), np.array([0]), np.array([1]))
+        >>> first, last = improve_spans(ids, np.array([1]), np.array([4]), answer)
+        >>> first.tolist(), last.tolist()
+        ([2], [2])
+    """
+    size = answers.length
+    counts = np.where(size > 0, np.maximum(last - first + 2 - size, 0), 0)  # starts to try
+    tried = np.repeat(np.arange(len(size)), counts)
+    start, length = ranges(first, counts), size[tried]
+    equal = ids[ranges(start, length)] == answers.ids[ranges(answers.start[tried], length)]
+    if not len(equal):
+        return first, last
+    matches = np.flatnonzero(np.logical_and.reduceat(equal, np.cumsum(length) - length))
+    narrowed, leftmost = np.unique(tried[matches], return_index=True)
+    first, last = first.copy(), last.copy()
+    first[narrowed] = start[matches[leftmost]]
+    last[narrowed] = first[narrowed] + size[narrowed] - 1
+    return first, last
+
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class WindowSettings:
+    """How questions and passages become rows.
+
+    Attributes:
+        max_seq_length: the most tokens of a row.
+        doc_stride: tokens from the start of a window to the start of the next one.
+        max_query_length: the most tokens of a question; longer ones are truncated.
+    """
+
+    max_seq_length: int = 384
+    doc_stride: int = 128
+    max_query_length: int = 64
+
+
+def question_rows(
+    questions: Sequence[Question],
+    tokenizer: "Tokenizer",
+    settings: WindowSettings,
+    *,
+    training: bool,
+    answered: bool = True,
+) -> Rows:
+    """Makes one row or more for each question: one for each window of its passage.
+
+    Args:
+        questions: questions of one passage stand together, so that its tokens are made once.
+        tokenizer: the model's.
+        settings: lengths and stride.
+        training: whether rows get positions to train on.
+        answered: whether rows get what undoes them; it is half of their bytes.
+
+    Returns:
+        Rows with the token features `input_ids`, `input_mask`, `segment_ids`, and with what undoes
+        the windows: `text_start` and `text_end`, the characters of the passage that a token came
+        from (`text_end` is 0 for other tokens), and `is_max_context`, 1 in the window that shows
+        most of the text around the token. For training also `start_positions` and
+        `end_positions`, int32 [rows]: the first and the last token of the answer, 0 where the
+        window does not have all of it. A passage without tokens has one row without a passage.
+
+    Raises:
+        UserError: a question leaves no token for its passage, or `doc_stride` is less than 1.
+    """
+    passages = TokenizedPassages.of(questions, tokenizer)
+    asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))
+    _say_what_is_odd(questions, asked.length, passages.length, settings.max_query_length)
+    asked = asked._replace(length=np.minimum(asked.length, settings.max_query_length))
+    room = settings.max_seq_length - asked.length - 3  # [CLS], [SEP] and [SEP]
+    windows = make_windows(passages.length, room, settings.doc_stride)
+    number = windows.document  # of the question
+    shown = Spans(passages.block.ids, passages.start[number] + windows.start, windows.lengths)
+    asked = asked._replace(start=asked.start[number], length=asked.length[number])
+    lengths, tokens = pack(tokenizer.vocabulary, asked, shown)
+    offset = asked.length + 2  # where the passage begins in a row
+    values = {}
+    if training:
+        positions = answer_positions(questions, passages, tokenizer, windows, offset)
+        values = dict(zip(("start_positions", "end_positions"), positions, strict=True))
+    if answered:
+        begins = np.cumsum(lengths) - lengths + offset
+        tokens = {**tokens, **_places(passages, windows, shown, begins, int(lengths.sum()))}
+    return Rows(number, lengths, tokens, values)
+
+
+def _say_what_is_odd(
+    questions: Sequence[Question], asked: Numbers, shown: Numbers, most: int
+) -> None:
+    """Logs what the original takes without a word: cut questions, and texts of nothing."""
+    for odd, what in (
+        (asked > most, f"more than `max_query_length={most}` tokens; the rest is not read"),
+        (asked == 0, "no token; only the passage is read"),
+        (shown == 0, "a passage without a token, so that nothing can be found in it"),
+    ):
+        if odd.any():
+            first = questions[int(odd.argmax())]
+            where = f"question {first.identifier!r} (article {first.passage.article!r})"
+            _LOGGER.warning(
+                "%d of %d questions have %s: %s.", odd.sum(), len(questions), what, where
+            )
+
+
+def _places(
+    passages: TokenizedPassages, windows: Windows, shown: Spans, begins: Numbers, total: int
+) -> dict[str, NDArray[np.int32]]:
+    """Which characters each token came from, and whether its window shows most around it."""
+    source = ranges(shown.start, shown.length)
+    target = ranges(begins, shown.length)
+    features = {
+        "text_start": passages.block.starts[source],
+        "text_end": passages.block.ends[source],
+        "is_max_context": owned_tokens(windows),
+    }
+    arrays = {name: np.zeros(total, np.int32) for name in features}
+    for name, numbers in features.items():
+        arrays[name][target] = numbers
+    return arrays

@@ -1,0 +1,131 @@
+"""The official figures of answered questions, with intervals, and the threshold of no answer."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from keras_bert_impl.errors import UserError
+from pipelines.metrics.answer_texts import Scores
+from pipelines.metrics.group_bootstrap import bootstrap_interval
+from pipelines.metrics.no_answer import threshold_between
+from pipelines.metrics.question_answering import (
+    korquad_question,
+    korquad_scores,
+    squad_v1_question,
+    squad_v1_scores,
+    squad_v2_question,
+    squad_v2_scores,
+)
+from pipelines.tasks.questions.answers import Prediction
+from pipelines.tasks.questions.passages import Question
+
+THRESHOLD = "null_score_diff_threshold"
+
+METRICS = {
+    "squad": (squad_v1_scores, squad_v1_question),
+    "korquad": (korquad_scores, korquad_question),
+}
+"""The figures where every question has an answer: of all questions, and of one."""
+
+_CLOSE = 1e-6  # sums in another order
+
+
+def right_answers(question: Question) -> list[str]:
+    """The right answers as the file has them; none where there is none."""
+    return [] if question.is_impossible else [answer.text for answer in question.answers]
+
+
+@dataclass(frozen=True)
+class ScoredAnswers:
+    """Answers to a labelled split, by the question's identifier.
+
+    Attributes:
+        right: the right answers.
+        guesses: the best answer, however likely no answer is.
+        odds: how sure "no answer" is; 0 where there must be an answer.
+        articles: the article that a question is about.
+    """
+
+    right: dict[str, list[str]] = field(default_factory=dict)
+    guesses: dict[str, str] = field(default_factory=dict)
+    odds: dict[str, float] = field(default_factory=dict)
+    articles: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, answered: Iterable[tuple[Question, Prediction]]) -> "ScoredAnswers":
+        """Reads all answers once."""
+        scored = cls()
+        for question, prediction in answered:
+            name = question.identifier
+            scored.right[name] = right_answers(question)
+            scored.guesses[name] = prediction.best(math.inf).text
+            scored.odds[name] = prediction.null_odds or 0.0
+            scored.articles[name] = question.passage.article
+        return scored
+
+    def figures(self, metric: str) -> dict[str, float]:
+        """The figures where every question has an answer, with their intervals.
+
+        Raises:
+            UserError: no question has an answer.
+        """
+        self._check_some_are_right()
+        of_all, of_one = METRICS[metric]
+        scores = [
+            of_one(self.guesses[name], right) if name in self.guesses else Scores(0.0, 0.0)
+            for name, right in self.right.items()
+        ]
+        figures = of_all(self.guesses, self.right)
+        return figures | self._intervals(scores, ("exact_match", "f1"))
+
+    def figures_v2(self, threshold: float | None) -> dict[str, float]:
+        """The figures of SQuAD 2.0, with their intervals.
+
+        Args:
+            threshold: a question with greater odds counts as unanswered; None finds the one with
+                the highest F1.
+
+        Raises:
+            UserError: no question has an answer.
+        """
+        self._check_some_are_right()
+        if threshold is None:
+            threshold = self._best_threshold()
+        figures = squad_v2_scores(self.guesses, self.right, self.odds, threshold)
+        scores = [
+            squad_v2_question("" if self.odds[name] > threshold else self.guesses[name], right)
+            for name, right in self.right.items()
+        ]
+        intervals = self._intervals(scores, ("exact", "f1"))
+        return {**figures, **intervals, THRESHOLD: threshold}
+
+    def guess_scores(self) -> dict[str, Scores]:
+        """The scores of the guesses by the rules of SQuAD 2.0, before any threshold."""
+        return {
+            name: squad_v2_question(self.guesses[name], right) for name, right in self.right.items()
+        }
+
+    def _best_threshold(self) -> float:
+        """The threshold with the highest F1, in the middle between two questions' odds.
+
+        The official script names the odds of a question themselves, where the last digit of a logit
+        would decide about that question.
+        """
+        odds = self.odds.values()
+        best = squad_v2_scores(self.guesses, self.right, self.odds)
+        threshold = threshold_between(odds, best["best_f1_thresh"])
+        reached = squad_v2_scores(self.guesses, self.right, self.odds, threshold)["f1"]
+        # The script's threshold is 0 where it is best to answer nothing.
+        return threshold if reached > best["best_f1"] - _CLOSE else min(odds) - 1.0
+
+    def _intervals(self, scores: Sequence[Scores], names: Sequence[str]) -> dict[str, float]:
+        """The bounds of 95 % of the samples of articles, in percent."""
+        bounds = dict[str, float]()
+        for name, values in zip(names, zip(*scores, strict=True), strict=True):
+            if interval := bootstrap_interval(values, list(self.articles.values())):
+                bounds |= {f"{name}_low": 100 * interval.low, f"{name}_high": 100 * interval.high}
+        return bounds
+
+    def _check_some_are_right(self) -> None:
+        if not any(self.right.values()):
+            raise UserError("`predict_file` has no answers to score; name a file with answers.")

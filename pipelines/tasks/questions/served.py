@@ -1,0 +1,436 @@
+"""A model for questions as it is served: question and passage in, answer and position out.
+
+The rows are those of `question_rows` and the spans those of `find_best_spans`, inside a TensorFlow
+graph, which runs the model on a few rows at a time, however many windows a passage has.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import tensorflow as tf
+
+from keras_bert_impl.checkpoints.task_settings import served_length, task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
+from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, pack_in_graph
+from keras_bert_impl.tokenization.graph_windows import (
+    GraphWindows,
+    owned_in_graph,
+    window_contents,
+    windows_in_graph,
+)
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.preprocessor import trim_to_longest
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.tasks.questions.answers import SURELY_NO_ANSWER, AnswerSettings, dropped_at_the_end
+from pipelines.tasks.questions.rows import WindowSettings
+
+if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+
+
+GraphTokenizeWithSpans = Callable[[tf.Tensor], tuple[Any, Any, Any]]
+
+
+class GraphRows(NamedTuple):
+    """Rows of some questions, and what undoes them.
+
+    Attributes:
+        inputs: input_ids, input_mask and segment_ids, int32 [rows, length].
+        question: int64 [rows], the number of the question; never falling.
+        offset: int64 [rows], where the passage begins in a row.
+        windows: over the passages.
+        passage_from: int64 [rows], where the passage of a row begins in `text_start`.
+        owned: bool [rows, (tokens of the window)], whether a row shows most around a token.
+        text_start: int64 [tokens of all passages], where a token begins, in bytes of its passage.
+        text_end: int64 [tokens of all passages], where it ends.
+    """
+
+    inputs: list[tf.Tensor]
+    question: tf.Tensor
+    offset: tf.Tensor
+    windows: GraphWindows
+    passage_from: tf.Tensor
+    owned: tf.RaggedTensor
+    text_start: tf.Tensor
+    text_end: tf.Tensor
+
+    def is_of_passage(self, positions: tf.Tensor) -> tf.Tensor:
+        """Whether positions [rows, n] of each row are tokens of its passage: bool [rows, n]."""
+        inside = positions - self.offset[:, tf.newaxis]
+        size = (self.windows.end - self.windows.start)[:, tf.newaxis]
+        return (inside >= 0) & (inside < size)
+
+    def is_owned(self, positions: tf.Tensor) -> tf.Tensor:
+        """Whether these are tokens of the passage that their row owns: bool [rows, n]."""
+        inside = positions - self.offset[:, tf.newaxis] + self.owned.row_starts()[:, tf.newaxis]
+        owned = tf.concat([self.owned.flat_values, [False]], axis=0)  # there may be no token
+        return tf.gather(owned, tf.where(self.is_of_passage(positions), inside, -1 + _size(owned)))
+
+    def tokens(self, rows: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
+        """The tokens at positions int64 [n] of rows int64 [n]: their numbers in `text_start`."""
+        first = self.passage_from + self.windows.start - self.offset  # [rows]
+        return tf.gather(first, rows) + positions
+
+
+def _size(array: tf.Tensor) -> tf.Tensor:
+    return tf.size(array, out_type=tf.int64)
+
+
+class QuestionPacker:
+    """Packs questions with windows of their passages; see `question_rows`.
+
+    Args:
+        tokenizer: takes strings [n]; gives ids, starts and ends, ragged [n, (tokens)].
+        vocabulary: knows the ids of the special tokens.
+        settings: lengths and stride.
+    """
+
+    def __init__(
+        self, tokenizer: GraphTokenizeWithSpans, vocabulary: Vocabulary, settings: WindowSettings
+    ) -> None:
+        self._tokenizer, self._vocabulary = tokenizer, vocabulary
+        self._settings = settings
+
+    def __call__(self, questions: tf.Tensor, passages: tf.Tensor) -> GraphRows:
+        """Packs questions and passages, strings [batch] each."""
+        settings = self._settings
+        asked = self._tokenizer(questions)[0][:, : settings.max_query_length]
+        asked = asked.with_row_splits_dtype(tf.int64)
+        ids, starts, ends = self._tokenizer(passages)
+        ids = ids.with_row_splits_dtype(tf.int64)
+        room = settings.max_seq_length - asked.row_lengths() - 3  # [CLS], [SEP] and [SEP]
+        windows = windows_in_graph(ids.row_lengths(), room, settings.doc_stride)
+        shown = window_contents(ids, windows)  # [rows, (tokens)]
+        asked = tf.gather(asked, windows.document)
+        packed = pack_in_graph(asked, shown, settings.max_seq_length, self._vocabulary)
+        trimmed = trim_to_longest(packed)
+        return GraphRows(
+            inputs=[trimmed[name] for name in ENCODER_INPUTS],
+            question=windows.document,
+            offset=asked.row_lengths() + 2,
+            windows=windows,
+            passage_from=tf.gather(ids.row_starts(), windows.document),
+            owned=owned_in_graph(windows).with_row_splits_dtype(tf.int64),
+            text_start=starts.flat_values,
+            text_end=ends.flat_values,
+        )
+
+
+_IMPOSSIBLE = -float("inf")
+
+
+class GraphSpans(NamedTuple):
+    """Spans of some questions: question after question, each question's best one first.
+
+    Attributes:
+        question: int64 [spans].
+        score: float64 [spans], the sum of the start's and the end's logit.
+        start: int64 [spans], the byte of its passage where a span begins.
+        end: int64 [spans], the byte where it ends.
+    """
+
+    question: tf.Tensor
+    score: tf.Tensor
+    start: tf.Tensor
+    end: tf.Tensor
+
+
+def best_spans_in_graph(
+    rows: GraphRows,
+    start_logits: tf.Tensor,
+    end_logits: tf.Tensor,
+    n_best_size: int,
+    max_answer_length: int,
+) -> GraphSpans:
+    """Finds the spans between each row's best starts and best ends; see `find_best_spans`.
+
+    Args:
+        rows: what the model read.
+        start_logits: float32 [rows, length].
+        end_logits: float32 [rows, length].
+        n_best_size: how many starts and ends of each row to combine, and how many spans of each
+            question to give at most.
+        max_answer_length: the most tokens of a span.
+    """
+    first, first_logit = _best_positions(rows, start_logits, n_best_size)  # [rows, k] both
+    last, last_logit = _best_positions(rows, end_logits, n_best_size)
+    more = last[:, tf.newaxis, :] - first[:, :, tf.newaxis]  # [rows, starts, ends]
+    possible = (more >= 0) & (more < max_answer_length)
+    possible &= rows.is_owned(first)[:, :, tf.newaxis] & rows.is_of_passage(last)[:, tf.newaxis]
+    scores = first_logit[:, :, tf.newaxis] + last_logit[:, tf.newaxis, :]
+    scores = tf.where(possible, scores, _IMPOSSIBLE)
+    row, start_rank, end_rank, score = _best_of_rows(scores, n_best_size)
+    first, last = (
+        rows.tokens(row, tf.gather_nd(positions, tf.stack([row, rank], axis=1)))
+        for positions, rank in ((first, start_rank), (last, end_rank))
+    )
+    question = tf.gather(rows.question, row)
+    by_score = tf.argsort(-score, stable=True)
+    order = tf.gather(by_score, tf.argsort(tf.gather(question, by_score), stable=True))
+    # Each span's text is cut out of a copy of its passage: of a book there may be few.
+    order = tf.boolean_mask(order, _ranks(tf.gather(question, order)) < n_best_size)
+    return GraphSpans(
+        tf.gather(question, order),
+        tf.gather(score, order),
+        tf.gather(rows.text_start, tf.gather(first, order)),
+        tf.gather(rows.text_end, tf.gather(last, order)),
+    )
+
+
+def null_scores_in_graph(
+    rows: GraphRows, start_logits: tf.Tensor, end_logits: tf.Tensor
+) -> tf.Tensor:
+    """The sum of the logits at [CLS], of each question's row where it is lowest.
+
+    Args:
+        rows: what the model read.
+        start_logits: float32 [rows, length].
+        end_logits: float32 [rows, length].
+
+    Returns:
+        float64 [questions].
+    """
+    starts, ends = (tf.cast(logits[:, 0], tf.float64) for logits in (start_logits, end_logits))
+    return tf.math.segment_min(starts + ends, rows.question)
+
+
+def _best_positions(rows: GraphRows, logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """The positions int64 [rows, k] of each row's highest logits, and these, float64 [rows, k]."""
+    is_token = rows.inputs[1] > 0
+    best = tf.math.top_k(
+        tf.where(is_token, logits, _IMPOSSIBLE), tf.minimum(count, tf.shape(logits)[1])
+    )
+    return tf.cast(best.indices, tf.int64), tf.cast(best.values, tf.float64)
+
+
+def _ranks(sorted_numbers: tf.Tensor) -> tf.Tensor:
+    """How many equal numbers stand before each: int32 [n]."""
+    first = tf.searchsorted(sorted_numbers, sorted_numbers, side="left")
+    return tf.range(tf.size(sorted_numbers)) - first
+
+
+def _best_of_rows(
+    scores: tf.Tensor, count: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The best possible spans of each row, row after row.
+
+    Args:
+        scores: float64 [rows, starts, ends].
+        count: how many of a row at most.
+
+    Returns:
+        The row, the rank of the start and of the end, int64 [spans] each; the score, float64
+        [spans].
+    """
+    ends = tf.shape(scores, out_type=tf.int64)[2]
+    flat = tf.reshape(scores, [tf.shape(scores)[0], -1])
+    best = tf.math.top_k(flat, tf.minimum(count, tf.shape(flat)[1]))  # [rows, count]
+    found = tf.where(best.values > _IMPOSSIBLE)  # [spans, 2]
+    chosen = tf.cast(tf.gather_nd(best.indices, found), tf.int64)
+    return found[:, 0], chosen // ends, chosen % ends, tf.gather_nd(best.values, found)
+
+
+ROWS_AT_ONCE = 32
+"""A long text's windows are computed so many at a time."""
+
+
+def in_blocks(
+    function: Callable[..., Mapping[str, tf.Tensor]],
+    inputs: Sequence[tf.Tensor],
+    outputs: Sequence[str],
+    rows_at_once: int = ROWS_AT_ONCE,
+) -> dict[str, tf.Tensor]:
+    """Calls a function of rows with a few rows at a time, and puts its answers together.
+
+    Args:
+        function: takes tensors [rows, length]; gives float32 [rows, length] by name.
+        inputs: tensors [rows, length]; one row at least.
+        outputs: the names of what the function gives.
+        rows_at_once: how many rows a call gets at most.
+
+    Returns:
+        The outputs for all rows, float32 [rows, length] each.
+
+    Example:
+        >>> double = lambda rows: {"doubled": 2.0 * rows}
+        >>> found = in_blocks(double, [tf.constant([[1.0], [2.0], [3.0]])], ["doubled"], 2)
+        >>> found["doubled"].numpy().tolist()
+        [[2.0], [4.0], [6.0]]
+    """
+    rows = tf.shape(inputs[0])[0]
+    blocks = -(-rows // rows_at_once)
+    empty = [
+        tf.TensorArray(tf.float32, blocks, infer_shape=False, element_shape=[None, None])
+        for _ in outputs
+    ]
+
+    def compute(block: tf.Tensor, arrays: Sequence[tf.TensorArray]) -> tuple:
+        start = block * rows_at_once
+        answer = function(*(array[start : start + rows_at_once] for array in inputs))
+        found = zip(arrays, outputs, strict=True)
+        return block + 1, [array.write(block, answer[name]) for array, name in found]
+
+    _, full = tf.while_loop(
+        lambda block, _: block < blocks, compute, (0, empty), parallel_iterations=1
+    )
+    return {name: array.concat() for name, array in zip(outputs, full, strict=True)}
+
+
+ANSWERS = "answers"
+"""The signature that gives the best answers instead of one."""
+
+_LOGITS = ("start_logits", "end_logits")
+
+
+@dataclass(frozen=True)
+class ServingSettings:
+    """How a served model answers.
+
+    Attributes:
+        windows: lengths and stride.
+        answers: how answers are chosen.
+        threshold: where there may be no answer, there is none if the null odds are greater.
+    """
+
+    windows: WindowSettings
+    answers: AnswerSettings
+    threshold: float = 0.0
+
+    @classmethod
+    def of(cls, config: "BertConfig", max_seq_length: int | None = None) -> Self:
+        """What a model's configuration says; of what it does not, the original's defaults.
+
+        Args:
+            config: the model's.
+            max_seq_length: the most tokens of a row; None is as in training.
+
+        Raises:
+            UserError: it is more than the model's positions, or leaves no room for a passage.
+        """
+        known = task_settings(config)
+        positions = config.max_position_embeddings
+        default = min(WindowSettings.max_seq_length, positions)
+        length = served_length(config, max_seq_length, default)
+        windows = _from(WindowSettings, {**known, "max_seq_length": length})
+        if not windows.max_query_length + 3 < length:
+            raise UserError(
+                f"`max_seq_length={length}` must be more than the questions' "
+                f"{windows.max_query_length} tokens and 3; give another number."
+            )
+        threshold = float(known.get("null_score_diff_threshold", 0.0))
+        return cls(windows, _from(AnswerSettings, known), threshold)
+
+
+def _from(kind: Any, values: Mapping[str, Any]) -> Any:
+    """A dataclass of the values that it knows."""
+    return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
+
+
+class ServedQuestions(ServedModel):
+    """The signatures of a model for questions; each takes question and passage, strings [batch].
+
+    `serving_default` gives answer, strings [batch], the passage's own characters, "" for no answer;
+    start and end, int32 [batch], its position in characters of the passage (0, 0 for no answer);
+    score, float32 [batch], the sum of the logits of the best answer's first and last token (where
+    no answer is possible, a million less than no_answer_score); no_answer_score, float32 [batch],
+    the sum of the logits at [CLS], which says nothing where questions always had an answer.
+
+    `answers` gives the best answers instead, the best one first: answers, starts, ends and scores,
+    [batch, n_best_size], and answer_counts, int32 [batch] (the rest is padding); no_answer_score as
+    above; has_answer, bool [batch], says whether `serving_default` gives the best one or none.
+
+    Passages of any length are read in windows, a few at a time.
+
+    Args:
+        opened: a model for questions with its vocabulary.
+        settings: how it answers.
+    """
+
+    def __init__(self, opened: "OpenedModel", settings: ServingSettings) -> None:
+        super().__init__(opened.model)
+        model = opened.model
+        tokenizer = graph_function(
+            GraphTokenizer(opened.text, with_spans=True), text_specs("texts")
+        )
+        packer = QuestionPacker(tokenizer, opened.text.vocabulary, settings.windows)
+        choice = settings.answers
+        count = choice.n_best_size
+
+        def logits(*inputs: tf.Tensor) -> Mapping[str, tf.Tensor]:
+            return model(dict(zip(ENCODER_INPUTS, inputs, strict=True)), training=False)
+
+        def answers(question: tf.Tensor, passage: tf.Tensor) -> dict[str, tf.Tensor]:
+            rows = packer(question, passage)
+            found = in_blocks(logits, rows.inputs, _LOGITS)
+            starts, ends = (found[name] for name in _LOGITS)  # [rows, length] both
+            null = null_scores_in_graph(rows, starts, ends)  # [batch]
+            spans = best_spans_in_graph(rows, starts, ends, count, choice.max_answer_length)
+            scores = _dense(spans.question, spans.score, null, count, -math.inf)
+            least = null[:, tf.newaxis] - SURELY_NO_ANSWER
+            scores = tf.where(tf.math.is_inf(scores), least, scores)  # [batch, count]
+            answered = null - scores[:, 0] <= settings.threshold
+            return {
+                **_texts(spans, passage, count),
+                "scores": tf.cast(scores, tf.float32),
+                "no_answer_score": tf.cast(null, tf.float32),
+                "has_answer": answered | (not choice.version_2_with_negative),
+            }
+
+        best_answers = self.add_signature(ANSWERS, answers, text_specs("question", "passage"))
+
+        def answer(question: tf.Tensor, passage: tf.Tensor) -> dict[str, tf.Tensor]:
+            found = best_answers(question, passage)
+            has_answer = found["has_answer"]
+            return {
+                "answer": tf.where(has_answer, found["answers"][:, 0], ""),
+                "start": tf.where(has_answer, found["starts"][:, 0], 0),
+                "end": tf.where(has_answer, found["ends"][:, 0], 0),
+                "score": found["scores"][:, 0],
+                "no_answer_score": found["no_answer_score"],
+            }
+
+        self.add_signature("serving_default", answer, text_specs("question", "passage"))
+
+
+def _texts(spans: GraphSpans, passage: tf.Tensor, count: int) -> dict[str, tf.Tensor]:
+    """The answers as they stand in their passages, and where: [batch, count]."""
+    of = tf.gather(passage, spans.question)  # [spans]
+    before = tf.strings.substr(of, tf.zeros_like(spans.start), spans.start)
+    starts = tf.strings.length(before, unit="UTF8_CHAR")
+    texts = tf.strings.substr(of, spans.start, spans.end - spans.start)
+    texts = tf.strings.regex_replace(texts, dropped_at_the_end(), "")
+    ends = starts + tf.strings.length(texts, unit="UTF8_CHAR")
+    dense = {
+        name: _dense(spans.question, values, passage, count, padding)
+        for name, values, padding in (
+            ("answers", texts, ""),
+            ("starts", starts, 0),
+            ("ends", ends, 0),
+        )
+    }
+    real = _dense(spans.question, tf.ones_like(starts), passage, count, 0)
+    return {**dense, "answer_counts": tf.reduce_sum(real, axis=1)}
+
+
+def _dense(
+    question: tf.Tensor, values: tf.Tensor, batch: tf.Tensor, count: int, padding: Any
+) -> tf.Tensor:
+    """The first values of each question.
+
+    Args:
+        question: int64 [n], never falling.
+        values: [n].
+        batch: [questions].
+        count: how many of each question.
+        padding: stands where a question has fewer.
+
+    Returns:
+        [questions, count].
+    """
+    questions = tf.shape(batch, out_type=tf.int64)[0]
+    ragged = tf.RaggedTensor.from_value_rowids(values, question, nrows=questions)
+    return ragged.to_tensor(padding, shape=[None, count])

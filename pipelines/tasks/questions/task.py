@@ -1,0 +1,309 @@
+"""The task of a run for questions: files in SQuAD's form → rows → spans → the original's files."""
+
+import logging
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from pipelines.fine_tuning.task import Answered, Head
+from pipelines.metrics.question_answering import squad_v2_question
+from pipelines.records.rows import Rows
+from pipelines.tasks.questions.answer_files import (
+    ANSWER_TABLE,
+    CURVE,
+    draw_precision_recall,
+    write_answer_table,
+    write_predictions,
+)
+from pipelines.tasks.questions.answers import AnswerSettings, Prediction, dense_logits, predict
+from pipelines.tasks.questions.files import (
+    is_trivia_file,
+    read_json,
+    read_questions,
+    read_training_questions,
+)
+from pipelines.tasks.questions.passages import Question
+from pipelines.tasks.questions.rows import WindowSettings, question_rows
+from pipelines.tasks.questions.scores import (
+    METRICS,
+    THRESHOLD,
+    ScoredAnswers,
+    right_answers,
+)
+from pipelines.tasks.questions.trivia import (
+    Evidence,
+    best_of_documents,
+    trivia_figures,
+    trivia_right_answers,
+    write_trivia_predictions,
+)
+
+if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from typing import TYPE_CHECKING
+
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.fine_tuning.start import starting_point
+from pipelines.tasks.questions.options import RunSquadConfig
+
+if TYPE_CHECKING:
+    from pipelines.fine_tuning.run import FineTuningResults
+
+
+_LOGGER = logging.getLogger(__name__)
+
+_LABELS = ("id2label", "label2id", "problem_type")
+
+
+@dataclass(frozen=True)
+class QuestionTask:
+    """Questions answered by a span of a passage; see `pipelines.fine_tuning.task.Task`.
+
+    Attributes:
+        text: the model's vocabulary and casing, by which spans become the original's text; only a
+            served model does without.
+        train_file: questions to train on.
+        predict_file: questions to answer, and to score where it has their answers.
+        doc_stride: tokens from the start of a window to the start of the next one.
+        max_query_length: the most tokens of a question.
+        answer_settings: how answers are chosen.
+        null_score_diff_threshold: questions with greater null odds have no answer; None is the
+            number with the highest F1, which `calibrated` takes from the scores.
+        padding_competes: whether padding competes with the answer in training; see
+            `SpanObjective`.
+        evidence: the documents of TriviaQA's files.
+        metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
+        deciding_figure: see `ScoredWithoutLoss`; windows that are scored have several right
+            answers, or none.
+    """
+
+    text: TextSettings | None = None
+    train_file: Path | None = None
+    predict_file: Path | None = None
+    doc_stride: int = 128
+    max_query_length: int = 64
+    answer_settings: AnswerSettings = field(default_factory=AnswerSettings)
+    null_score_diff_threshold: float | None = 0.0
+    padding_competes: bool = False
+    evidence: Evidence = field(default_factory=Evidence)
+    metric: str = "squad"
+    name: str = "squad"
+    train_split: str = "train"
+    evaluation_splits: Sequence[str] = ("predict",)
+    test_splits: Sequence[str] = ("predict",)
+    deciding_figure: str = "f1"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The options that change the rows."""
+        return {
+            "doc_stride": self.doc_stride,
+            "max_query_length": self.max_query_length,
+            "version_2_with_negative": self.answer_settings.version_2_with_negative,
+            "evidence_words": self.evidence.most_words,
+        }
+
+    @property
+    def answer_options(self) -> Mapping[str, Any]:
+        """The options by which answers are chosen, the threshold once there is one.
+
+        See `pipelines.fine_tuning.task.Calibrated`.
+        """
+        options = {
+            "n_best_size": self.answer_settings.n_best_size,
+            "max_answer_length": self.answer_settings.max_answer_length,
+        }
+        threshold = self.null_score_diff_threshold
+        return options if threshold is None else {**options, THRESHOLD: threshold}
+
+    def calibrated(self, scores: Mapping[str, float]) -> "QuestionTask":
+        """The task with the threshold of the highest F1, where it was to be found."""
+        if self.null_score_diff_threshold is not None:
+            return self
+        _LOGGER.info("%s = %s (highest F1)", THRESHOLD, scores[THRESHOLD])
+        return replace(self, null_score_diff_threshold=scores[THRESHOLD])
+
+    def files(self, split: str) -> Sequence[Path]:
+        """The split's file.
+
+        Raises:
+            UserError: none was given.
+        """
+        name = f"{split}_file"
+        path = self.train_file if split == self.train_split else self.predict_file
+        if path is None:
+            raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
+        return [path]
+
+    def examples(self, split: str) -> Iterable[Question]:
+        """The questions of a split; for training those whose answer stands where it should."""
+        read = read_training_questions if split == self.train_split else read_questions
+        negative = self.answer_settings.version_2_with_negative
+        return read(*self.files(split), version_2_with_negative=negative, evidence=self.evidence)
+
+    @cached_property
+    def _asks_trivia(self) -> bool:
+        return self.predict_file is not None and is_trivia_file(self.predict_file)
+
+    def rows(
+        self,
+        examples: Sequence[Question],
+        tokenizer: "Tokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """Windows over the questions' passages."""
+        settings = WindowSettings(max_seq_length, self.doc_stride, self.max_query_length)
+        return question_rows(
+            examples, tokenizer, settings, training=training, answered=not training
+        )
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """Leaves out the labels of what the model may have been trained for before."""
+        extra = {name: value for name, value in config.extra.items() if name not in _LABELS}
+        return config.replace(extra=extra)
+
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """A model with a start and an end logit for each token."""
+        from keras_bert_impl.models.span_labeler import BertSpanLabeler
+        from keras_bert_impl.training.objectives import SpanObjective
+
+        return Head(
+            BertSpanLabeler(config, dtype=dtype),
+            SpanObjective(padding_competes=self.padding_competes),
+            labels=("start_positions", "end_positions"),
+            token_outputs=("start_logits", "end_logits"),
+        )
+
+    def answers(
+        self, examples: Sequence[Question], rows: Rows, outputs: Mapping[str, NDArray]
+    ) -> Sequence[Prediction]:
+        """The best answers of each question over all its windows; padding gives none."""
+        if self.text is None:
+            raise ValueError("give `text`, the model's vocabulary and casing")
+        start = dense_logits(rows, outputs["start_logits"])
+        end = dense_logits(rows, outputs["end_logits"])
+        return predict(examples, rows, start, end, self.text, self.answer_settings)
+
+    def score(self, answered: Answered[Question, Prediction]) -> Mapping[str, float]:
+        """The official figures, in percent, with the bounds of their intervals over articles.
+
+        Where there may be no answer, they are those at the threshold (where it is to be found, at
+        the one with the highest F1), and beside them those of the best thresholds.
+
+        Raises:
+            UserError: the file has no answers.
+        """
+        if self._asks_trivia:
+            (path,) = self.files(self.evaluation_splits[0])
+            right = trivia_right_answers(path, read_json(path))
+            return trivia_figures(best_of_documents(answered), right)
+        scored = ScoredAnswers.of(answered)
+        if self.answer_settings.version_2_with_negative:
+            return scored.figures_v2(self.null_score_diff_threshold)
+        return scored.figures(self.metric)
+
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """The two official figures, F1 first; see `ComparedTask`."""
+        return ("f1", "exact_match", "exact")
+
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """The F1 where no question is answered: that of the questions that have no answer."""
+        unanswerable = [question.is_impossible for question in self.examples(split)]
+        return {"f1": 100.0 * sum(unanswerable) / len(unanswerable)}
+
+    def compared_answers(
+        self, example: Question, answer: Prediction
+    ) -> list[tuple[Hashable, Hashable]]:
+        """The text of the answer, "" for none, beside the right one; see `ComparedTask`."""
+        negative = self.answer_settings.version_2_with_negative
+        threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
+        right = next(iter(right_answers(example)), "")
+        return [(answer.best(threshold).text, right)]
+
+    def illustrate(
+        self, folder: Path, split: str, answered: Answered[Question, Prediction]
+    ) -> Sequence[Path]:
+        """Writes all answers as a table, the hardest first, and the curve over thresholds."""
+        del split  # there is one
+        if self._asks_trivia:
+            return []
+        negative = self.answer_settings.version_2_with_negative
+        threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
+        one = squad_v2_question if negative else METRICS[self.metric][1]
+        files = [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
+        if negative:
+            scored = ScoredAnswers.of(answered)
+            files.append(draw_precision_recall(folder / CURVE, scored, threshold))
+        return files
+
+    def write(
+        self, folder: Path, split: str, answered: Answered[Question, Prediction]
+    ) -> Sequence[Path]:
+        """Writes the original's files: predictions, the n best, the null odds; and TriviaQA's."""
+        del split  # there is one
+        files = write_predictions(
+            folder,
+            answered,
+            version_2_with_negative=self.answer_settings.version_2_with_negative,
+            null_score_diff_threshold=self.null_score_diff_threshold or 0.0,
+        )
+        if self._asks_trivia:
+            files.append(write_trivia_predictions(folder, best_of_documents(answered)))
+        return files
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """Question and passage in, the answer with its position in the passage out.
+
+        Raises:
+            UserError: `max_seq_length` does not fit the model or its questions.
+        """
+        from pipelines.tasks.questions.served import ServedQuestions, ServingSettings
+
+        return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))
+
+
+def run_squad(config: RunSquadConfig) -> "FineTuningResults":
+    """Trains for, scores and answers questions; see `fine_tune`.
+
+    Raises:
+        UserError: an option, a file or a checkpoint is not what it should be.
+    """
+    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
+
+    return fine_tune(config, task_of)
+
+
+def task_of(config: RunSquadConfig) -> QuestionTask:
+    """The task that a configuration describes, for the model that the run starts from.
+
+    Raises:
+        UserError: there is no such model.
+    """
+    start = starting_point(config, RunDirectory.open(config.output_dir))
+    return QuestionTask(
+        text=start.text,
+        train_file=config.train_file,
+        predict_file=config.predict_file,
+        doc_stride=config.doc_stride,
+        max_query_length=config.max_query_length,
+        answer_settings=AnswerSettings(
+            config.n_best_size, config.max_answer_length, config.version_2_with_negative
+        ),
+        null_score_diff_threshold=config.threshold(),
+        padding_competes=not config.trim_padding,
+        evidence=Evidence(config.evidence_dir, config.evidence_words),
+        metric=config.metric,
+    )

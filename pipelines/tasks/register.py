@@ -1,0 +1,74 @@
+"""Model directories of tasks: opened and served by the task that trained them.
+
+A classifier, an encoder or a masked-LM model is served by the library as what it is. A task that
+answers in another way (windows joined, words put together) is found by the name that its model
+directory gives under `task`; see `keras_bert_impl.checkpoints.task_settings`.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.config import ExportConfig
+from keras_bert_impl.serving.export import serve_model
+from keras_bert_impl.serving.opened_model import OpenedModel, open_model
+from keras_bert_impl.serving.signatures import ServedModel
+from pipelines.fine_tuning.task import Task
+from pipelines.tasks.choices import task as choice_task
+from pipelines.tasks.questions.task import QuestionTask
+from pipelines.tasks.tagging import task as tagging_task
+
+SERVED_TASKS: dict[str, Callable[[Mapping[str, Any]], Task[Any, Any]]] = {
+    "squad": lambda _: QuestionTask(),
+    choice_task.NAME: choice_task.ChoiceTask.from_settings,
+    tagging_task.NAME: tagging_task.TaggingTask.from_settings,
+}
+"""The tasks that serve their models themselves: name → the task with a directory's settings."""
+
+_BY_ARCHITECTURE = {"BertForQuestionAnswering": "squad"}
+"""The tasks of published models, whose directories name none."""
+
+
+def open_and_serve(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
+    """Opens a model directory and gives its signatures: the task's own, or the library's.
+
+    Raises:
+        UserError: the directory is no model directory, or lacks weights of the task's model.
+    """
+    source = find_model(config.model, **config.description())
+    settings = task_settings(source.config)
+    name = settings.get("task") or _BY_ARCHITECTURE.get(source.architecture, "")
+    make_task = SERVED_TASKS.get(name)
+    if make_task is None:
+        opened = open_model(config.model, **config.description())
+        return opened, serve_model(opened, config.top_k, config.max_seq_length)
+    task = make_task(settings)
+    opened = open_task_model(config.model, task, **config.description())
+    return opened, task.served(opened, config.max_seq_length)
+
+
+def open_task_model(folder: Path, task: Task[Any, Any], **description: Any) -> OpenedModel:
+    """Opens a model directory as the model of a task.
+
+    Args:
+        folder: the model directory.
+        task: the task that trained it.
+        **description: what no file of the directory says, as for `find_model`.
+
+    Raises:
+        UserError: the directory is no model directory, or lacks weights of the task's model.
+    """
+    source = find_model(folder, **description)
+    model = task.head(source.config).model
+    report = restore(model, str(source.checkpoint))
+    missing = [path for path in report.new if not path.startswith("pooler")]
+    if missing:
+        raise UserError(
+            f"{folder}: holds no trained model for {task.name} (its {missing[0]} is missing); name "
+            "a fine-tuned model directory."
+        )
+    return OpenedModel(model, source, frozenset(path.split("/")[0] for path in report.new))

@@ -1,0 +1,192 @@
+"""From a model's logits to the tags of all words, and to the entities in the text."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.metrics.entities import OUTSIDE, Entity
+from pipelines.records.rows import Numbers, Rows
+from pipelines.tasks.tagging.files import Document, Sentence
+from pipelines.tasks.tagging.rows import UNIT_END, UNIT_START
+from pipelines.tasks.tagging.schemes import Scheme
+from pipelines.tasks.tagging.statistics import CHARACTERS
+
+
+class TextEntity(NamedTuple):
+    """An entity in a text.
+
+    Attributes:
+        type: what it is.
+        text: its characters, `text[start:end]` of the document's text.
+        start: the position of its first character.
+        end: the position after its last one.
+        score: the mean probability of the tags of its words (or tokens).
+    """
+
+    type: str
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+class TagAnswer(NamedTuple):
+    """What a model says of a document.
+
+    Attributes:
+        tags: those of each sentence's words (or characters).
+        entities: in the order of the text.
+    """
+
+    tags: Sequence[Sequence[str]]
+    entities: Sequence[TextEntity]
+
+
+@dataclass(frozen=True)
+class Units:
+    """What tags were predicted for, in one document.
+
+    Attributes:
+        start: int64 [units], the first item of each.
+        end: int64 [units], the item after its last one.
+        label: int64 [units], the number of its tag.
+        score: float32 [units], the tag's probability.
+    """
+
+    start: Numbers
+    end: Numbers
+    label: Numbers
+    score: NDArray[np.float32]
+
+    def between(self, start: int, end: int) -> "Units":
+        """The units whose first item is one of `start` to `end`, counted from `start`."""
+        first, last = np.searchsorted(self.start, [start, end])
+        part = slice(first, last)
+        return Units(
+            self.start[part] - start, self.end[part] - start, self.label[part], self.score[part]
+        )
+
+
+def units_of(rows: Rows, logits: NDArray[np.float32]) -> list[Units]:
+    """Joins the windows of each document: every unit once, from the window that owns it.
+
+    Args:
+        rows: all rows of some documents, from `tag_rows`.
+        logits: float32 [tokens of all rows, labels].
+    """
+    owned = rows.tokens[UNIT_END] > 0
+    documents = np.repeat(rows.examples, rows.lengths)[owned]
+    own = logits[owned].astype(np.float32)  # [units, labels]
+    labels = own.argmax(axis=-1)
+    scores = 1 / np.exp(own - own.max(axis=-1, keepdims=True)).sum(axis=-1)
+    count = int(rows.examples[-1]) + 1 if len(rows) else 0
+    borders = np.searchsorted(documents, np.arange(1, count))
+    arrays = (
+        rows.tokens[UNIT_START][owned].astype(np.int64),
+        rows.tokens[UNIT_END][owned].astype(np.int64),
+        labels,
+        scores,
+    )
+    return [Units(*parts) for parts in zip(*(np.split(x, borders) for x in arrays), strict=True)]
+
+
+def answer(
+    document: Document, units: Units, labels: Sequence[str], scheme: Scheme, unit: str
+) -> TagAnswer:
+    """Gives every word or character of a document its tag, and finds the entities.
+
+    Args:
+        document: the document.
+        units: its units.
+        labels: all tags, in the order of the classes.
+        scheme: that of the tags.
+        unit: "words" or "characters".
+    """
+    tags, entities = list[list[str]](), list[TextEntity]()
+    item, place = 0, 0
+    for sentence in document.sentences:
+        count = len(sentence.items)
+        own = units.between(item, item + count)
+        find = _of_characters if unit == CHARACTERS else _of_words
+        found = find(own, count, labels, scheme)
+        text, starts, ends = _text_of(sentence, unit)
+        tags.append(found.tags)
+        for entity, score in found.entities:
+            start, end = starts[entity.start], ends[entity.end - 1]
+            entities.append(
+                TextEntity(entity.type, text[start:end], place + start, place + end, score)
+            )
+        item, place = item + count, place + len(text) + 1
+    return TagAnswer(tags, entities)
+
+
+class _Found(NamedTuple):
+    tags: list[str]
+    entities: list[tuple[Entity, float]]
+
+
+def _of_words(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> _Found:
+    """A word is a unit; one without a token has none, and the tag "O"."""
+    scores = np.zeros(count, np.float32)
+    scores[units.start] = units.score
+    tags = [OUTSIDE] * count
+    for word, label in zip(units.start.tolist(), units.label.tolist(), strict=True):
+        tags[word] = labels[label]
+    return _Found(tags, [(x, float(scores[x.start : x.end].mean())) for x in scheme.entities(tags)])
+
+
+def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> _Found:
+    """A token is a unit; an entity reaches from its first one's to its last one's characters.
+
+    A character of several tokens, as a syllable that is taken apart, is the first one's: otherwise
+    an entity could begin inside another one.
+    """
+    units = _without_shared_items(units)
+    found = list[tuple[Entity, float]]()
+    for entity in scheme.entities([labels[number] for number in units.label.tolist()]):
+        first, last = entity.start, entity.end - 1
+        start, end = int(units.start[first]), int(units.end[last])
+        score = float(units.score[first : last + 1].mean())
+        found.append((Entity(entity.type, start, end), score))
+    return _Found(scheme.write([entity for entity, _ in found], count), found)
+
+
+def _without_shared_items(units: Units) -> Units:
+    """Units of which none begins before the one in front ends."""
+    start = np.maximum(units.start, np.concatenate([[0], units.end])[:-1])
+    own = start < units.end
+    return Units(start[own], units.end[own], units.label[own], units.score[own])
+
+
+def _text_of(sentence: Sentence, unit: str) -> tuple[str, list[int], list[int]]:
+    """The text of a sentence, and where in it each item begins and ends."""
+    gap = 0 if unit == CHARACTERS else 1
+    lengths = np.array([len(item) for item in sentence.items], np.int64)
+    ends = np.cumsum(lengths + gap) - gap
+    return (" " * gap).join(sentence.items), (ends - lengths).tolist(), ends.tolist()
+
+
+def text_of(document: Document, unit: str) -> str:
+    r"""The text of a document: words with single blanks between them, sentences with line breaks.
+
+    Example:
+        >>> first = Sentence(("It", "rains"), None, ("It", "rains"), (1, 2))
+        >>> text_of(Document((first, first)), "words")
+        'It rains\nIt rains'
+    """
+    return "\n".join(_text_of(sentence, unit)[0] for sentence in document.sentences)
+
+
+def json_lines(answered: Iterable[tuple[Document, TagAnswer]], unit: str) -> Iterator[str]:
+    """A JSON object for each document: its text, its entities, and the line that it begins on."""
+    for document, given in answered:
+        value: dict[str, Any] = {
+            "line": document.sentences[0].numbers[0],
+            "text": text_of(document, unit),
+            "entities": [entity._asdict() for entity in given.entities],
+        }
+        yield json.dumps(value, ensure_ascii=False) + "\n"

@@ -1,0 +1,203 @@
+"""The options of a run for tags, and of scoring tagged files."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.frozen_features import (
+    FEATURES,
+    FrozenFeatures,
+    frozen_features,
+    with_frozen_features,
+)
+from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
+from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
+
+AUTO, DOCUMENT, SENTENCE = "auto", "document", "sentence"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggingConfig(SplitFiles):
+    """The files and how they are read.
+
+    Raises:
+        UserError: a value out of range.
+    """
+
+    FILE_NAMES: ClassVar = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
+
+    data_dir: Path | None = option(
+        None, "The folder with train.txt, dev.txt and test.txt.", resume=FREE
+    )
+    train_file: Path | None = option(
+        None, "Tagged sentences to train on, in place of train.txt of data_dir.", resume=FREE
+    )
+    dev_file: Path | None = option(None, "Tagged sentences to score, as train_file.", resume=FREE)
+    test_file: Path | None = option(
+        None, "Sentences to tag, as train_file; scored where they have tags.", resume=FREE
+    )
+    word_column: int | None = option(
+        None,
+        "The column of the words, from 1; by default that which the model was trained with, or 1.",
+        at_least=1,
+        resume=FREE,
+    )
+    tag_column: int | None = option(
+        None,
+        "The column of the tags, from 1; -1 is the last one. By default that which the model was "
+        "trained with, or the last one.",
+        at_least=-1,
+        resume=FREE,
+    )
+    tagging_scheme: str = option(
+        AUTO,
+        "How tags write entities: iob1, iob2, bioes, bilou or bare (types only); auto finds it in "
+        "the training file.",
+        choices=(AUTO, "iob1", "iob2", "bioes", "bilou", "bare"),
+        resume=FREE,  # what it stands for is compared
+    )
+    tag_unit: str = option(
+        AUTO,
+        "What stands on a line: words, or characters with blanks among them; auto: characters "
+        "where every line of the training file has one.",
+        choices=(AUTO, "words", "characters"),
+        resume=FREE,  # what it stands for is compared
+    )
+    context: str = option(
+        AUTO,
+        "What a word is seen in: the document, from one line -DOCSTART- to the next (in a file "
+        "without such lines the sentence), or the sentence; auto: as the model was trained, or "
+        "the document.",
+        choices=(AUTO, DOCUMENT, SENTENCE),
+        resume=FREE,
+    )
+    doc_stride: int = option(
+        0,
+        "Tokens from the start of a window to the start of the next one; 0 is half a window, so "
+        "that every token is in two.",
+        at_least=0,
+        resume=FREE,
+    )
+    keep_broken_tags: bool = option(
+        False,
+        "Read a tag that starts nowhere as the beginning of an entity, as conlleval does, instead "
+        "of refusing it.",
+        resume=FREE,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunNerConfig(FineTuningConfig):
+    """What a run for named entities is told.
+
+    Raises:
+        UserError: a value out of range, no file is named, or options exclude each other.
+    """
+
+    files: TaggingConfig = nested(TaggingConfig)
+    features: str | None = option(
+        None,
+        "Leave the encoder as it is, and train a BiLSTM of two layers over these of its layers "
+        "(BERT's paper, table 7): the embeddings, the second to last, the last, a learned weighted "
+        "sum of the last four or of all, or the last four side by side. By default the whole "
+        "model is fine-tuned.",
+        choices=FEATURES,
+    )
+    lstm_size: int = option(
+        768, "The width of each direction of the BiLSTM over features.", at_least=1
+    )
+    lstm_learning_rate: float = option(
+        1e-3,
+        "The peak learning rate with features, in place of learning_rate: only new weights learn.",
+        more_than=0,
+    )
+
+    OF_FILES: ClassVar = ("word_column", "tag_column")
+    LOOKED_UP: ClassVar = OF_FILES
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.files.names_files:
+            raise UserError(
+                "nothing says what to tag; give `data_dir`, the folder of train.txt, dev.txt and "
+                "test.txt, or `train_file`, `dev_file` and `test_file`."
+            )
+        if self.features is not None:
+            self._check_frozen()
+            training = replace(self.training, learning_rate=self.lstm_learning_rate)
+            object.__setattr__(self, "training", training)
+
+    def kept(self, model: BertConfig) -> dict[str, Any]:
+        """See `FineTuningConfig.kept`; what is given as auto is as the model was trained, too."""
+        left_open = [name for name in self.given or () if getattr(self.files, name, None) == AUTO]
+        kept = super().kept(model).items()
+        return {name: value for name, value in kept if name not in left_open}
+
+    def _check_frozen(self) -> None:
+        """Refuses what changes an encoder or its vectors, or searches for their rates."""
+        excluded = {
+            "reinit_layers": self.reinit_layers,
+            "reinit_pooler": self.reinit_pooler,
+            "encoder_bilstm": self.encoder_bilstm,
+            "search": self.many.search,
+        }
+        for name, value in excluded.items():
+            if value:
+                raise UserError(
+                    f"`features={self.features}` leaves the encoder as it is; leave out `{name}`."
+                )
+
+    def configure(self, config: BertConfig) -> BertConfig:
+        """The model's configuration with the features; a trained model keeps its own.
+
+        Raises:
+            UserError: a trained model reads other features than those that are asked for.
+        """
+        config = super().configure(config)
+        if self.do_train:
+            given = self.features and FrozenFeatures(self.features, self.lstm_size)
+            return with_frozen_features(config, given or None)
+        trained = frozen_features(config)
+        if self.features is not None and (trained is None or trained.features != self.features):
+            name = "the whole model was fine-tuned" if trained is None else trained.features
+            raise UserError(
+                f"`features={self.features}`: the model was trained otherwise ({name}); leave it "
+                "out, or add `do_train=True`."
+            )
+        return config
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreTagsConfig:
+    """Which tagged files are scored, and with which others they are compared.
+
+    Raises:
+        UserError: a value out of range.
+    """
+
+    predictions_file: tuple[Path, ...] = option(
+        REQUIRED,
+        "Files with a word, its tag and last the predicted tag on each line; several are runs "
+        "whose figures are averaged, such as those of other seeds.",
+    )
+    compared_with: tuple[Path, ...] = option(
+        (), "Predictions for the same text by another way; the difference gets an interval."
+    )
+    word_column: int = option(1, "The column of the words, from 1.", at_least=1)
+    tag_column: int = option(
+        0, "The column of the right tags, from 1; 0 is the last but one.", at_least=0
+    )
+    tagging_scheme: str = option(
+        AUTO,
+        "How tags write entities: iob1, iob2, bioes, bilou or bare (types only); auto finds it in "
+        "the first file.",
+        choices=(AUTO, "iob1", "iob2", "bioes", "bilou", "bare"),
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)

@@ -1,0 +1,230 @@
+"""What a model reads of tagged documents: `[CLS] window of the document [SEP]`.
+
+A tag is learned and predicted at the first token of a word, in the one window that shows most of
+the text around that token; where characters have tags, at every token.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.tokenization.windows import make_windows, owned_tokens, window_tokens
+from pipelines.fine_tuning.text_rows import Spans, pack, ranges
+from pipelines.records.rows import Numbers, Rows
+from pipelines.tasks.tagging.files import Document, Sentence
+from pipelines.tasks.tagging.schemes import Scheme
+
+if TYPE_CHECKING:
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+
+_LOGGER = logging.getLogger(__name__)
+
+TAG_IDS, UNIT_START, UNIT_END = "tag_ids", "unit_start", "unit_end"
+
+
+@dataclass(frozen=True)
+class TaggedTokens:
+    """The tokens of some documents.
+
+    A unit is what a tag is predicted for: a word, or a token where characters have tags. It covers
+    items of its document, which are words or characters.
+
+    Attributes:
+        ids: int32 [tokens of all documents].
+        offsets: int64 [documents + 1], where the tokens of each begin.
+        start: int64 [tokens], the first item of the unit that begins with a token.
+        end: int64 [tokens], the item after its last one; 0 where no unit begins.
+        labels: int32 [tokens], the number of the unit's tag plus 1; 0 where no unit begins. None
+            without tags.
+    """
+
+    ids: NDArray[np.int32]
+    offsets: Numbers
+    start: Numbers
+    end: Numbers
+    labels: NDArray[np.int32] | None
+
+
+def window_size(max_seq_length: int) -> int:
+    """The tokens of a window: all but [CLS] and [SEP]."""
+    return max_seq_length - 2
+
+
+def window_stride(max_seq_length: int, doc_stride: int) -> int:
+    """Tokens from one window to the next: those that were asked for, or half a window.
+
+    Example:
+        >>> window_stride(128, 0), window_stride(128, 100)
+        (63, 100)
+    """
+    return doc_stride or -(-window_size(max_seq_length) // 2)
+
+
+def tag_rows(
+    tokens: TaggedTokens, tokenizer: "Tokenizer", max_seq_length: int, doc_stride: int
+) -> Rows:
+    """Makes a row for each window of each document.
+
+    Args:
+        tokens: of some documents.
+        tokenizer: the model's.
+        max_seq_length: the most tokens of a row.
+        doc_stride: tokens from the start of a window to the start of the next one; 0 is half.
+
+    Returns:
+        Rows with the token features `input_ids`, `input_mask`, `segment_ids`, `unit_start` and
+        `unit_end` (0 at tokens where no unit begins, and where another window shows more of the
+        text around it) and, where there are tags, `tag_ids` (0 at the same tokens).
+
+    Raises:
+        UserError: `max_seq_length` leaves no room for a token.
+    """
+    size, stride = window_size(max_seq_length), window_stride(max_seq_length, doc_stride)
+    windows = make_windows(np.diff(tokens.offsets), size, stride)
+    shown = Spans(tokens.ids, tokens.offsets[windows.document] + windows.start, windows.lengths)
+    lengths, packed = pack(tokenizer.vocabulary, shown)
+    number, position = window_tokens(windows)
+    source = tokens.offsets[windows.document[number]] + position
+    owned = owned_tokens(windows)
+    begins = np.cumsum(lengths) - lengths + 1  # after [CLS]
+    target = ranges(begins, windows.lengths)
+    features: dict[str, NDArray] = {UNIT_START: tokens.start, UNIT_END: tokens.end}
+    if tokens.labels is not None:
+        features[TAG_IDS] = tokens.labels
+    arrays = {name: np.zeros(int(lengths.sum()), np.int32) for name in features}
+    for name, values in features.items():
+        arrays[name][target] = np.where(owned, values[source], 0)
+    return Rows(windows.document, lengths, {**packed, **arrays})
+
+
+def tokenize_words(
+    documents: Sequence[Document], tokenizer: "Tokenizer", labels: Sequence[str]
+) -> TaggedTokens:
+    """Tokenizes words one by one; the tag of a word stands at its first token.
+
+    A word without a token (of control characters, say) has no unit; the log names the first one.
+
+    Args:
+        documents: some documents; all have tags, or none.
+        tokenizer: the model's.
+        labels: all tags, in the order of the classes.
+    """
+    sentences = [sentence for document in documents for sentence in document.sentences]
+    words = [word for sentence in sentences for word in sentence.items]
+    block = tokenizer.encode_lines(words)
+    counts = np.diff(block.offsets)  # [words]
+    words_before = _before([_item_count(document) for document in documents])
+    first = block.offsets[:-1][counts > 0]  # the first token of each word
+    start, end = np.zeros([2, len(block.ids)], np.int64)
+    document = np.repeat(np.arange(len(documents)), np.diff(words_before))  # [words]
+    start[first] = (np.arange(len(words)) - words_before[document])[counts > 0]
+    end[first] = start[first] + 1
+    if not counts.all():
+        _warn_of_empty(sentences, np.flatnonzero(counts == 0))
+    classes = _classes(sentences, labels)
+    marks = None
+    if classes is not None:
+        marks = np.zeros(len(block.ids), np.int32)
+        marks[first] = classes[counts > 0] + 1
+    return TaggedTokens(block.ids, block.offsets[words_before], start, end, marks)
+
+
+def tokenize_characters(
+    documents: Sequence[Document], tokenizer: "Tokenizer", labels: Sequence[str], scheme: Scheme
+) -> TaggedTokens:
+    """Tokenizes the text that characters make; each token has the tag of the characters it is of.
+
+    A token belongs to the entity that its first character is in.
+
+    Args:
+        documents: some documents; all have tags, or none.
+        tokenizer: the model's.
+        labels: all tags, in the order of the classes.
+        scheme: that of the tags.
+    """
+    sentences = [sentence for document in documents for sentence in document.sentences]
+    texts = ["".join(sentence.items) for sentence in sentences]
+    block = tokenizer.encode_lines_with_spans(texts, unit="characters")
+    counts = np.array([len(document.sentences) for document in documents], np.int64)
+    sentences_before = _before(counts)
+    items_before = _before([len(text) for text in texts])
+    base = items_before[:-1] - np.repeat(items_before[sentences_before[:-1]], counts)
+    shift = np.repeat(base, np.diff(block.offsets))  # [tokens]
+    marks = None
+    if sentences and sentences[0].tags is not None:
+        numbers = {label: number for number, label in enumerate(labels)}
+        parts = np.split(block.starts, block.offsets[1:-1])
+        tags = [
+            numbers[tag] + 1
+            for sentence, starts in zip(sentences, parts, strict=True)
+            for tag in token_tags(sentence.tags or (), starts, scheme)
+        ]
+        marks = np.array(tags, np.int32)
+    return TaggedTokens(
+        block.ids,
+        block.offsets[sentences_before],
+        block.starts + shift,
+        block.ends + shift,
+        marks,
+    )
+
+
+def token_tags(tags: Sequence[str], starts: Numbers, scheme: Scheme) -> list[str]:
+    """The tags of tokens, from those of the characters of their sentence.
+
+    Args:
+        tags: of the characters.
+        starts: int64 [tokens], the first character of each token.
+        scheme: that of the tags.
+
+    Example:
+        >>> from pipelines.tasks.tagging.schemes import BIOES
+        >>> token_tags(["B-PS", "I-PS", "E-PS", "O", "O"], np.array([0, 2, 4]), BIOES)
+        ['B-PS', 'E-PS', 'O']
+    """
+    entities = scheme.entities(tags)
+    if not entities:
+        return scheme.write([], len(starts))
+    first = np.searchsorted(starts, [entity.start for entity in entities])
+    last = np.searchsorted(starts, [entity.end for entity in entities])
+    found = [
+        entity._replace(start=int(begin), end=int(stop))
+        for entity, begin, stop in zip(entities, first, last, strict=True)
+        if begin < stop  # an entity inside a token is lost
+    ]
+    return scheme.write(found, len(starts))
+
+
+def _item_count(document: Document) -> int:
+    return sum(len(sentence.items) for sentence in document.sentences)
+
+
+def _before(counts: Sequence[int] | Numbers) -> Numbers:
+    """How many there are before each, and in all: int64 [n + 1]."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np.int32] | None:
+    """The number of each word's tag: int32 [words]; None without tags."""
+    if not sentences or sentences[0].tags is None:
+        return None
+    numbers = {label: number for number, label in enumerate(labels)}
+    return np.array([numbers[tag] for x in sentences for tag in x.tags or ()], np.int32)
+
+
+def _warn_of_empty(sentences: Sequence[Sentence], words: Numbers) -> None:
+    places = [(x.path, *one) for x in sentences for one in zip(x.numbers, x.items, strict=True)]
+    path, line, item = places[words[0]]
+    _LOGGER.warning(
+        "%s: %d words have no token, the first one on line %d (%r); they are not learned and get "
+        "the tag O.",
+        path,
+        len(words),
+        line,
+        item,
+    )

@@ -1,0 +1,328 @@
+"""A model of tags as it is served: texts to entities, windows and whole words inside the graph.
+
+The texts of a call are flat: the characters of all of them stand in one sequence, and so do their
+words and lines.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_bert_impl.serving.opened_model import OpenedModel
+from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs
+from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, pack_in_graph
+from keras_bert_impl.tokenization.graph_windows import (
+    owned_in_graph,
+    window_contents,
+    windows_in_graph,
+)
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.preprocessor import trim_to_longest
+
+_BLANKS = " \t\r\n"
+_RARE_BLANKS = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+_LINE_BREAK = "\n"
+_MARKS = ".,;:!?()[]{}<>\"'`´“”„‟‘’‚‛«»‹›…·¡¿、。，．！？：；（）「」『』《》〈〉【】"
+
+
+class TextCharacters(NamedTuple):
+    """The characters of some texts.
+
+    Attributes:
+        text: int64 [characters], the text that each is of.
+        position: int64 [characters], its position in its text.
+        byte: int64 [characters], where it begins, in bytes of all texts with one between them.
+        word: int64 [characters], the word that it is of, counted over all texts; without meaning
+            for blanks.
+        line: int64 [characters], its line, counted over all texts.
+        word_start: int64 [words], the first character of each word, counted over all texts.
+        word_end: int64 [words], the character after its last one.
+        first_byte: int64 [texts], where each text begins, as `byte`.
+    """
+
+    text: tf.Tensor
+    position: tf.Tensor
+    byte: tf.Tensor
+    word: tf.Tensor
+    line: tf.Tensor
+    word_start: tf.Tensor
+    word_end: tf.Tensor
+    first_byte: tf.Tensor
+
+    def at_bytes(self, text: tf.Tensor, byte: tf.Tensor) -> tf.Tensor:
+        """The characters that begin at or after some bytes of texts: int64 [n].
+
+        Args:
+            text: int64 [n], the numbers of the texts.
+            byte: int64 [n], positions in them.
+        """
+        return tf.searchsorted(
+            self.byte, tf.gather(self.first_byte, text) + byte, out_type=tf.int64
+        )
+
+
+def predecessors(values: tf.Tensor, first: Any) -> tf.Tensor:
+    """The value in front of each; in front of the first one stands `first`.
+
+    Example:
+        >>> predecessors(tf.constant([7, 8, 9]), 0).numpy().tolist()
+        [0, 7, 8]
+    """
+    start = tf.fill([tf.minimum(tf.size(values), 1)], tf.constant(first, values.dtype))
+    return tf.concat([start, values[:-1]], axis=0)
+
+
+def text_characters(texts: Any, *, split_marks: bool = False) -> TextCharacters:
+    r"""Finds the words of texts: what stands between blanks (space, tab, line break).
+
+    Args:
+        texts: UTF-8, string [texts].
+        split_marks: make punctuation marks at a word's ends words of their own, as the files have
+            them that models of entities are trained on: `(Paris).` is four words. A word of marks
+            only stays one. All that Unicode calls a space is a blank then, as for the tokenizer.
+
+    Example:
+        >>> found = text_characters(["In Paris.\nYes", ""])
+        >>> found.word_start.numpy().tolist(), found.word_end.numpy().tolist()
+        ([0, 3, 10], [2, 9, 13])
+        >>> found = text_characters(["(Paris)."], split_marks=True)
+        >>> found.word_start.numpy().tolist(), found.word_end.numpy().tolist()
+        ([0, 1, 6, 7], [1, 6, 7, 8])
+    """
+    texts = tf.convert_to_tensor(texts, tf.string)
+    codes, bytes_in_text = tf.strings.unicode_decode_with_offsets(texts, "UTF-8")
+    flat, text = codes.flat_values, codes.value_rowids()
+    number = tf.range(tf.size(flat, tf.int64))  # of each character
+    position = number - tf.gather(codes.row_splits, text)
+    blank = _is_one_of(flat, _BLANKS + _RARE_BLANKS if split_marks else _BLANKS)
+    starts = ~blank & (predecessors(blank, True) | (position == 0))
+    if split_marks:
+        starts |= ~blank & _part_begins(flat, number, _counted(starts))
+    word = _counted(starts)
+    first_byte = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64) + 1, exclusive=True)
+    inside = tf.boolean_mask(number, ~blank)
+    return TextCharacters(
+        text=text,
+        position=position,
+        byte=bytes_in_text.flat_values + tf.gather(first_byte, text),
+        word=word,
+        line=_counted((flat == ord(_LINE_BREAK)) | (position == 0)),
+        word_start=tf.boolean_mask(number, starts),
+        word_end=tf.math.segment_max(inside, tf.boolean_mask(word, ~blank)) + 1,
+        first_byte=first_byte,
+    )
+
+
+def _is_one_of(codes: tf.Tensor, characters: str) -> tf.Tensor:
+    wanted = tf.constant([ord(character) for character in characters], tf.int32)
+    return tf.reduce_any(codes[:, tf.newaxis] == wanted, axis=1)
+
+
+def _counted(starts: tf.Tensor) -> tf.Tensor:
+    """How many starts there are up to each entry, counted from 0."""
+    return tf.cumsum(tf.cast(starts, tf.int64)) - 1
+
+
+def _part_begins(codes: tf.Tensor, number: tf.Tensor, word: tf.Tensor) -> tf.Tensor:
+    """Whether each character is a mark at its word's end, or the first one that is none."""
+    count = tf.size(number, tf.int64)
+    core = ~_is_one_of(codes, _MARKS + _BLANKS + _RARE_BLANKS)
+    segment = tf.maximum(word, 0)  # blanks in front of the first word
+    first = tf.math.unsorted_segment_min(tf.where(core, number, count), segment, count)
+    last = tf.math.unsorted_segment_max(tf.where(core, number, -1), segment, count)
+    first, last = tf.gather(first, segment), tf.gather(last, segment)
+    return (last >= 0) & ((number <= first) | (number > last))
+
+
+class TagMeaning(NamedTuple):
+    """What a tag says of a word.
+
+    Attributes:
+        letter: "O" outside of entities, "B" where one begins, "I" where one goes on (or begins,
+            where no word of its type stands in front).
+        type: the entity's type; "" of "O".
+    """
+
+    letter: str
+    type: str
+
+
+class Units(NamedTuple):
+    """What has a tag: words, or tokens where the model was trained on characters.
+
+    Attributes:
+        text: int64 [units], the text that each is of.
+        start: int64 [units], its first character, counted over all texts.
+        end: int64 [units], the character after its last one.
+        line: int64 [units], its line, counted over all texts.
+        joins: bool [units], whether nothing stands between it and the unit in front.
+        label: int64 [units], its tag.
+        score: float32 [units], the tag's probability.
+    """
+
+    text: tf.Tensor
+    start: tf.Tensor
+    end: tf.Tensor
+    line: tf.Tensor
+    joins: tf.Tensor
+    label: tf.Tensor
+    score: tf.Tensor
+
+
+class ServedTagger(ServedModel):
+    """The signatures of a `BertTokenClassifier` that finds entities.
+
+    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length] → logits
+    [batch, length, labels].
+
+    `text`: text, strings [batch] → the entities of each text in its order, padded to the most of
+    them: type and text (strings), start and end (int32, characters of the text: its first one and
+    the one after its last), score (float32, the mean probability of its words' tags), each
+    [batch, entities]; count, int32 [batch], how many there are. Words stand between blanks, as the
+    words of a file do when they are joined by blanks; a line break ends an entity, as the end of a
+    sentence does.
+
+    `raw_text`: the same for text as people write it: punctuation marks at a word's ends are words
+    of their own, so that "in Paris." has the entity "Paris", and the wide and the no-break space
+    are blanks, too.
+
+    Longer texts are read in windows, and each word in the window that shows most around it.
+
+    Args:
+        opened: a trained model with its vocabulary.
+        meanings: of each label.
+        max_seq_length: the most tokens of a window, with [CLS] and [SEP].
+        stride: tokens from the start of a window to the start of the next one.
+        characters: whether the model was trained on tags of characters: each token has a tag, and
+            both text signatures give the same.
+    """
+
+    def __init__(
+        self,
+        opened: OpenedModel,
+        meanings: Sequence[TagMeaning],
+        *,
+        max_seq_length: int,
+        stride: int,
+        characters: bool = False,
+    ) -> None:
+        model = opened.model
+        super().__init__(model)
+        self._vocabulary = opened.text.vocabulary
+        self._tokenizer = GraphTokenizer(opened.text, with_spans=True)
+        self._length, self._stride, self._characters = max_seq_length, stride, characters
+        types = list(dict.fromkeys(meaning.type for meaning in meanings))
+        self._types = tf.constant(types)
+        self._type = tf.constant([types.index(meaning.type) for meaning in meanings], tf.int64)
+        self._begins = tf.constant([meaning.letter == "B" for meaning in meanings])
+        self._inside = tf.constant([meaning.letter != "O" for meaning in meanings])
+
+        def tag(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+            named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
+            return {"logits": model(named, training=False)["logits"]}
+
+        self._tag = self.add_signature("serving_default", tag, ids_specs(*ENCODER_INPUTS))
+
+        def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
+            return self._entities(text, text_characters(text))
+
+        def raw_text(text: tf.Tensor) -> dict[str, tf.Tensor]:
+            return self._entities(text, text_characters(text, split_marks=True))
+
+        self.add_signature("text", text, text_specs("text"))
+        self.add_signature("raw_text", raw_text, text_specs("text"))
+
+    def _entities(self, texts: tf.Tensor, found: TextCharacters) -> dict[str, tf.Tensor]:
+        units = self._units(texts, found)
+        inside = tf.gather(self._inside, units.label)
+        kind = tf.gather(self._type, units.label)
+        same = (
+            (units.line == predecessors(units.line, -1))
+            & (kind == predecessors(kind, -1))
+            & units.joins
+        )
+        follows = same & predecessors(inside, False)
+        begins = inside & (tf.gather(self._begins, units.label) | ~follows)
+        entity = tf.boolean_mask(tf.cumsum(tf.cast(begins, tf.int64)) - 1, inside)
+        end = tf.math.segment_max(tf.boolean_mask(units.end, inside), entity)
+        score = tf.math.segment_mean(tf.boolean_mask(units.score, inside), entity)
+        text, start = tf.boolean_mask(units.text, begins), tf.boolean_mask(units.start, begins)
+        names = tf.gather(self._types, tf.boolean_mask(kind, begins))
+        return _padded(texts, found, names, text, start, end, score)
+
+    def _units(self, texts: tf.Tensor, found: TextCharacters) -> Units:
+        ids, starts, ends = (x.with_row_splits_dtype(tf.int64) for x in self._tokenizer(texts))
+        text = ids.value_rowids()
+        # The character that a token begins in, which may be of several tokens.
+        first = found.at_bytes(text, starts.flat_values + 1) - 1
+        probabilities = tf.nn.softmax(self._logits(ids))  # [tokens, labels]
+        label = tf.argmax(probabilities, axis=-1)
+        score = tf.reduce_max(probabilities, axis=-1)
+        line = tf.gather(found.line, first)
+        if self._characters:
+            end = found.at_bytes(text, ends.flat_values)
+            # A character of several tokens is the first one's.
+            start = tf.maximum(first, predecessors(end, 0))
+            text, start, end, line, label, score = (
+                tf.boolean_mask(x, start < end) for x in (text, start, end, line, label, score)
+            )
+            return Units(text, start, end, line, tf.ones_like(text, tf.bool), label, score)
+        word = tf.gather(found.word, first)
+        is_first = word != predecessors(word, -1)
+        text, word, line, label, score = (
+            tf.boolean_mask(x, is_first) for x in (text, word, line, label, score)
+        )
+        joins = word == predecessors(word, -2) + 1
+        start, end = tf.gather(found.word_start, word), tf.gather(found.word_end, word)
+        return Units(text, start, end, line, joins, label, score)
+
+    def _logits(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        """The logits of all tokens, each from the window that owns it: [tokens, labels]."""
+        windows = windows_in_graph(ids.row_lengths(), self._length - 2, self._stride)
+        contents = window_contents(ids, windows)
+        packed = trim_to_longest(pack_in_graph(contents, None, self._length, self._vocabulary))
+        logits = self._tag(*(packed[name] for name in ENCODER_INPUTS))["logits"]
+        owned = owned_in_graph(windows)
+        window = owned.value_rowids()
+        position = tf.ragged.range(owned.row_lengths()).flat_values + 1  # after [CLS]
+        place = tf.stack([window, position], axis=1)
+        return tf.gather_nd(logits, tf.boolean_mask(place, owned.flat_values))
+
+
+def _padded(
+    texts: tf.Tensor,
+    found: TextCharacters,
+    names: tf.Tensor,
+    text: tf.Tensor,
+    start: tf.Tensor,
+    end: tf.Tensor,
+    score: tf.Tensor,
+) -> dict[str, tf.Tensor]:
+    """The entities of each text in a row of its own."""
+    batch = tf.shape(texts, tf.int64)[0]
+    first_byte = tf.gather(found.byte, start)
+    # After a text's last character comes the next text, one byte later.
+    sizes = tf.cast(tf.strings.length(texts), tf.int64)
+    text_end = found.first_byte + sizes
+    bytes_with_end = tf.concat([found.byte, text_end[-1:]], axis=0)
+    last_byte = tf.minimum(tf.gather(bytes_with_end, end), tf.gather(text_end, text))
+    words = tf.strings.substr(
+        tf.gather(texts, text),
+        first_byte - tf.gather(found.first_byte, text),
+        last_byte - first_byte,
+    )
+    position = tf.gather(found.position, start)
+    columns: dict[str, tuple[tf.Tensor, Any]] = {
+        "type": (names, ""),
+        "text": (words, ""),
+        "start": (tf.cast(position, tf.int32), 0),
+        "end": (tf.cast(position + end - start, tf.int32), 0),
+        "score": (score, 0.0),
+    }
+    rows = {
+        name: tf.RaggedTensor.from_value_rowids(values, text, nrows=batch)
+        for name, (values, _) in columns.items()
+    }
+    outputs = {name: row.to_tensor(columns[name][1]) for name, row in rows.items()}
+    return {**outputs, "count": tf.cast(rows["type"].row_lengths(), tf.int32)}

@@ -1,0 +1,509 @@
+"""The task of a run for tags: from files and options to rows, scores and entities, all checked."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from keras_bert_impl.checkpoints.task_settings import served_length, without_task
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_whole
+from keras_bert_impl.models.frozen_features import frozen_features
+from pipelines.fine_tuning.task import Answered, FrozenEncoder, Head
+from pipelines.metrics.entities import OUTSIDE, EntityScorer
+from pipelines.records.rows import Rows
+from pipelines.tasks.tagging.answers import TagAnswer, answer, json_lines, units_of
+from pipelines.tasks.tagging.files import (
+    Document,
+    Layout,
+    read_documents,
+    with_tags,
+    without_words,
+)
+from pipelines.tasks.tagging.options import DOCUMENT, SENTENCE
+from pipelines.tasks.tagging.rows import (
+    TAG_IDS,
+    tag_rows,
+    tokenize_characters,
+    tokenize_words,
+    window_stride,
+)
+from pipelines.tasks.tagging.schemes import SCHEMES, Scheme
+from pipelines.tasks.tagging.statistics import CHARACTERS, WORDS
+
+if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from typing import TYPE_CHECKING
+
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.fine_tuning.start import starting_point
+from pipelines.tasks.tagging.files import (
+    Sentence,
+    find_layout,
+    find_short_tags,
+    read_sentences,
+)
+from pipelines.tasks.tagging.options import AUTO, RunNerConfig, TaggingConfig
+from pipelines.tasks.tagging.schemes import IOB2
+from pipelines.tasks.tagging.statistics import (
+    TagSurvey,
+    check_tags,
+    check_types,
+)
+
+if TYPE_CHECKING:
+    from pipelines.fine_tuning.run import FineTuningResults
+
+
+NAME = "ner"
+
+
+class TaggedFile(NamedTuple):
+    """A file of sentences.
+
+    Attributes:
+        path: the file.
+        layout: of its lines.
+    """
+
+    path: Path
+    layout: Layout
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether its words have tags."""
+        return self.layout.tag is not None
+
+    def of_characters(self) -> "TaggedFile":
+        """The file, known to hold characters: in one of a single column a blank is one of them."""
+        return self._replace(layout=self.layout._replace(whole_lines=self.layout.width == 1))
+
+
+@dataclass(frozen=True)
+class TaggingTask:
+    """Tags on words or characters; see `pipelines.fine_tuning.task.Task`.
+
+    Attributes:
+        labels: all tags, in the order of the classes.
+        scheme: how they write entities.
+        unit: "words" or "characters".
+        whole_documents: whether a word is seen in its document, or in its sentence.
+        doc_stride: tokens from the start of a window to the start of the next one; 0 is half a
+            window.
+        sources: the files of the splits "train", "dev" and "test", as far as there are any.
+        layout_settings: what else a model directory says of the files that it was trained on.
+    """
+
+    labels: tuple[str, ...]
+    scheme: Scheme
+    unit: str = WORDS
+    whole_documents: bool = True
+    doc_stride: int = 0
+    sources: Mapping[str, TaggedFile] = field(default_factory=dict)
+    layout_settings: Mapping[str, int] = field(default_factory=dict)
+    name: str = NAME
+    train_split: str = "train"
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "TaggingTask":
+        """The task of a model directory, to serve its model; the labels are the model's."""
+        return cls(
+            labels=(),
+            scheme=SCHEMES[settings["tagging_scheme"]],
+            unit=settings["tag_unit"],
+            doc_stride=settings["doc_stride"],
+        )
+
+    @property
+    def evaluation_splits(self) -> Sequence[str]:
+        """The dev and the test file, where they have tags."""
+        return [split for split in self.test_splits if self.sources[split].has_tags]
+
+    @property
+    def test_splits(self) -> Sequence[str]:
+        """The dev and the test file."""
+        return [split for split in ("dev", "test") if split in self.sources]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The options that change the rows."""
+        return {
+            "tagging_scheme": self.scheme.name,
+            "tag_unit": self.unit,
+            "context": DOCUMENT if self.whole_documents else SENTENCE,
+            "doc_stride": self.doc_stride,
+            **self.layout_settings,
+        }
+
+    def files(self, split: str) -> Sequence[Path]:
+        """The split's file.
+
+        Raises:
+            UserError: none was given.
+        """
+        return [self._source(split).path]
+
+    def examples(self, split: str) -> Iterable[Document]:
+        """The documents of a split, or its sentences."""
+        return read_documents(*self._source(split), whole=self.whole_documents)
+
+    def _source(self, split: str) -> TaggedFile:
+        if split not in self.sources:
+            raise UserError(
+                f"`{split}_file` is missing; name a file with a word and its tag on each line."
+            )
+        return self.sources[split]
+
+    def rows(
+        self,
+        examples: Sequence[Document],
+        tokenizer: "Tokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """Windows over the documents."""
+        del training  # the same rows are learned and answered
+        if self.unit == CHARACTERS:
+            tokens = tokenize_characters(examples, tokenizer, self.labels, self.scheme)
+        else:
+            tokens = tokenize_words(examples, tokenizer, self.labels)
+        return tag_rows(tokens, tokenizer, max_seq_length, self.doc_stride)
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """The configuration with the tags as labels."""
+        names = {
+            "architectures": ["BertForTokenClassification"],
+            "id2label": {str(number): tag for number, tag in enumerate(self.labels)},
+            "label2id": {tag: number for number, tag in enumerate(self.labels)},
+        }
+        config = without_task(config)
+        return config.replace(extra={**config.extra, **names})
+
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """A model with a score of each tag for each token, its encoder frozen or not."""
+        from keras_bert_impl.checkpoints.model_source import label_names
+        from keras_bert_impl.models.feature_tagger import (
+            LAYER_VECTORS,
+            VECTOR_INPUTS,
+            BertFeatureTagger,
+        )
+        from keras_bert_impl.models.token_classifier import BertTokenClassifier
+        from pipelines.tasks.tagging.objective import TagObjective
+
+        labels, both = len(label_names(config)), ((TAG_IDS,), ("logits",))
+        if frozen_features(config) is None:
+            return Head(BertTokenClassifier(config, labels, dtype=dtype), TagObjective(), *both)
+        model = BertFeatureTagger(config, labels, dtype=dtype)
+        learns = Head(model.on_vectors, TagObjective(VECTOR_INPUTS), *both)
+        frozen = FrozenEncoder(model.layers_read, LAYER_VECTORS, learns)
+        return Head(model, TagObjective(), *both, frozen=frozen)
+
+    def answers(
+        self, examples: Sequence[Document], rows: Rows, outputs: Mapping[str, NDArray]
+    ) -> Sequence[TagAnswer]:
+        """The tags of all words of each document."""
+        units = units_of(rows, outputs["logits"])
+        return [
+            answer(document, found, self.labels, self.scheme, self.unit)
+            for document, found in zip(examples, units, strict=True)
+        ]
+
+    def score(self, answered: Answered[Document, TagAnswer]) -> Mapping[str, float]:
+        """The figures of `conlleval` in percent, of all types and of each."""
+        return self._scorer(answered).scores()
+
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """The figures of all types; see `ComparedTask`."""
+        return ("f1", "precision", "recall")
+
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """The figures of a model that finds nothing, whatever the split."""
+        del split
+        return dict.fromkeys(self.compared_figures, 0.0)
+
+    def compared_answers(
+        self, example: Document, answer: TagAnswer
+    ) -> Iterator[tuple[Hashable, Hashable]]:
+        """The tags of all words beside the right ones; see `ComparedTask`."""
+        for sentence, tags in zip(example.sentences, answer.tags, strict=True):
+            yield from zip(tags, sentence.tags or tags, strict=True)
+
+    def illustrate(
+        self, folder: Path, split: str, answered: Answered[Document, TagAnswer]
+    ) -> Sequence[Path]:
+        """Writes what `conlleval` prints of the file of predictions."""
+        path = folder / f"{split}_conlleval.txt"
+        with open_whole(path) as file:
+            file.write(self._scorer(answered).report())
+        return [path]
+
+    def write(
+        self, folder: Path, split: str, answered: Answered[Document, TagAnswer]
+    ) -> Sequence[Path]:
+        """Writes the file with a column of predicted tags, and its entities as JSON lines."""
+        columns, entities = folder / f"{split}_predictions.txt", folder / f"{split}_entities.jsonl"
+        layout = self._source(split).layout
+        with open_whole(columns) as file:
+            file.writelines(f"{line}\n" for line in _lines(answered, layout))
+        with open_whole(entities) as file:
+            file.writelines(json_lines(answered, self.unit))
+        return [columns, entities]
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """Texts to entities; see `ServedTagger`."""
+        from pipelines.tasks.tagging.served import ServedTagger, TagMeaning
+
+        config = opened.model.config
+        length = served_length(config, max_seq_length)
+        config.check_length(length, at_least=5)
+        meanings = [
+            TagMeaning(*self.scheme.as_iob(label).partition("-")[::2]) for label in opened.labels
+        ]
+        return ServedTagger(
+            opened,
+            meanings,
+            max_seq_length=length,
+            stride=window_stride(length, self.doc_stride),
+            characters=self.unit == CHARACTERS,
+        )
+
+    def _scorer(self, answered: Answered[Document, TagAnswer]) -> EntityScorer:
+        scorer = EntityScorer()
+        for document, given in answered:
+            asides = list(document.after)
+            for sentence, tags in zip(document.sentences, given.tags, strict=True):
+                expected = [self.scheme.as_iob(tag) for tag in sentence.tags or ()]
+                scorer.add(expected, [self.scheme.as_iob(tag) for tag in tags])
+                asides += sentence.before
+            counted = [OUTSIDE for line in asides if line.is_counted]
+            scorer.add(counted, counted)
+        return scorer
+
+
+def _lines(answered: Answered[Document, TagAnswer], layout: Layout) -> Iterator[str]:
+    for document, given in answered:
+        for sentence, tags in zip(document.sentences, given.tags, strict=True):
+            yield from with_tags(sentence, tags, layout)
+        yield from without_words(document.after, layout.separator)
+
+
+def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> TaggingTask:
+    """Reads all files once and makes the task, or says what is wrong with them.
+
+    Args:
+        config: the files, and what is in them.
+        trained: the model that is scored or answers, which knows its tags; None where one is
+            trained from the training file.
+
+    Raises:
+        UserError: a file, a column or a tag is not what it should be.
+    """
+    return _Opening(config, trained).task()
+
+
+class _Opening:
+    """The steps by which a task is opened."""
+
+    def __init__(self, config: TaggingConfig, trained: ModelSource | None) -> None:
+        self._config, self._trained = config, trained
+        known = {} if trained is None else task_settings(trained.config)
+        self._known: Mapping[str, Any] = known if known.get("task") == NAME else {}
+        self._word_column = self._chosen("word_column", config.word_column, None, 1)
+        self._tag_column = self._chosen("tag_column", config.tag_column, None, -1)
+
+    def _chosen(self, name: str, given: Any, open_value: Any, default: Any) -> Any:
+        """What was asked for, else what the model was trained with, else the default."""
+        return self._known.get(name, default) if given == open_value else given
+
+    def task(self) -> TaggingTask:
+        """Finds scheme and tags, and checks all files."""
+        sources = self._sources()
+        survey = self._survey(sources)
+        scheme = self._scheme(survey)
+        if self._trained is None:
+            types = survey.types(scheme)
+            labels = scheme.tags(types)
+        else:
+            labels = self._trained.labels
+            types = self._types(labels, scheme)
+        unit = self._unit(survey)
+        if unit == CHARACTERS:
+            sources = {split: source.of_characters() for split, source in sources.items()}
+        for split, source in sources.items():
+            self._check(source, scheme, types, unit, survey if split == "train" else None)
+        return TaggingTask(
+            labels=labels,
+            scheme=scheme,
+            unit=unit,
+            whole_documents=self._chosen("context", self._config.context, AUTO, AUTO) != SENTENCE,
+            doc_stride=self._config.doc_stride,
+            sources=sources,
+            layout_settings={
+                "columns": self._count(sources),
+                "word_column": self._word_column,
+                "tag_column": self._tag_column,
+                # Only where it is so: what is kept of other runs must stay what it was.
+                **({"short_tags": True} if self._has_short_tags(sources) else {}),
+            },
+        )
+
+    def _sources(self) -> dict[str, TaggedFile]:
+        splits = ("train", "dev", "test") if self._trained is None else ("dev", "test")
+        paths = {split: path for split in splits if (path := self._config.file(split))}
+        if self._trained is None and "train" not in paths:
+            raise UserError(
+                "`train_file` is missing; name a file with a word and its tag on each line, or "
+                "with `data_dir` the folder of train.txt."
+            )
+        if not paths:
+            raise UserError(
+                "there is no file to score or to tag; name one with `dev_file` or `test_file`, or "
+                "with `data_dir` the folder of dev.txt and test.txt."
+            )
+        sources = dict[str, TaggedFile]()
+        expected: int | None = self._known.get("columns")
+        short = bool(self._known.get("short_tags", False))
+        scheme = self._chosen("tagging_scheme", self._config.tagging_scheme, AUTO, AUTO)
+        for split, path in paths.items():
+            layout = self._layout(path, split, expected)
+            if scheme in (AUTO, IOB2.name):
+                layout = find_short_tags(path, layout, expected=short)
+            sources[split] = TaggedFile(path, layout)
+            if split == "train":
+                expected, short = layout.width, layout.short_tags
+        return sources
+
+    def _layout(self, path: Path, split: str, expected: int | None) -> Layout:
+        """A file's columns; one that lacks the last column, that of the tags, has no tags.
+
+        Not so where a trained model reads a file whose column of tags is named: the file need not
+        look like that of the training.
+        """
+        layout = find_layout(path, self._word_column, self._tag_column)
+        lacks_last = expected is not None and layout.width == expected - 1
+        named = self._trained is not None and self._config.tag_column is not None
+        if split == "test" and lacks_last and not named and self._tag_column in (-1, expected):
+            layout = layout._replace(tag=None)
+        if split != "test" and layout.tag is None:
+            raise UserError(
+                f"{path}: has no tags, only words; name it with `test_file` to have it tagged."
+            )
+        return layout
+
+    def _count(self, sources: Mapping[str, TaggedFile]) -> int:
+        if "columns" in self._known:
+            return self._known["columns"]
+        return next(iter(sources.values())).layout.width
+
+    def _has_short_tags(self, sources: Mapping[str, TaggedFile]) -> bool:
+        """Whether the tags of training are short."""
+        if self._trained is not None:
+            return bool(self._known.get("short_tags", False))
+        return sources["train"].layout.short_tags
+
+    def _survey(self, sources: Mapping[str, TaggedFile]) -> TagSurvey:
+        """The counts of the first file: that of training where there is one."""
+        source = next(iter(sources.values()))
+        return TagSurvey.of(source.path, read_sentences(*source))
+
+    def _scheme(self, survey: TagSurvey) -> Scheme:
+        known = self._known.get("tagging_scheme")
+        name = self._config.tagging_scheme
+        if name != AUTO:
+            if known not in (None, name):
+                raise UserError(
+                    f"`tagging_scheme={name}`: the model was trained on tags in {known}; leave it "
+                    "out."
+                )
+            return SCHEMES[name]
+        return SCHEMES[known] if known else survey.scheme()
+
+    def _unit(self, survey: TagSurvey) -> str:
+        if self._config.tag_unit != AUTO:
+            return self._config.tag_unit
+        found = WORDS if survey.has_words else CHARACTERS
+        return self._known.get("tag_unit", found)
+
+    def _types(self, labels: tuple[str, ...], scheme: Scheme) -> list[str]:
+        """The types of a trained model's tags.
+
+        Raises:
+            UserError: they are no tags of entities.
+        """
+        parts = [scheme.split(label) for label in labels]
+        if OUTSIDE not in labels or None in parts:
+            assert self._trained is not None  # the labels are its
+            raise UserError(
+                f"{self._trained.checkpoint}: its labels ({', '.join(labels[:6]) or 'none'}) are "
+                f"no tags in {scheme.name}; name a model that was trained to find entities, or "
+                "train one (`do_train=True`)."
+            )
+        return sorted({part.type for part in parts if part and part.type})
+
+    def _check(
+        self,
+        source: TaggedFile,
+        scheme: Scheme,
+        types: list[str],
+        unit: str,
+        survey: TagSurvey | None,
+    ) -> None:
+        """Holds every line of a file against scheme, types and unit."""
+        counted = survey or TagSurvey(source.path)
+        check = check_types if self._config.keep_broken_tags else check_tags
+        for sentence in read_sentences(*source):
+            if survey is None:
+                counted.add(sentence)
+            check(source.path, sentence, scheme, types)
+            if unit == CHARACTERS:
+                _check_characters(source.path, sentence)
+        counted.log(scheme if source.has_tags else None, unit)
+
+
+def _check_characters(path: Path, sentence: Sentence) -> None:
+    for number, item in zip(sentence.numbers, sentence.items, strict=True):
+        if len(item) != 1:
+            raise UserError(
+                f"{path}: line {number} has {item!r} where a single character is expected; set "
+                "`tag_unit=words`, or mend the line."
+            )
+
+
+def run_ner(config: RunNerConfig) -> "FineTuningResults":
+    """Trains for, scores and finds entities; see `fine_tune`.
+
+    Raises:
+        UserError: an option, a file or a checkpoint is not what it should be.
+    """
+    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
+
+    return fine_tune(config, task_of)
+
+
+def task_of(config: RunNerConfig) -> TaggingTask:
+    """The task that a configuration describes.
+
+    Raises:
+        UserError: a file is not what it should be, or there is nothing to score or to tag.
+    """
+    trained = None
+    if not config.do_train and (config.do_eval or config.do_predict):
+        trained = starting_point(config, RunDirectory.open(config.output_dir))
+    task = open_tagging(config.files, trained)
+    if config.do_eval and not task.evaluation_splits:
+        raise UserError(
+            "`do_eval=True`: there is no file with tags to score; name one with `dev_file`, or "
+            "leave `do_eval` out."
+        )
+    if config.do_predict and not task.test_splits:
+        raise UserError("`do_predict=True`: there is no file to tag; name one with `test_file`.")
+    return task

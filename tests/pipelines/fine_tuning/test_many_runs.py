@@ -1,0 +1,311 @@
+"""Many runs of one command. Most tests have a run that is a line of code in place of a training."""
+
+import contextlib
+import json
+import signal
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.config import TrainingConfig
+from pipelines.fine_tuning import many_runs, run_spread
+from pipelines.fine_tuning.options import ManyRunsConfig
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.labels.task import task_of
+from pipelines.tasks.tagging import task as tags
+from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
+from tests.support.glue_files import write_cola
+from tests.support.labelled_files import write_classes
+from tests.support.tagged_files import write_tagged
+
+
+def set_up():
+    pass
+
+
+def as_flags(changes):
+    return "".join(f"{name}={value}\n" for name, value in changes.items())
+
+
+def configuration(folder, many, **changes):
+    return RunClassifierConfig(
+        **{
+            "task_name": "CoLA",
+            "data_dir": folder / "cola",
+            "output_dir": folder / "runs",
+            "do_train": True,
+            "do_eval": True,
+            "many": many,
+            **changes,
+        }
+    )
+
+
+class Runs:
+    """Stands for the runs' processes: notes each config, and scores seed / 10 or does `instead`."""
+
+    def __init__(self):
+        self.started, self.instead = [], {}
+
+    def __call__(self, config, task_of, set_up):
+        self.started.append(config)
+        outcome = self.instead.get(config.training.seed)
+        if outcome:
+            return outcome()
+        score = config.training.seed / 10
+        return {"eval_loss": 1.0, "eval_matthews_correlation": score, "eval_accuracy": 0.5}
+
+
+@pytest.fixture
+def runs(monkeypatch, tmp_path):
+    write_cola(tmp_path / "cola")
+    started = Runs()
+
+    class Pool:
+        def submit(self, function, *arguments):
+            done = Future()
+            done.set_result(function(*arguments))
+            return done
+
+    monkeypatch.setattr(many_runs, "worker_pool", lambda *_: contextlib.nullcontext(Pool()))
+    monkeypatch.setattr(many_runs, "_train_and_score", started)
+    return started
+
+
+def run(config):
+    return many_runs.run_many(config, task_of, as_flags, set_up)
+
+
+def test_each_seed_is_a_run_in_its_own_folder_that_shares_the_rows(tmp_path, runs):
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3), training=TrainingConfig(seed=4))
+    results = run(config)
+    assert [one.training.seed for one in runs.started] == [4, 5, 6]
+    assert [one.output_dir.name for one in runs.started] == ["seed-4", "seed-5", "seed-6"]
+    assert {one.work_dir for one in runs.started} == {tmp_path / "runs" / "work"}
+    assert not any(one.many.are_many for one in runs.started)
+    assert "seed=5\n" in runs.started[1].flags
+    assert results.finished
+    assert results.report.best.folder == "seed-6"
+    assert results.report.spread(results.report.runs).mean == pytest.approx(0.5)
+    assert {path.name for path in results.files} == {
+        "runs.json",
+        "runs.md",
+        "runs.png",
+        "runs.tsv",
+    }
+
+
+def test_a_run_that_answers_everything_alike_failed(tmp_path, runs):
+    results = run(
+        configuration(tmp_path, ManyRunsConfig(num_seeds=2), training=TrainingConfig(seed=0))
+    )
+    assert json.loads(results.files[0].read_text())["failed"] == 1  # Matthews: 0.0 and 0.1
+
+
+def test_the_search_runs_every_setting_of_the_paper(tmp_path, runs):
+    results = run(configuration(tmp_path, ManyRunsConfig(search="paper")))
+    tried = {
+        (c.training.train_batch_size, c.training.learning_rate, c.num_train_epochs)
+        for c in runs.started
+    }
+    assert len(runs.started) == len(tried) == 18
+    assert (32, 2e-5, 4.0) in tried
+    folder = tmp_path / "runs" / "batch-16_rate-5e-5_epochs-2" / "seed-12345"
+    assert runs.started[0].output_dir == folder
+    assert len(results.report.settings()) == 18
+
+
+def test_a_search_that_was_stopped_goes_on_where_it_stopped(tmp_path, runs, monkeypatch):
+    monkeypatch.setattr(run_spread, "_draw", lambda *_: None)  # eighteen pictures
+    outcomes = iter([{"eval_matthews_correlation": 0.1}] * 4 + [None])
+    runs.instead[12345] = lambda: next(outcomes)
+    config = configuration(tmp_path, ManyRunsConfig(search="paper"))
+    assert not run(config).finished
+    runs.instead.clear()
+    assert run(config).finished
+    assert len(runs.started) == 4 + 1 + 14
+    again = [(c.training.train_batch_size, c.output_dir) for c in runs.started[4:6]]
+    assert again[0] == again[1]
+
+
+def test_files_of_ones_own_are_compared_with_one_answer_to_every_example(tmp_path, runs):
+    files = {
+        f"{split}_file": str(write_classes(tmp_path / f"{split}.csv", 24, seed=seed))
+        for seed, split in enumerate(("train", "dev"))
+    }
+    for seed, accuracy in ((1, 1 / 3), (2, 0.5)):  # three classes, eight rows each
+        runs.instead[seed] = lambda accuracy=accuracy: {"eval_loss": 1, "eval_accuracy": accuracy}
+    config = configuration(
+        tmp_path,
+        ManyRunsConfig(num_seeds=2),
+        task_name=None,
+        data_dir=None,
+        own=LabelledTextsConfig(**files),
+        training=TrainingConfig(seed=1),
+    )
+    report = run(config).report
+    assert report.constant["eval_accuracy"] == pytest.approx(1 / 3)
+    assert [report.failed(one) for one in report.runs] == [True, False]
+
+
+def test_runs_of_a_tagger_are_compared_by_f1_of_all_types(tmp_path, runs):
+    for seed, split in enumerate(("train", "dev", "test")):
+        write_tagged(tmp_path / f"{split}.txt", 8, seed)
+    for seed, f1 in ((1, 0.0), (2, 50.0)):
+        figures = {"loss": 1.0, "accuracy": 90.0, "precision": f1, "f1": f1, "f1_PER": 99.0}
+        runs.instead[seed] = lambda figures=figures: {
+            f"eval_{middle}{name}": value
+            for middle in ("", "test_")
+            for name, value in figures.items()
+        }
+    config = RunNerConfig(
+        output_dir=tmp_path / "runs",
+        files=TaggingConfig(data_dir=tmp_path),
+        do_train=True,
+        do_eval=True,
+        many=ManyRunsConfig(num_seeds=2),
+        training=TrainingConfig(seed=1),
+    )
+    report = many_runs.run_many(config, tags.task_of, as_flags, set_up).report
+    assert report.metrics == ["eval_f1", "eval_test_f1", "eval_precision", "eval_test_precision"]
+    assert [report.failed(one) for one in report.runs] == [True, False]
+    assert report.as_json()["runs"][1]["eval_f1_PER"] == 99.0
+
+
+def test_the_same_call_again_starts_no_finished_run(tmp_path, runs):
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=2))
+    first = run(config)
+    again = run(config)
+    assert len(runs.started) == 2
+    assert again.report == first.report
+
+
+def test_more_seeds_are_added_to_those_that_are_there(tmp_path, runs):
+    run(configuration(tmp_path, ManyRunsConfig(num_seeds=2)))
+    results = run(configuration(tmp_path, ManyRunsConfig(num_seeds=4)))
+    assert len(runs.started) == 4
+    assert len(results.report.runs) == 4
+
+
+def test_a_changed_option_or_file_calls_the_run_again(tmp_path, runs):
+    many = ManyRunsConfig(num_seeds=2)
+    run(configuration(tmp_path, many))
+    run(configuration(tmp_path, many, max_seq_length=64))
+    assert len(runs.started) == 4
+    with (tmp_path / "cola" / "dev.tsv").open("a") as file:
+        file.write("src\t1\t\tthe dog\n")
+    run(configuration(tmp_path, many, max_seq_length=64))
+    assert len(runs.started) == 6
+
+
+def test_a_failing_run_leaves_the_finished_ones_and_their_report(tmp_path, runs):
+    def fail():
+        raise UserError("the disk is full.")
+
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3), training=TrainingConfig(seed=1))
+    runs.instead[2] = fail
+    with pytest.raises(UserError, match="the disk is full"):
+        run(config)
+    assert json.loads((tmp_path / "runs" / "runs.json").read_text())["complete"] is False
+    runs.instead.clear()
+    assert run(config).finished
+    assert [one.training.seed for one in runs.started] == [1, 2, 2, 3]
+
+
+def test_a_run_that_stopped_before_its_end_stops_all(tmp_path, runs):
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3), training=TrainingConfig(seed=1))
+    runs.instead[2] = lambda: None
+    results = run(config)
+    assert (results.finished, len(results.report.runs)) == (False, 1)
+    assert not (tmp_path / "runs" / "seed-2" / "result.json").exists()
+
+
+def test_sigterm_stops_after_the_present_run_and_keeps_it(tmp_path, runs):
+    def be_terminated():
+        signal.raise_signal(signal.SIGTERM)
+        return {"eval_matthews_correlation": 0.3, "eval_accuracy": 0.6}
+
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3), training=TrainingConfig(seed=1))
+    runs.instead[2] = be_terminated
+    assert not run(config).finished
+    runs.instead.clear()
+    assert run(config).finished
+    assert [one.training.seed for one in runs.started] == [1, 2, 3]
+
+
+def test_sigterm_between_two_runs_starts_no_other(tmp_path, runs, monkeypatch):
+    write = many_runs.RunsReport.write
+
+    def write_and_be_terminated(report, folder):
+        signal.raise_signal(signal.SIGTERM)
+        return write(report, folder)
+
+    monkeypatch.setattr(many_runs.RunsReport, "write", write_and_be_terminated)
+    results = run(configuration(tmp_path, ManyRunsConfig(num_seeds=3)))
+    assert (results.finished, len(runs.started), len(results.report.runs)) == (False, 1, 1)
+
+
+def test_sigterm_before_a_run_has_its_process_reaches_it(tmp_path, runs, monkeypatch):
+    children, terminated = [], []
+
+    class Child:
+        def terminate(self):
+            terminated.append(self)
+
+    class Pool:
+        def submit(self, *_):
+            signal.raise_signal(signal.SIGTERM)
+            children.append(Child())
+            done = Future()
+            done.set_result(None)
+            return done
+
+    monkeypatch.setattr(many_runs, "worker_pool", lambda *_: contextlib.nullcontext(Pool()))
+    monkeypatch.setattr(many_runs.multiprocessing, "active_children", lambda: children)
+    assert not run(configuration(tmp_path, ManyRunsConfig(num_seeds=2))).finished
+    assert terminated == children
+
+
+def test_a_refused_command_leaves_the_flags_of_the_one_before(tmp_path, runs):
+    def refuse():
+        raise UserError("its checkpoint was made with other settings.")
+
+    many, flags = ManyRunsConfig(num_seeds=2), tmp_path / "runs" / "flags.cfg"
+    run(configuration(tmp_path, many, flags="--a=1\n"))
+    runs.instead[12345] = refuse
+    with pytest.raises(UserError, match="other settings"):
+        run(configuration(tmp_path, many, flags="--a=2\n", max_seq_length=64))
+    (tmp_path / "cola" / "train.tsv").unlink()
+    with pytest.raises(UserError, match="no such file"):
+        run(configuration(tmp_path, many, flags="--a=3\n"))
+    assert flags.read_text() == "--a=1\n"
+
+
+def test_runs_without_scores_are_refused(tmp_path, runs):
+    with pytest.raises(UserError, match="give `do_train` and `do_eval`"):
+        run(configuration(tmp_path, ManyRunsConfig(num_seeds=2), do_eval=False))
+
+
+def test_a_missing_file_is_named_before_any_run(tmp_path, runs):
+    (tmp_path / "cola" / "train.tsv").unlink()
+    with pytest.raises(UserError, match=r"train\.tsv: no such file"):
+        run(configuration(tmp_path, ManyRunsConfig(num_seeds=2)))
+    assert runs.started == []
+
+
+def test_a_second_process_is_kept_out(tmp_path, runs):
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=2), training=TrainingConfig(seed=1))
+    runs.instead[1] = lambda: run(config)
+    with pytest.raises(UserError, match="another process is training in this folder"):
+        run(config)
+
+
+def test_a_half_written_result_is_none(tmp_path, runs):
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=2))
+    run(config)
+    result = Path(tmp_path / "runs" / "seed-12345" / "result.json")
+    result.write_text(result.read_text()[:20])
+    run(config)
+    assert len(runs.started) == 3

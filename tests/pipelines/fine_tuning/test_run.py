@@ -1,0 +1,530 @@
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training.config import TrainingConfig
+from pipelines.fine_tuning.task_data import TaskData
+from pipelines.tasks.labels.glue import GlueTask
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.labels.task import run_classifier
+from tests.support.glue_files import write_cola, write_sts
+from tests.support.labelled_files import write_numbers
+from tests.support.model_folders import write_classifier, write_encoder, write_start
+from tests.support.tiny_bert import GOLDEN
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    rates = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    return write_start(tmp_path_factory.mktemp("encoder") / "model", **rates)
+
+
+@pytest.fixture(scope="module")
+def cola(tmp_path_factory):
+    return write_cola(tmp_path_factory.mktemp("cola"))
+
+
+def configuration(data_dir, output_dir, epochs=2.0, training=(), **changes):
+    options = {"learning_rate": 1e-2, "train_batch_size": 8, "log_steps": 1, **dict(training)}
+    return RunClassifierConfig(
+        **{
+            "task_name": "CoLA",
+            "data_dir": Path(data_dir),
+            "output_dir": Path(output_dir),
+            "max_seq_length": 12,
+            "num_train_epochs": epochs,
+            "eval_batch_size": 16,
+            "training": TrainingConfig(num_train_steps=1, num_warmup_steps=0, **options),
+            **changes,
+        }
+    )
+
+
+@pytest.mark.slow
+def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_path):
+    out = tmp_path / "run"
+    config = configuration(
+        cola,
+        out,
+        epochs=20.0,
+        init_checkpoint=str(encoder),
+        do_train=True,
+        do_eval=True,
+        do_predict=True,
+        flags="--task_name=CoLA\n",
+    )
+    results = run_classifier(config)
+    assert (results.training.step, results.training.finished) == (60, True)
+    assert results.evaluation["eval_accuracy"] == 1.0  # the task can be learned
+    assert results.evaluation["eval_matthews_correlation"] == 1.0
+    figures = dict(
+        line.split(" = ") for line in (out / "eval_results.txt").read_text().splitlines()
+    )
+    assert set(figures) == {
+        "eval_accuracy",
+        "eval_loss",
+        "eval_matthews_correlation",
+        "global_step",
+    }
+    probabilities = np.loadtxt(out / "test_results.tsv", delimiter="\t")
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=1e-6)
+    answers = [line.split("\t")[1] for line in (out / "CoLA.tsv").read_text().splitlines()[1:]]
+    assert answers == [str(number) for number in probabilities.argmax(axis=1)]
+    assert answers == ["0", "1", "0", "1", "0"]
+    labels = json.loads((out / "model" / "config.json").read_text())["id2label"]
+    assert labels == {"0": "unacceptable", "1": "acceptable"}
+    assert (out / "flags.cfg").read_text() == "--task_name=CoLA\n"
+
+    again = run_classifier(config)
+    assert again.training.resumed_from == 60
+    assert again.evaluation == results.evaluation
+
+    # The model directory alone scores the same, from the run's folder or from anywhere.
+    scored = run_classifier(configuration(cola, out, do_eval=True))
+    assert scored.evaluation == pytest.approx(
+        {k: v for k, v in results.evaluation.items() if k != "global_step"}
+    )
+    elsewhere = configuration(
+        cola, tmp_path / "x", init_checkpoint=str(out / "model"), do_eval=True
+    )
+    assert run_classifier(elsewhere).evaluation == pytest.approx(scored.evaluation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by_length", [False, True])
+def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path, by_length):
+    steps = {"init_checkpoint": str(encoder), "do_train": True, "group_by_length": by_length}
+    run_classifier(configuration(cola, tmp_path / "whole", **steps))
+    parts = configuration(cola, tmp_path / "parts", training={"stop_after_step": 4}, **steps)
+    first = run_classifier(parts)
+    assert (first.training.step, first.training.finished) == (4, False)
+    assert not (tmp_path / "parts" / "model").exists()
+    second = run_classifier(configuration(cola, tmp_path / "parts", **steps))
+    assert (second.training.resumed_from, second.training.step) == (4, 6)
+    weights = [
+        (tmp_path / n / "model" / "model.safetensors").read_bytes() for n in ("whole", "parts")
+    ]
+    assert weights[0] == weights[1]
+
+
+@pytest.mark.slow
+def test_trimmed_batches_train_and_score_as_whole_ones(encoder, cola, tmp_path):
+    runs = {}
+    for trim in (True, False):
+        out = tmp_path / f"trim-{trim}"
+        steps = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
+        results = run_classifier(configuration(cola, out, trim_padding=trim, **steps))
+        lines = (out / "metrics.jsonl").read_text().splitlines()
+        runs[trim] = (results.evaluation, [json.loads(line) for line in lines])
+    (scores, trimmed), (whole_scores, whole) = runs[True], runs[False]
+    # Of 12 positions at most 7 hold a token, so 7 are computed (metrics.jsonl rounds to 4 digits).
+    tokens = 12 * (1 - whole[0]["padding_share"])
+    assert trimmed[0]["padding_share"] == pytest.approx(1 - tokens / 7, abs=2e-4)
+    for name in ("loss", "gradient_norm"):
+        np.testing.assert_allclose([m[name] for m in trimmed], [m[name] for m in whole], rtol=1e-4)
+    assert scores == pytest.approx(whole_scores, rel=1e-4)
+
+
+def test_a_regression_is_scored_by_correlations(encoder, tmp_path):
+    data = write_sts(tmp_path / "sts")
+    results = run_classifier(
+        configuration(
+            data,
+            tmp_path / "run",
+            epochs=80.0,
+            training={"learning_rate": 5e-3},
+            task_name="sts-b",
+            init_checkpoint=str(encoder),
+            do_train=True,
+            do_eval=True,
+            do_predict=True,
+        )
+    )
+    assert set(results.evaluation) == {"eval_loss", "eval_pearson", "eval_spearman", "global_step"}
+    assert results.evaluation["eval_spearman"] > 0.9
+    submission = (tmp_path / "run" / "STS-B.tsv").read_text().splitlines()
+    assert submission[0] == "index\tprediction"
+    assert all(0.0 <= float(line.split("\t")[1]) <= 5.0 for line in submission[1:])
+
+
+THOUSANDS = {"mean": 4000.0, "apart": 50.0}
+
+
+def own_numbers(folder, output_dir, count=24, **changes):
+    """A run on numbers in the thousands."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        f"{split}_file": str(write_numbers(folder / f"{split}.tsv", count, seed, **THOUSANDS))
+        for seed, split in enumerate(("train", "dev"))
+    }
+    columns = {"text_column": "2", "label_column": ("1",), "regression": True}
+    own = LabelledTextsConfig(**files, **columns)
+    given = {"task_name": None, "own": own, "trim_padding": False, **changes}
+    return configuration(folder, output_dir, **given)
+
+
+@pytest.mark.slow
+def test_a_regression_is_told_and_written_in_the_units_of_its_labels(encoder, tmp_path):
+    out = tmp_path / "run"
+    config = own_numbers(
+        *(tmp_path / "data", out, 90),
+        epochs=4.0,
+        training={"eval_steps": 20, "learning_rate": 5e-3},
+        init_checkpoint=str(encoder),
+        do_train=True,
+        do_eval=True,
+    )
+    trained = run_classifier(config).evaluation
+    assert trained["eval_pearson"] > 0.9
+    assert 0.0 < trained["eval_mean_absolute_error"] < 50.0
+    assert trained["eval_loss"] == pytest.approx(trained["eval_mean_squared_error"], rel=1e-4)
+    first, *_, last = [json.loads(line) for line in (out / "evaluations.jsonl").open()]
+    assert last["loss"] == pytest.approx(trained["eval_loss"], rel=1e-6)
+    assert first["loss"] == pytest.approx(first["mean_squared_error"], rel=1e-4)
+    step = json.loads((out / "metrics.jsonl").read_text().splitlines()[0])
+    assert step["loss"] == step["mean_squared_error"] > 100.0
+
+    # What was written is a plain model, which knows nothing of units.
+    config = dataclasses.replace(config, do_train=False)
+    scored = run_classifier(config).evaluation
+    assert {**scored, "global_step": 45} == pytest.approx(trained, rel=1e-3)
+    model = BertClassifier.from_pretrained(out / "model")
+    scores = model.predict(Tokenizer.from_pretrained(out / "model")(["the dog", "dog cat"]))
+    assert np.all(np.abs(scores["logits"] - 4000.0) < 200.0)
+
+    # Training goes on from it where it ended.
+    further = own_numbers(
+        *(tmp_path / "data", tmp_path / "further", 90),
+        epochs=0.1,
+        training={"learning_rate": 1e-9},
+        init_checkpoint=str(out / "model"),
+        do_train=True,
+        do_eval=True,
+    )
+    again = run_classifier(further).evaluation
+    assert again["eval_mean_squared_error"] == pytest.approx(trained["eval_loss"], rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scaled", [None, False])
+def test_a_regression_that_was_stopped_goes_on_in_the_units_it_began_in(encoder, tmp_path, scaled):
+    """Without units as a run of an older version, whose checkpoints do not name them."""
+    given = {"init_checkpoint": str(encoder), "do_train": True, "epochs": 2.0}
+    whole = own_numbers(tmp_path / "data", tmp_path / "whole", scale_labels=scaled, **given)
+    run_classifier(whole)
+    parted = own_numbers(tmp_path / "data", tmp_path / "parted", scale_labels=scaled, **given)
+    training = dataclasses.replace(parted.training, stop_after_step=2)
+    run_classifier(dataclasses.replace(parted, training=training))
+    run_classifier(dataclasses.replace(parted, scale_labels=None))
+    model = "model/model.safetensors"
+    assert (tmp_path / "parted" / model).read_bytes() == (tmp_path / "whole" / model).read_bytes()
+
+
+def test_scores_while_training_are_kept(encoder, cola, tmp_path):
+    config = configuration(
+        cola,
+        tmp_path / "run",
+        training={"eval_steps": 2},
+        init_checkpoint=str(encoder),
+        do_train=True,
+        do_eval=True,
+    )
+    run_classifier(config)
+    lines = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines][:2] == [2, 4]
+    assert "matthews_correlation" in json.loads(lines[0])
+
+
+def test_the_figures_of_a_published_model_come_with_what_others_reached(
+    encoder, cola, tmp_path, monkeypatch
+):
+    expected = {}
+    for model in (None, "bert-base-cased"):
+        monkeypatch.setattr(
+            "pipelines.fine_tuning.run.published_model", lambda *_, model=model: model
+        )
+        steps = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
+        expected[model] = run_classifier(configuration(cola, tmp_path / "run", **steps)).expected
+    assert expected[None] == {}
+    assert expected["bert-base-cased"]["eval_matthews_correlation"].published == 0.565
+
+
+def test_an_untrained_head_is_not_scored(encoder, cola, tmp_path):
+    config = configuration(cola, tmp_path / "run", init_checkpoint=str(encoder), do_eval=True)
+    with pytest.raises(UserError, match="holds no trained head for CoLA"):
+        run_classifier(config)
+
+
+def test_a_model_with_other_labels_is_not_scored(cola, tmp_path):
+    folder = write_classifier(tmp_path / "three", "abc")
+    config = configuration(cola, tmp_path / "run", init_checkpoint=str(folder), do_eval=True)
+    with pytest.raises(
+        UserError, match="its labels are a, b, c, but those of CoLA are unacceptable, acceptable"
+    ):
+        run_classifier(config)
+
+
+def test_a_model_with_the_same_labels_in_another_order_is_not_scored(tmp_path):
+    row = "0\tthe dog runs\ta cat sleeps\tneutral\n"
+    for split in ("dev_matched", "dev_mismatched"):
+        (tmp_path / f"{split}.tsv").write_text("index\tsentence1\tsentence2\tgold_label\n" + row)
+    model = write_classifier(tmp_path / "model", ["entailment", "neutral", "contradiction"])
+    config = configuration(
+        tmp_path, tmp_path / "run", task_name="mnli", init_checkpoint=str(model), do_eval=True
+    )
+    with pytest.raises(UserError, match="are contradiction, entailment, neutral, in this order"):
+        run_classifier(config)
+
+
+def test_precision_and_recomputation_reach_the_model(encoder, cola, tmp_path, monkeypatch):
+    models = []
+
+    def keep(state, *_, **__):
+        models.append(state.model)
+        raise UserError("enough seen")
+
+    monkeypatch.setattr("pipelines.runs.training_run.train", keep)
+    training = {"precision": "bfloat16", "recompute": True}
+    config = configuration(
+        cola, tmp_path / "run", training=training, init_checkpoint=str(encoder), do_train=True
+    )
+    with pytest.raises(UserError, match="enough seen"):
+        run_classifier(config)
+    (model,) = models
+    assert model.encoder.blocks[0].compute_dtype == "bfloat16"
+    assert model.encoder.blocks[0].variable_dtype == "float32"
+    assert model.encoder.recompute
+
+
+def test_too_few_examples_for_a_step_are_refused(encoder, cola, tmp_path):
+    config = configuration(
+        cola, tmp_path / "run", epochs=0.1, init_checkpoint=str(encoder), do_train=True
+    )
+    with pytest.raises(UserError, match=r"24 examples in 0\.1 epochs of batches of 8 make no step"):
+        run_classifier(config)
+
+
+def test_other_epochs_are_named_as_the_user_gave_them(encoder, cola, tmp_path):
+    options = {"init_checkpoint": str(encoder), "do_train": True}
+    run_classifier(configuration(cola, tmp_path / "run", epochs=0.4, **options))
+    with pytest.raises(UserError, match=r"settings: `num_train_epochs` was 0\.4 and is 0\.7; give"):
+        run_classifier(configuration(cola, tmp_path / "run", epochs=0.7, **options))
+
+
+def test_nothing_to_do_is_said(cola, tmp_path):
+    with pytest.raises(UserError, match="nothing to do"):
+        run_classifier(configuration(cola, tmp_path / "run"))
+
+
+def test_a_checkpoint_of_the_original_is_a_start(cola, tmp_path, caplog):
+    golden = GOLDEN / "pretrain"
+    config = configuration(
+        cola,
+        tmp_path / "run",
+        epochs=0.4,
+        init_checkpoint=str(golden / "final.ckpt"),
+        bert_config_file=str(golden / "bert_config.json"),
+        vocab_file=str(golden / "vocab.txt"),
+        do_train=True,
+    )
+    with caplog.at_level("INFO", logger="pipelines"):
+        assert run_classifier(config).training.step == 1
+    assert "newly initialised  2  classifier/dense/bias, classifier/dense/kernel" in caplog.text
+    assert json.loads((tmp_path / "run/model/config.json").read_text())["hidden_act"] == "gelu_new"
+
+
+def test_both_evaluation_sets_of_mnli_are_scored(tmp_path):
+    labels = ["contradiction", "entailment", "neutral"]
+    for split, count in (("dev_matched", 4), ("dev_mismatched", 3)):
+        rows = [f"{n}\tthe dog runs\ta cat sleeps\t{labels[n % 3]}\n" for n in range(count)]
+        text = "index\tsentence1\tsentence2\tgold_label\n" + "".join(rows)
+        (tmp_path / f"{split}.tsv").write_text(text)
+    model = write_classifier(tmp_path / "model", labels)
+    config = configuration(
+        tmp_path, tmp_path / "run", task_name="mnli", init_checkpoint=str(model), do_eval=True
+    )
+    figures = run_classifier(config).evaluation
+    assert set(figures) == {
+        "eval_accuracy",
+        "eval_loss",
+        "eval_mismatched_accuracy",
+        "eval_mismatched_loss",
+    }
+    assert figures["eval_mismatched_accuracy"] == pytest.approx(1 / 3)
+
+
+def test_without_a_trained_model_nothing_is_scored(cola, tmp_path):
+    golden = GOLDEN / "pretrain"
+    files = {
+        "bert_config_file": str(golden / "bert_config.json"),
+        "vocab_file": str(golden / "vocab.txt"),
+    }
+    config = configuration(cola, tmp_path / "typo", do_eval=True, do_predict=True, **files)
+    with pytest.raises(UserError, match=r"typo: holds no trained model to score"):
+        run_classifier(config)
+    assert not (tmp_path / "typo" / "eval_results.txt").exists()
+
+
+def test_the_model_that_a_run_starts_from_is_not_replaced_by_its_own(encoder, cola, tmp_path):
+    model = shutil.copytree(encoder, tmp_path / "run" / "model")
+    before = (model / "model.safetensors").read_bytes()
+    config = configuration(cola, tmp_path / "run", init_checkpoint=str(model), do_train=True)
+    with pytest.raises(UserError, match="lies there and would be replaced"):
+        run_classifier(config)
+    assert (model / "model.safetensors").read_bytes() == before
+
+
+def test_a_folder_that_the_model_would_replace_is_seen_before_training(encoder, cola, tmp_path):
+    (tmp_path / "run" / "model").mkdir(parents=True)
+    (tmp_path / "run" / "model" / "notes.txt").write_text("mine")
+    config = configuration(cola, tmp_path / "run", init_checkpoint=str(encoder), do_train=True)
+    with pytest.raises(UserError, match="exists and is no model directory"):
+        run_classifier(config)
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+def refuse_to_tokenize(*_):
+    raise AssertionError("it was tokenized")
+
+
+@pytest.mark.parametrize("refusal", ["no model", "other labels", "destination"])
+def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
+    encoder, cola, tmp_path, monkeypatch, refusal
+):
+    monkeypatch.setattr(TaskData, "rows", refuse_to_tokenize)
+    golden = GOLDEN / "pretrain"
+    if refusal == "no model":
+        options = {"do_eval": True, "vocab_file": str(golden / "vocab.txt")}
+        options["bert_config_file"] = str(golden / "bert_config.json")
+    elif refusal == "other labels":
+        model = write_classifier(tmp_path / "three", "abc")
+        options = {"do_predict": True, "init_checkpoint": str(model)}
+    else:
+        (tmp_path / "run" / "model").mkdir(parents=True)
+        (tmp_path / "run" / "model" / "notes.txt").write_text("mine")
+        options = {"do_train": True, "init_checkpoint": str(encoder)}
+    message = "holds no trained model|its labels are a, b, c|exists and is no model directory"
+    with pytest.raises(UserError, match=message):
+        run_classifier(configuration(cola, tmp_path / "run", **options))
+
+
+def test_evaluations_without_a_loss_are_refused_before_training(
+    encoder, cola, tmp_path, monkeypatch
+):
+    rows = GlueTask.rows
+
+    def unlabelled(self, *arguments, training):
+        made = rows(self, *arguments, training=training)
+        return made if training else dataclasses.replace(made, values={})
+
+    monkeypatch.setattr(GlueTask, "rows", unlabelled)
+    options = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
+    config = configuration(cola, tmp_path / "run", training={"eval_steps": 2}, **options)
+    with pytest.raises(UserError, match=r"`eval_steps` needs a loss, .* dev have no label_ids"):
+        run_classifier(config)
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+def test_outputs_that_a_killed_evaluation_left_are_removed(encoder, cola, tmp_path):
+    left = tmp_path / "work" / ".outputs-killed"
+    left.mkdir(parents=True)
+    model = write_classifier(tmp_path / "model", ["unacceptable", "acceptable"])
+    options = {"init_checkpoint": str(model), "do_eval": True, "work_dir": tmp_path / "work"}
+    run_classifier(configuration(cola, tmp_path / "run", **options))
+    assert not list((tmp_path / "work").glob(".outputs-*"))
+
+
+def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_path):
+    out = tmp_path / "run"
+    flags = {"init_checkpoint": str(encoder), "epochs": 0.4}
+    run_classifier(configuration(cola, out, do_train=True, **flags))
+    path = out / "model" / "config.json"
+    named = {"id2label": {"0": "odd", "1": "fine"}, "label2id": {"odd": 0, "fine": 1}}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **named}))
+    assert run_classifier(configuration(cola, out, do_eval=True, **flags)).evaluation
+    run_classifier(configuration(cola, out, do_train=True, do_eval=True, **flags))
+    assert json.loads(path.read_text())["id2label"] == named["id2label"]
+
+
+def test_a_casing_that_contradicts_the_vocabulary_is_refused(cola, tmp_path):
+    golden = GOLDEN / "pretrain"
+    tokens = (golden / "vocab.txt").read_text().splitlines()
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("".join(f"{p if p[0] == '[' else p.upper()}\n" for p in tokens))
+    bare = tmp_path / "bare"  # without a vocabulary of its own, which another one would contradict
+    bare.mkdir()
+    for path in golden.glob("final.ckpt*"):
+        shutil.copy(path, bare)
+    config = configuration(
+        cola,
+        tmp_path / "run",
+        init_checkpoint=str(bare / "final.ckpt"),
+        bert_config_file=str(golden / "bert_config.json"),
+        vocab_file=str(vocabulary),
+        do_train=True,
+    )
+    with pytest.raises(UserError, match=r"have capitals .* Then give `do_lower_case=False`"):
+        run_classifier(config)
+
+
+def test_a_run_that_is_trained_again_writes_its_new_model(encoder, cola, tmp_path):
+    out, weights = tmp_path / "run", tmp_path / "run" / "model" / "model.safetensors"
+    flags = {"init_checkpoint": str(encoder), "epochs": 0.4, "do_train": True}
+    run_classifier(configuration(cola, out, **flags))
+    before = weights.read_bytes()
+    shutil.rmtree(out / "checkpoints")
+    run_classifier(configuration(cola, out, training={"learning_rate": 5e-2, "seed": 7}, **flags))
+    assert weights.read_bytes() != before
+
+
+def test_a_finished_run_called_again_leaves_what_its_user_put_beside_the_model(
+    encoder, cola, tmp_path
+):
+    config = configuration(
+        cola, tmp_path / "run", init_checkpoint=str(encoder), epochs=0.4, do_train=True
+    )
+    run_classifier(config)
+    (tmp_path / "run" / "model" / "README.md").write_text("mine")
+    assert run_classifier(config).training.finished
+    assert (tmp_path / "run" / "model" / "README.md").read_text() == "mine"
+
+
+def test_layers_that_start_anew_reach_the_training_and_not_the_scoring(cola, tmp_path, monkeypatch):
+    encoder, started = write_encoder(tmp_path / "encoder"), []
+
+    def keep(state, *_, **__):
+        started.append({weight.path: np.array(weight.value) for weight in state.model.weights})
+        raise UserError("enough seen")
+
+    monkeypatch.setattr("pipelines.runs.training_run.train", keep)
+    for number, changes in enumerate(({}, {"reinit_layers": 1, "reinit_pooler": True})):
+        config = configuration(
+            cola, tmp_path / f"{number}", init_checkpoint=str(encoder), do_train=True, **changes
+        )
+        with pytest.raises(UserError, match="enough seen"):
+            run_classifier(config)
+    plain, anew = started
+    changed = {path for path in plain if not np.array_equal(plain[path], anew[path])}
+    assert {path.split("/")[0] for path in changed} == {"layer_1", "pooler"}
+
+    model = write_classifier(tmp_path / "trained", ["unacceptable", "acceptable"])
+    scores = [
+        run_classifier(
+            configuration(
+                cola,
+                tmp_path / f"scored-{number}",
+                init_checkpoint=str(model),
+                do_eval=True,
+                reinit_layers=number,
+            )
+        ).evaluation
+        for number in range(2)
+    ]
+    assert scores[0] == scores[1]

@@ -1,0 +1,171 @@
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.pooling import with_bilstm
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.start import starting_point, with_kept_options
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.questions.options import RunSquadConfig
+from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
+from tests.support.model_folders import tiny_config, write_classifier
+
+
+def start_of(folder, **options):
+    config = FineTuningConfig(output_dir=folder / "run", **options)
+    return starting_point(config, RunDirectory.open(config.output_dir)).checkpoint
+
+
+def test_the_runs_own_model_is_scored_where_there_is_one(tmp_path):
+    given = write_classifier(tmp_path / "given", ["no", "yes"])
+    assert start_of(tmp_path, init_checkpoint=str(given)) == Path(given)
+    own = write_classifier(tmp_path / "run" / "model", ["no", "yes"])
+    assert start_of(tmp_path, init_checkpoint=str(given)) == own
+    assert start_of(tmp_path, init_checkpoint=str(given), do_train=True) == Path(given)
+
+
+def trained(model_config=None, **settings):
+    """A model whose directory keeps some settings."""
+    config = with_task_settings(model_config or tiny_config(), {"task": "any", **settings})
+    return ModelSource(Path("trained"), config, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "length"),
+    [
+        ({}, 12),  # as it was trained
+        ({"max_seq_length": 10}, 10),
+        ({"max_seq_length": 128, "given": frozenset({"max_seq_length"})}, 128),  # the default
+        ({"do_train": True}, 128),
+    ],
+)
+def test_what_the_model_keeps_holds_unless_it_is_given(tmp_path, options, length):
+    config = FineTuningConfig(output_dir=tmp_path, **options)
+    assert with_kept_options(config, trained(max_seq_length=12)).max_seq_length == length
+
+
+def test_a_model_that_says_nothing_leaves_the_defaults(tmp_path):
+    config = FineTuningConfig(output_dir=tmp_path)
+    assert with_kept_options(config, ModelSource(None, tiny_config(), None)) == config
+
+
+def test_options_of_nested_configs_hold_as_well(tmp_path, caplog):
+    own = LabelledTextsConfig(test_file="new.csv")
+    config = RunClassifierConfig(output_dir=tmp_path, own=own)
+    settings = LongTexts(long_text="windows", doc_stride=100).settings
+    settings |= {"label_column": ["rude", "toxic"], "ignored_labels": ["-"], "quotation": "auto"}
+    with caplog.at_level(logging.INFO):
+        found = with_kept_options(config, trained(**settings))
+    assert found.long_texts == LongTexts(long_text="windows", doc_stride=100)
+    assert found.own == replace(own, label_column=("rude", "toxic"), ignored_labels=("-",))
+    assert caplog.messages == [
+        "as trained was trained: label_column = rude,toxic, ignored_labels = -, "
+        "long_text = windows, doc_stride = 100"
+    ]
+
+
+def test_an_option_that_stands_against_the_model_is_told(tmp_path, caplog):
+    given = frozenset({"n_best_size", "doc_stride"})
+    config = RunSquadConfig(output_dir=tmp_path, n_best_size=20, doc_stride=64, given=given)
+    model = trained(n_best_size=5, doc_stride=64, max_answer_length=9)
+    found = with_kept_options(config, model)
+    assert (found.n_best_size, found.max_answer_length) == (20, 9)
+    warned = [one.message for one in caplog.records if one.levelno >= logging.WARNING]
+    assert warned == [
+        "`n_best_size=20` stands in place of 5, with which trained was trained and is served; "
+        "served answers may differ from those of this run."
+    ]
+
+
+def test_the_threshold_of_one_model_holds_for_it_alone(tmp_path):
+    model = trained(null_score_diff_threshold=-8.5, version_2_with_negative=True)
+
+    def threshold(**options):
+        config = RunSquadConfig(output_dir=tmp_path, **options)
+        return with_kept_options(config, model).threshold()
+
+    assert threshold() == -8.5
+    assert threshold(null_score_diff_threshold="1.5") == 1.5
+    assert threshold(null_score_diff_threshold="auto") is None
+    assert threshold(ensemble=("a", "b")) == 0.0
+
+
+def test_truncation_is_kept_though_the_directory_does_not_say_it(tmp_path, caplog):
+    own = LabelledTextsConfig(test_file="new.csv")
+    windows = LongTexts(long_text="windows")
+    config = RunClassifierConfig(output_dir=tmp_path, own=own, long_texts=windows)
+    assert with_kept_options(config, trained()).long_texts == windows
+    assert "`long_text=windows` stands in place of truncate" in caplog.text
+
+
+def test_where_another_file_has_what_changes_no_answer(tmp_path, caplog):
+    own = LabelledTextsConfig(test_file="new.csv", text_column="body", header=True)
+    config = RunClassifierConfig(output_dir=tmp_path, own=own)
+    found = with_kept_options(config, trained(text_column="review", header=False))
+    assert (found.own.text_column, found.own.header) == ("body", True)
+    assert "stands in place of" not in caplog.text
+
+
+def test_named_columns_may_be_those_of_a_file_without_a_header(tmp_path):
+    model = trained(text_column="review", label_column=["label"], header=True)
+    own = LabelledTextsConfig(test_file="new.csv", text_column="2")
+    found = with_kept_options(RunClassifierConfig(output_dir=tmp_path, own=own), model)
+    assert not found.own.has_header
+
+
+@pytest.mark.parametrize(
+    ("files", "share"),
+    [
+        ({"train_file": "all.csv"}, 0.2),
+        ({"train_file": "all.csv", "dev_file": "dev.csv"}, 0.0),
+        ({"test_file": "new.csv"}, 0.0),
+    ],
+)
+def test_a_share_to_evaluate_holds_where_there_is_a_file_to_cut_it_off(tmp_path, files, share):
+    config = RunClassifierConfig(output_dir=tmp_path, own=LabelledTextsConfig(**files))
+    found = with_kept_options(config, trained(dev_share=0.2, dev_seed=3)).own
+    assert (found.dev_share, found.dev_seed) == (share, 3 if share else 0)
+
+
+def test_a_task_of_glue_takes_no_options_of_ones_own_files(tmp_path):
+    config = RunClassifierConfig(output_dir=tmp_path, task_name="AX", data_dir=tmp_path)
+    model = trained(text_column="review", max_seq_length=9)
+    found = with_kept_options(config, model)
+    assert (found.own.text_column, found.max_seq_length) == (None, 9)
+
+
+@pytest.mark.parametrize("given", [frozenset(), frozenset({"context", "tag_unit"})])
+def test_what_is_left_to_be_found_is_as_the_model_was_trained(tmp_path, given, caplog):
+    config = RunNerConfig(output_dir=tmp_path, files=TaggingConfig(data_dir=tmp_path), given=given)
+    model = trained(context="sentence", tag_unit="characters", doc_stride=3, tag_column=2)
+    found = with_kept_options(config, model).files
+    assert (found.context == "auto") == bool(given)  # the task takes the model's
+    assert (found.doc_stride, found.tag_column) == (3, None)
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):
+    files = {"own": LabelledTextsConfig(test_file="new.csv")}
+    config = RunClassifierConfig(output_dir=tmp_path, given=frozenset({"encoder_bilstm"}), **files)
+    with pytest.raises(UserError, match="`encoder_bilstm=False`: trained was trained with True"):
+        with_kept_options(config, trained(with_bilstm(tiny_config(), True)))
+    numbers = {"own": LabelledTextsConfig(test_file="new.csv", regression=True)}
+    with pytest.raises(UserError, match="`regression=True`: trained was trained with False"):
+        with_kept_options(
+            RunClassifierConfig(output_dir=tmp_path, **numbers),
+            trained(tiny_config(extra={"problem_type": "single_label_classification"})),
+        )
+
+
+@pytest.mark.parametrize("value", ["long", True, None, [1]])
+def test_a_value_of_another_type_is_named(tmp_path, value):
+    config = FineTuningConfig(output_dir=tmp_path)
+    with pytest.raises(UserError, match=r"config.json says max_seq_length = "):
+        with_kept_options(config, trained(max_seq_length=value))

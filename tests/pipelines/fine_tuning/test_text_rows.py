@@ -1,0 +1,135 @@
+import hashlib
+import itertools
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from pipelines.fine_tuning.task import ROWS_VERSION
+from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
+from pipelines.records.rows import serialise_rows
+from tests.support.model_folders import WORD_VOCABULARY
+
+TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
+
+
+def features(*examples, length=8):
+    texts = [TextExample(str(n), *e) for n, e in enumerate(examples)]
+    return text_rows(texts, TOKENIZER, length).padded(length)
+
+
+def test_single_texts_and_pairs_become_padded_rows():
+    found = features(("The dog.",), ("the dog", "runs"))
+    assert found["input_ids"].tolist() == [[2, 5, 6, 13, 3, 0, 0, 0], [2, 5, 6, 3, 8, 3, 0, 0]]
+    assert found["input_mask"].tolist() == [[1, 1, 1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1, 0, 0]]
+    assert found["segment_ids"].tolist() == [[0] * 8, [0, 0, 0, 0, 1, 1, 0, 0]]
+    assert {array.dtype for array in found.values()} == {np.dtype(np.int32)}
+
+
+def test_a_second_text_without_tokens_counts_as_none():
+    found = features(("the dog", ""), ("the dog", "  "), ("the dog",))
+    assert found["input_ids"].tolist() == [[2, 5, 6, 3, 0, 0, 0, 0]] * 3
+
+
+def test_the_longer_text_of_a_pair_is_cut_first():
+    found = features(("the dog", "a list a list a list"), length=8)
+    assert found["input_ids"].tolist() == [[2, 5, 6, 3, 10, 11, 10, 3]]
+
+
+def test_many_examples_keep_their_order():
+    words = ["the", "dog", "cat", "runs", "sleeps", "a", "list"]
+    found = features(*((word,) for word in words), length=3)
+    assert found["input_ids"][:, 1].tolist() == [5, 6, 7, 8, 9, 10, 11]
+
+
+def token_rows(rows):
+    """The tokens of each row, as words."""
+    tokens, offsets = WORD_VOCABULARY.tokens, rows.offsets()
+    ids = rows.tokens["input_ids"]
+    return [
+        " ".join(tokens[token] for token in ids[start:end])
+        for start, end in itertools.pairwise(offsets)
+    ]
+
+
+def rows_of(*examples, length, **ways):
+    texts = [TextExample(str(n), *e) for n, e in enumerate(examples)]
+    return text_rows(texts, TOKENIZER, length, LongTexts(**ways))
+
+
+def test_a_long_text_keeps_its_two_ends():
+    rows = rows_of(
+        ("the dog runs a list value cat",), ("the dog",), length=6, long_text="head_tail"
+    )
+    assert token_rows(rows) == ["[CLS] the list value cat [SEP]", "[CLS] the dog [SEP]"]
+
+
+def test_both_texts_of_a_pair_keep_their_ends():
+    pair = ("the dog runs a list value cat", "the cat sleeps a list value dog")
+    rows = rows_of(pair, length=11, long_text="head_tail")
+    assert token_rows(rows) == ["[CLS] the list value cat [SEP] the list value dog [SEP]"]
+
+
+def test_windows_cover_a_long_text_and_overlap():
+    rows = rows_of(
+        ("the dog runs a list value cat",),
+        ("the dog",),
+        ("",),
+        length=6,
+        long_text="windows",
+        doc_stride=2,
+    )
+    assert token_rows(rows) == [
+        "[CLS] the dog runs a [SEP]",
+        "[CLS] runs a list value [SEP]",
+        "[CLS] list value cat [SEP]",
+        "[CLS] the dog [SEP]",
+        "[CLS] [SEP]",
+    ]
+    assert rows.examples.tolist() == [0, 0, 0, 1, 2]
+
+
+def test_windows_of_a_pair_have_the_first_text_in_front():
+    rows = rows_of(("dog", "the cat runs a list value"), length=7, long_text="windows")
+    assert token_rows(rows) == [
+        "[CLS] dog [SEP] the cat runs [SEP]",
+        "[CLS] dog [SEP] a list value [SEP]",
+    ]
+    assert rows.padded(7)["segment_ids"].tolist() == [[0, 0, 0, 1, 1, 1, 1]] * 2
+
+
+def test_a_text_counts_once_however_many_windows_it_has():
+    rows = rows_of(("a " * 40,), ("dog",), ("cat " * 9,), length=6, long_text="windows")
+    weights = np.bincount(rows.examples, rows.values["example_weights"])
+    np.testing.assert_allclose(weights, [1, 1, 1], rtol=1e-6)
+
+
+def test_answers_of_windows_are_joined_by_mean_or_maximum():
+    rows = rows_of(("a " * 8,), ("dog",), length=6, long_text="windows")
+    logits = np.array([[1, 5], [3, -1], [7, 8]], np.float32)
+    assert join_windows(rows, logits, "mean").tolist() == [[2, 2], [7, 8]]
+    assert join_windows(rows, logits, "max").tolist() == [[3, 5], [7, 8]]
+
+
+# What each version made of the same texts. Rows that changed need another version and a line.
+MADE = {
+    1: {
+        "truncate": "09444eb946e1f799b02f43d144f3d3b2edb758ae66246c5ea32571140d58ef12",
+        "head_tail": "babd73886716f91c3bf3e7115b78017615939af41d29ec324b261aaafff7df41",
+        "windows": "b0a57eb40a26a1576ff1c5d3115eaacaaa144cbc189ec731aeff903f13910cfa",
+    },
+}
+
+
+@pytest.mark.parametrize("way", ["truncate", "head_tail", "windows"])
+def test_other_rows_have_another_version(way):
+    texts = [("the dog runs",), ("a list " * 9,), ("the dog " * 4, "a value . " * 5), ("é", "")]
+    examples = [TextExample(str(number), *text) for number, text in enumerate(texts)]
+    rows = text_rows(examples, TOKENIZER, 12, LongTexts(long_text=way, doc_stride=3))
+    digest = hashlib.sha256(serialise_rows(rows)[0]).hexdigest()
+    assert digest == MADE.get(ROWS_VERSION, {}).get(way), (
+        "texts become other rows than before, and rows on disk from before would be used again: "
+        "raise ROWS_VERSION in pipelines/fine_tuning/task.py and record the hash here."
+    )

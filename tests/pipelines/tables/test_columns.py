@@ -1,0 +1,175 @@
+import json
+import unicodedata
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.tables import columns as table_columns
+from pipelines.tables.columns import Columns, check_columns, choose_columns
+from pipelines.tables.files import Record, TableFile, open_table
+from pipelines.tasks.labels.labelling import Labelling, find_labelling
+
+
+def header(*columns):
+    return TableFile("train.tsv", "tsv", columns)
+
+
+def json_lines(folder, *lines):
+    path = folder / "t.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return open_table(str(path))
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (("id", "document", "label"), Columns("document", None, ("label",))),
+        (("review", "sentiment"), Columns("review", None, ("sentiment",))),
+        (("sentence1", "sentence2", "class"), Columns("sentence1", "sentence2", ("class",))),
+        (("Premise", "Hypothesis", "Label"), Columns("Premise", "Hypothesis", ("Label",))),
+        (("line of verse", "label"), Columns("line of verse", None, ("label",))),
+        (("리뷰", "감정"), Columns("리뷰", None, ("감정",))),
+        (("id", "문장1", "문장2", "점수"), Columns("문장1", "문장2", ("점수",))),
+        (("Satz", "Kategorie", "Datum"), Columns("Satz", None, ("Kategorie",))),
+        (("RESEÑA", "etiqueta", "n"), Columns("RESEÑA", None, ("etiqueta",))),
+    ],
+)  # fmt: skip
+def test_plain_columns_are_guessed(columns, expected):
+    assert choose_columns(header(*columns), None, None, (), labelled=True) == expected
+
+
+def test_no_name_is_that_of_a_text_and_of_a_label():
+    assert not table_columns._NAMES_OF_TEXTS & {*table_columns._LABELS}
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_a_column_is_found_however_its_name_is_composed(tmp_path, form, name):
+    """Files of some systems have every syllable in its letters."""
+    text, label = (unicodedata.normalize(form, one) for one in ("리뷰", "감정"))
+    row = json.dumps({text: "a", label: "b"}) if name.endswith("l") else f"{text},{label}\na,b"
+    (tmp_path / name).write_text(row + "\n", encoding="utf-8")
+    file = open_table(str(tmp_path / name))
+    expected = Columns("리뷰", None, ("감정",))
+    for named in ((None, ()), (text, (label,)), ("리뷰", ("감정",))):
+        assert choose_columns(file, named[0], None, named[1], labelled=True) == expected
+    (record,) = file.records()
+    assert expected.read_texts(file, record) == ("a", None)
+
+
+def test_named_columns_are_taken():
+    file = header("a", "b", "c", "label")
+    assert choose_columns(file, "b", "a", ("c",), labelled=True) == Columns("b", "a", ("c",))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (("text", "comment", "label"), "the text is not plain .'text' or 'comment'."),
+        (("내용", "제목", "라벨"), "the text is not plain .'내용' or '제목'."),
+        (("text", "label", "score"), "the label is not plain .'label' or 'score'."),
+        (("text", "x"), "the label is not plain; name it with `label_column`"),
+        (("Text", "text", "label"), "the text is not plain \\('Text' or 'text'\\)"),
+        (("sentence1", "sentence2", "text", "label"), None),
+    ],
+)
+def test_what_is_not_plain_must_be_named(columns, message):
+    if message is None:
+        found = choose_columns(header(*columns), None, None, (), labelled=True)
+        assert found.texts == ["sentence1", "sentence2"]
+        return
+    with pytest.raises(UserError, match=message):
+        choose_columns(header(*columns), None, None, (), labelled=True)
+
+
+def test_a_column_that_is_missing_or_there_twice_is_named():
+    with pytest.raises(UserError, match="line 1, the header, has no column 'body'"):
+        check_columns(header("text", "label"), ["body"])
+    with pytest.raises(UserError, match="has the column 'text' 2 times"):
+        check_columns(header("text", "text", "label"), ["text"])
+    with pytest.raises(UserError, match="one column is named for two things"):
+        check_columns(header("text", "label"), ["text", "text"])
+    with pytest.raises(UserError, match="line 1, the header, has the column 'label' 2 times"):
+        choose_columns(header("text", "label", "label"), None, None, (), labelled=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "label"), [("spam", "spam"), (3, "3"), (True, "true"), (2.5, "2.5")]
+)
+def test_a_single_label_may_be_text_a_number_or_a_truth_value(tmp_path, value, label):
+    file = json_lines(tmp_path, {"label": value})
+    labelling = find_labelling(file, ("label",), regression=False)
+    assert labelling.kind == "one"
+    assert labelling.read(file, next(file.records())) == label
+
+
+@pytest.mark.parametrize("value", [["b", "a"], '["b", "a"]'])
+def test_several_labels_are_a_list_or_a_list_in_text(tmp_path, value):
+    file = json_lines(tmp_path, {"label": value}, {"label": []})
+    labelling = find_labelling(file, ("label",), regression=False)
+    assert labelling.kind == "several"
+    assert [labelling.read(file, r) for r in file.records()] == ['["b", "a"]', "[]"]
+
+
+def test_a_list_as_python_writes_it_is_no_label(tmp_path):
+    file = json_lines(tmp_path, {"label": None}, {"label": "['b', 'a']"})
+    with pytest.raises(UserError, match=r"line 2: the label .* looks like a list, but is not JSON"):
+        find_labelling(file, ("label",), regression=False)
+
+
+def test_one_column_a_label_has_0_or_1():
+    labelling = Labelling("columns", ("toxic", "rude"))
+
+    def read(*cells):
+        values = dict(zip(labelling.columns, cells, strict=True))
+        return labelling.read(header("toxic", "rude"), Record(7, values))
+
+    assert read("1", "0") == '["toxic"]'
+    assert read("0", "true") == '["rude"]'
+    assert read(None, None) is None
+    with pytest.raises(UserError, match=r"line 7: the column 'rude' has '2'; it must be 0 or 1"):
+        read("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("spam", 1, "the label 1 is a number, but the first one is text"),
+        (1, "1", "the label '1' is text, but the first one is a number"),
+        ("spam", ["ham"], r"the label \['ham'\] is a list, but the first one is text"),
+        (["ham"], "spam", "the label 'spam' is text, but the first one is a list"),
+        (["ham"], ["a", "a"], r"the label \['a', 'a'\] has a label twice"),
+    ],
+)
+def test_mixed_types_are_named_with_the_line(tmp_path, first, second, message):
+    file = json_lines(tmp_path, {"label": first}, {"label": second})
+    labelling = find_labelling(file, ("label",), regression=False)
+    with pytest.raises(UserError, match=f"line 2: {message}"):
+        [labelling.read(file, record) for record in file.records()]
+
+
+@pytest.mark.parametrize("value", ["five", "nan", "inf", "1e39", [1], True])
+def test_a_regression_takes_finite_numbers_only(value):
+    with pytest.raises(UserError, match=r"train.tsv: line 2: the label"):
+        Labelling("number", ("y",)).read(header("y"), Record(2, {"y": value}))
+
+
+def test_an_integer_beyond_all_floats_is_named():
+    labelling = Labelling("number", ("label",))
+    with pytest.raises(UserError, match=r"line 4: the label 999.* is too large"):
+        labelling.read(header("label"), Record(4, {"label": int("9" * 400)}))
+
+
+def test_nan_in_json_is_no_class(tmp_path):
+    file = json_lines(tmp_path, {"label": float("nan")}, {"label": 1}, {"label": 2.5})
+    labelling = find_labelling(file, ("label",), regression=False)
+    assert [labelling.read(file, record) for record in file.records()] == [None, "1", "2.5"]
+
+
+def test_texts_must_be_text():
+    columns = Columns("text")
+    assert columns.read_texts(header("text"), Record(2, {"text": None})) == ("", None)
+    with pytest.raises(UserError, match="line 2: the column 'text' is a number, not text"):
+        columns.read_texts(header("text"), Record(2, {"text": 5}))
+    with pytest.raises(UserError, match="line 3 has no 'text'"):
+        columns.read_texts(header("text"), Record(3, {}))

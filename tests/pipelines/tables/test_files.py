@@ -1,0 +1,198 @@
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from pipelines.tables.files import open_table
+
+ROWS = [["text", "label"], ['It rains,\n"hard".', "1"], ["a\tb", "0"]]
+PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+
+
+def as_csv(rows, delimiter=",", line_end="\n"):
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator=line_end).writerows(rows)
+    return text.getvalue()
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+def values(file):
+    return [list(record.values.values()) for record in file.records()]
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+@pytest.mark.parametrize(("name", "delimiter"), [("t.csv", ","), ("t.tsv", "\t"), ("s.csv", ";")])
+def test_quoted_fields_may_hold_delimiters_line_breaks_and_quotation_marks(
+    tmp_path, packing, name, delimiter
+):
+    # A first line without commas, for the semicolons.
+    content = PACKERS[packing](as_csv(ROWS, delimiter).encode())
+    file = open_table(write(tmp_path, name + packing, content))
+    assert file.columns == ("text", "label")
+    assert values(file) == ROWS[1:]
+
+
+def test_a_record_has_the_line_on_which_it_begins(tmp_path):
+    file = open_table(write(tmp_path, "t.csv", 'text,label\n\n"a\nb",1\nc,0\n'))
+    assert [record.line for record in file.records()] == [3, 5]
+
+
+def test_a_tsv_file_with_single_quotation_marks_has_no_quoted_fields(tmp_path):
+    text = 'text\tlabel\n"He" said: 5" of rain\t1\n"quoted"\t0\n'
+    file = open_table(write(tmp_path, "t.tsv", text))
+    assert values(file) == [['"He" said: 5" of rain', "1"], ['"quoted"', "0"]]
+
+
+def test_the_user_may_say_how_a_tsv_file_is_quoted(tmp_path):
+    path = write(tmp_path, "t.tsv", 'text\tlabel\n"a"\t1\n')
+    assert values(open_table(path)) == [["a", "1"]]
+    assert values(open_table(path, quotation="no")) == [['"a"', "1"]]
+
+
+def test_without_a_header_columns_are_numbered_from_1(tmp_path):
+    file = open_table(write(tmp_path, "t.tsv", "a\t1\nb\t0\n"), header=False)
+    assert file.columns == ("1", "2")
+    assert values(file) == [["a", "1"], ["b", "0"]]
+
+
+def test_json_lines_keep_the_types_of_their_values(tmp_path):
+    lines = [{"text": "a\nb", "label": 1}, {"text": "c", "label": ["x"]}]
+    text = "\ufeff" + "".join(json.dumps(line) + "\n" for line in lines)
+    file = open_table(write(tmp_path, "t.jsonl", text))
+    assert [record.values for record in file.records()] == lines
+
+
+def test_a_json_array_is_read_like_json_lines(tmp_path):
+    rows = [{"text": "a\nb", "label": 1}, {"text": "c", "label": 2}]
+    file = open_table(write(tmp_path, "t.json", json.dumps(rows, indent=2)))
+    assert [record.values for record in file.records()] == rows
+    assert [record.line for record in file.records()] == [2, 6]
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_no_text(tmp_path):
+    for name, delimiter in (("t.csv", ","), ("t.tsv", "\t")):
+        text = "\ufeff" + as_csv([["text", "label"], ["a", "b"]], delimiter, "\r\n")
+        file = open_table(write(tmp_path, name, text))
+        assert (file.columns, values(file)) == (("text", "label"), [["a", "b"]])
+
+
+def test_an_empty_text_of_the_only_column_is_a_row(tmp_path):
+    file = open_table(write(tmp_path, "t.csv", 'text\na\n""\n\nb\n'))
+    assert [(record.line, *record.values.values()) for record in file.records()] == [
+        (2, "a"),
+        (3, ""),
+        (5, "b"),
+    ]
+
+
+def test_content_says_what_a_file_without_an_ending_is(tmp_path):
+    forms = {"a\tb\n": "tsv", "a,b\n": "csv", '{"a": "b"}\n': "json_lines"}
+    for text, form in forms.items():
+        assert open_table(write(tmp_path, "data.txt", 2 * text)).form == form
+
+
+BAD = {
+    ("t.csv", '{"text": "a"}\n'): "is called CSV but begins as JSON lines",
+    ("t.jsonl", "text,label\na,1\n"): "is called JSON lines but begins as CSV",
+    ("t.jsonl", "[1]\n"): "line 1 is no JSON object",
+    ("t.json", "[\n]\n"): "has no rows",
+    ("t.csv", '[{"text": "a"}]\n'): "is called CSV but begins as a JSON array",
+    ("t.tsv", "text,label\na,1\n"): "has commas and no tab; if it is CSV",
+    ("t.csv", "text\tlabel\na\t1\n"): "has tabs and no comma; if it is TSV",
+    ("t", "text\na\n"): "neither its name nor its first line says",
+    ("t.csv", "\n\n"): "has no rows",
+    ("t.csv", ""): r"is empty \(0 bytes\)",
+    ("t.csv", "text,label\na,1\na,b,c\n"): r"line 3 has 3 columns instead of 2 \(text, label\)",
+    ("t.csv", 'text,label\na,1\n"b,2\n'): "the row that begins on line 3 is not quoted",
+    ("t.csv", "text,label\ra,1\r"): "line 1 has carriage returns inside",
+    ("t.csv", "text,label\na,1\nb\rc,2\n"): "line 3 has a carriage return inside a field without",
+    ("t.csv", 'text,label\n"b" c,2\n'): "the row that begins on line 2 is not quoted",
+    ("t.csv", b"text,label\na,1\n\xff\xfe,1\n"): "line 3 is not UTF-8",
+    ("t.csv", "text,label\na,1\n".encode("utf-16")): "is UTF-16; convert it",
+    ("t.csv.gz", "text,label\na,1\n"): "cannot be unpacked after line 1",
+    (
+        "t.csv.gz",
+        gzip.compress(b"text,label\na,1\n" * 99, mtime=0)[:-9],
+    ): "cannot be unpacked after line",
+    ("t.jsonl", '{"text": "a"}\n{"text": }\n'): "line 2 is not JSON",
+    ("t.jsonl", '{"text": "a"}\n["b"]\n'): "line 2 is no JSON object",
+    ("t.jsonl", '{"a": "a", "a": "b"}\n'): "line 1 has the column 'a' twice",
+}
+
+
+@pytest.mark.parametrize(("name", "content"), BAD)
+def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, content):
+    with pytest.raises(UserError, match=BAD[name, content]) as error:
+        list(open_table(write(tmp_path, name, content)).records())
+    assert str(error.value).startswith(str(tmp_path))
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(UserError, match="no such file"):
+        open_table("/no/such/train.csv")
+
+
+CELLS = st.text(st.characters(blacklist_characters="\r\x00", blacklist_categories=["Cs"]))
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1), st.sampled_from([",", "\t"]))
+def test_what_a_csv_writer_writes_is_read_as_it_was(tmp_path_factory, rows, delimiter):
+    name = "t.csv" if delimiter == "," else "t.tsv"
+    folder = tmp_path_factory.mktemp("csv")
+    text = as_csv([["text", "label"], *rows], delimiter)
+    file = open_table(write(folder, name, text), quotation="yes")
+    assert values(file) == [list(row) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def data_set(tmp_path_factory):
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    folder = tmp_path_factory.mktemp("tfds")
+    examples = {"text": ["Good ß.", "Bad."], "label": [1, 0], "tags": [[0, 1], [1, 1]]}
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name="reviews",
+        version="1.0.0",
+        features=tfds.features.FeaturesDict(
+            {
+                "text": tfds.features.Text(),
+                "label": tfds.features.ClassLabel(names=["neg", "pos"]),
+                "tags": tfds.features.Sequence(tfds.features.ClassLabel(names=["a", "b"])),
+            }
+        ),
+        split_datasets={"train": tf.data.Dataset.from_tensor_slices(examples)},
+        data_dir=folder,
+        disable_shuffling=True,
+    )
+    return str(folder)
+
+
+@pytest.mark.slow
+def test_a_data_set_has_the_names_of_its_classes(data_set):
+    file = open_table("tfds:reviews:train", data_dir=data_set)
+    assert set(file.columns) == {"text", "label", "tags"}
+    assert [(record.line, record.values) for record in file.records()] == [
+        (1, {"text": "Good ß.", "label": "pos", "tags": ["a", "b"]}),
+        (2, {"text": "Bad.", "label": "neg", "tags": ["b", "b"]}),
+    ]
+    assert all(path.is_file() for path in file.paths())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tfds:no_such_set", "tfds:reviews:dev"])
+def test_a_data_set_that_is_not_there_is_named(data_set, name):
+    with pytest.raises(UserError, match=f"{name}: cannot be read .*`tfds_data_dir`"):
+        open_table(name, data_dir=data_set)

@@ -1,0 +1,72 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from pipelines.tables.files import objects_of_array, objects_of_lines
+
+TRICKY = [{"text": 'a "{[" \\', "label": [1, {"x": 2}]}, {"text": "b]}", "label": []}]
+
+
+def lines(text):
+    return list(enumerate(text.splitlines(keepends=True), start=1))
+
+
+def array(text):
+    return list(objects_of_array("t.json", lines(text)))
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+def test_an_array_may_be_laid_out_in_any_way(indent):
+    assert [values for _, values in array(json.dumps(TRICKY, indent=indent))] == TRICKY
+
+
+def test_an_object_has_the_line_on_which_it_begins():
+    assert [line for line, _ in array('[\n{"a": 1},\n\n{\n"a": 2}]\n')] == [2, 4]
+
+
+def test_half_a_surrogate_pair_is_no_text_wherever_it_stands():
+    (record,) = array(r'[{"a\ud83d": ["b\ud83d", ["\ud83d"]], "c": "d\ud83d"}]')
+    assert "\\ud83d" not in json.dumps(record[1])
+    assert (len(record[1]), *record[1]["c"][:1]) == (2, "d")
+
+
+def test_objects_in_objects_are_columns():
+    text = '{"labels": {"label": 3.7, "more": {"b": 1}}, "x": {}}\n'
+    ((_, values),) = objects_of_lines("t.jsonl", lines(text))
+    assert values == {"labels.label": 3.7, "labels.more.b": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"a": 1},\n{"a": 2', r"t.json: ends inside its JSON array, .* begins on line 2"),
+        ('[{"a": 1},\n', r"t.json: ends inside its JSON array"),
+        ('[{"a": 1},\n{"a": }]', r"t.json: line 2 is not JSON"),
+        ('[{"a": 1},\n["a"]]', r"t.json: line 2 is no JSON object"),
+        ('[{"a": 1},\n"a"]', r"t.json: line 2 has text between the array's objects"),
+        ('[{"a": 1, "a": 2}]', r"t.json: line 1 has the column 'a' twice"),
+        ('[{"a": {"b": 1}, "a.b": 2}]', r"t.json: line 1 has the column 'a.b' twice"),
+    ],
+)
+def test_what_is_no_array_of_objects_is_named_with_its_line(text, message):
+    with pytest.raises(UserError, match=message):
+        array(text)
+
+
+VALUES = (
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"]))
+)
+
+
+@given(
+    st.lists(st.dictionaries(st.text("abc", min_size=1), VALUES | st.lists(VALUES)), min_size=1),
+    st.sampled_from([None, 1]),
+)
+def test_what_json_writes_is_read_as_it_was(objects, indent):
+    text = json.dumps(objects, indent=indent, ensure_ascii=False)
+    # Only line feeds end lines; JSON leaves other line separators in strings as they are.
+    numbered = list(enumerate(text.split("\n"), start=1))
+    assert [values for _, values in objects_of_array("t.json", numbered)] == objects

@@ -1,0 +1,133 @@
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from pipelines.tables.tab_separated import read_table, write_submission, write_values
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(content):
+        path = tmp_path / "dev.tsv"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write_file
+
+
+def table(*arguments, **options):
+    return list(read_table(*arguments, **options))
+
+
+def values(rows):
+    return [row.values for row in rows]
+
+
+def test_columns_are_found_by_the_headers_names(write):
+    path = write("score\tsentence2\tsentence1\n1\tb\ta\n")
+    assert values(table(path, ["sentence1", "score"])) == [
+        {"score": "1", "sentence2": "b", "sentence1": "a"}
+    ]
+
+
+def test_a_file_without_a_header_has_the_agreed_columns(write):
+    path = write("gj04\t1\t\tIt rains.\n")
+    rows = table(path, ["sentence"], columns=("source", "label", "mark", "sentence"))
+    assert values(rows) == [{"source": "gj04", "label": "1", "mark": "", "sentence": "It rains."}]
+
+
+def test_quotation_marks_and_unusual_line_separators_belong_to_the_text(write):
+    path = write('text\tlabel\n"open\t1\na\x0bb\u2028c\x85d\t0\n')
+    assert [row.values["text"] for row in table(path, ["text"])] == [
+        '"open',
+        "a\x0bb\u2028c\x85d",
+    ]
+
+
+def test_windows_line_ends_a_byte_order_mark_and_empty_lines_are_taken_away(write):
+    path = write(b"\xef\xbb\xbftext\tlabel\r\nyes\t1\r\n\r\nno\t0\r\n\n")
+    rows = table(path, ["text", "label"])
+    assert rows[0] == (2, {"text": "yes", "label": "1"})
+    assert rows[1] == (4, {"text": "no", "label": "0"})
+
+
+def test_a_row_with_a_missing_column_names_file_and_line(write):
+    path = write("text\tlabel\nyes\t1\nno\n")
+    with pytest.raises(UserError, match=r"dev\.tsv: line 3 has 1 tab-separated columns instead of"):
+        table(path, ["text"])
+
+
+def test_a_row_with_a_tab_too_much_is_refused_rather_than_cut(write):
+    with pytest.raises(UserError, match="line 2 has 3 tab-separated columns instead of 2"):
+        table(write("text\tlabel\nyes\tindeed\t1\n"), ["text"])
+
+
+def test_broken_rows_can_be_left_out_and_are_counted(write, caplog):
+    path = write("text\tlabel\nyes\t1\nbroken\nno\t0\n")
+    with caplog.at_level(logging.WARNING):
+        rows = table(path, ["text"], skip_broken_rows=True)
+    assert [row.number for row in rows] == [2, 4]
+    assert "left out 1 rows" in caplog.text
+
+
+def test_a_header_without_a_needed_column_names_it(write):
+    with pytest.raises(UserError, match="line 1, the header, has no column 'gold_label'"):
+        table(write("text\tlabel\nyes\t1\n"), ["text", "gold_label"])
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is empty"),
+        (b"text\tlabel\n", "has no rows"),
+        (b"\n\r\n\n", "has no rows"),
+        (b"\xef\xbb\xbf", "has no rows"),
+        (b"text\tlabel\nyes\t1\n\xff\t0\n", "line 3 is not UTF-8"),
+    ],
+)
+def test_files_without_usable_rows_are_refused(write, content, sentence):
+    with pytest.raises(UserError, match=sentence):
+        table(write(content), ["text"])
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"train\.tsv: no such file"):
+        table(tmp_path / "train.tsv", ["text"])
+
+
+cell = st.text(st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]))
+
+
+@given(st.lists(st.tuples(cell, cell.filter(bool)), min_size=1, max_size=8))
+def test_what_is_written_is_read(tmp_path_factory, table):
+    path = tmp_path_factory.mktemp("table") / "dev.tsv"
+    lines = ["a\tb", *("\t".join(row) for row in table)]
+    path.write_bytes("\n".join(lines).encode())
+    read = [(row.values["a"], row.values["b"]) for row in read_table(path, ["a", "b"])]
+    assert read == table
+
+
+def test_in_a_file_of_one_column_an_empty_line_is_an_empty_text(write):
+    path = write(b"\nsentence\ngood\n\n\nbad\n\n\n")
+    rows = [(row.number, row.values["sentence"]) for row in table(path, ["sentence"])]
+    assert rows == [(3, "good"), (4, ""), (5, ""), (6, "bad")]
+
+
+def test_probabilities_stand_tab_separated_without_a_header(tmp_path):
+    path = write_values(tmp_path / "test_results.tsv", np.array([[0.5, 0.5], [0.125, 0.875]]))
+    assert path.read_text() == "0.5\t0.5\n0.125\t0.875\n"
+
+
+def test_a_submission_has_a_header_and_the_index_of_each_answer(tmp_path):
+    path = write_submission(tmp_path / "CoLA.tsv", [("0", "1"), ("7", "0")])
+    assert path.read_text() == "index\tprediction\n0\t1\n7\t0\n"
+
+
+def test_a_submission_with_a_missing_answer_is_never_written(tmp_path):
+    with pytest.raises(ValueError, match="shorter"):
+        write_submission(tmp_path / "CoLA.tsv", zip(["0", "1"], ["1"], strict=True))
+    assert list(tmp_path.iterdir()) == []

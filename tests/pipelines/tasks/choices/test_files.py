@@ -1,0 +1,83 @@
+"""Files of endings: SWAG's columns and JSON lines; what is refused, by its line."""
+
+import json
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.choices.files import read_choices
+from tests.support.choice_files import made_choices, write_json_lines, write_swag
+
+
+def read(path, *, labelled=True, num_choices=None):
+    return list(read_choices(path, labelled=labelled, num_choices=num_choices))
+
+
+def test_swags_columns(tmp_path):
+    found = read(write_swag(tmp_path / "train.csv", 5))
+    for number, (choice, made) in enumerate(zip(found, made_choices(5), strict=True)):
+        context, endings, label = made
+        assert (choice.context, choice.label) == (context, label)
+        assert choice.endings == tuple(f"the {ending}" for ending in endings)
+        assert (choice.identifier, choice.line) == (f"row{number}", number + 2)
+
+
+@pytest.mark.parametrize("choices", [2, 3, 4])
+def test_json_lines_with_any_number_of_endings(tmp_path, choices):
+    found = read(write_json_lines(tmp_path / "train.jsonl", 5, choices=choices))
+    assert [(x.context, list(x.endings), x.label) for x in found] == [
+        *made_choices(5, choices=choices)
+    ]
+
+
+def test_a_test_file_has_no_labels(tmp_path):
+    path = write_swag(tmp_path / "test.csv", 2, labelled=False)
+    assert [choice.label for choice in read(path, labelled=False)] == [None, None]
+
+
+def write_lines(folder, *objects):
+    path = folder / "train.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    return path
+
+
+def test_an_identifier_may_be_nought(tmp_path):
+    path = write_lines(tmp_path, *({**GOOD, "id": number} for number in (5, 0)))
+    assert [choice.identifier for choice in read(path)] == ["5", "0"]
+
+
+GOOD = {"context": "It rains.", "endings": ["Yes", "No"], "label": 0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"endings": ["Yes", "No", "So"]}, "line 2 has 3 endings where others have 2"),
+        ({"endings": ["Yes"]}, "line 2 has no two endings"),
+        ({"endings": "Yes"}, "line 2 has no two endings"),
+        ({"endings": ["Yes", " "]}, "line 2: the ending 1 is empty"),
+        ({"label": None}, "line 2 has no correct ending"),
+        ({"label": -1}, "line 2 has no correct ending"),
+        ({"label": 2}, "line 2: the label 2 is none of the endings 0 to 1"),
+        ({"label": "No"}, "line 2: the label 'No' is none of the endings"),
+        ({"label": 0.5}, r"line 2: the label 0\.5 is none of the endings"),
+        ({"label": True}, "line 2: the label True is none of the endings"),
+        ({"context": 7}, "line 2 has no column 'sent1' or 'context'"),
+    ],
+)
+def test_what_is_wrong_with_an_example_is_named_with_its_line(tmp_path, changes, sentence):
+    path = write_lines(tmp_path, GOOD, {**GOOD, **changes})
+    with pytest.raises(UserError, match=f"{path}: {sentence}"):
+        read(path)
+
+
+def test_another_number_of_endings_than_training_has_is_refused(tmp_path):
+    with pytest.raises(UserError, match="line 1 has 2 endings where others have 4"):
+        read(write_lines(tmp_path, GOOD), num_choices=4)
+
+
+def test_columns_of_endings_must_be_all_there(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_text("sent1,sent2,ending0,ending2,label\nIt,is,so,no,0\n")
+    with pytest.raises(UserError, match="are not ending0, ending1"):
+        read(path)

@@ -1,0 +1,56 @@
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.image import imread
+
+from pipelines.metrics.label_scores import ClassScores
+from pipelines.tables.files import open_table
+from pipelines.tables.writing import hardest, write_table
+from pipelines.tasks.labels.answers import class_rows, draw_confusion
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv"])
+def test_a_table_is_read_again_as_it_was_written(tmp_path, ending):
+    rows = [['two\nlines, a\ttab and "marks"', "a"], ["plain", "b"]]
+    rows += [["a carriage\rreturn", "b"], ["ends in both\r\n", "c"], ["last", "\r"]]
+    path = write_table(tmp_path / f"t.{ending}", ["text", "label"], rows)
+    read = [list(record.values.values()) for record in open_table(str(path)).records()]
+    assert read == rows
+
+
+@given(st.lists(st.integers(0, 9)), st.integers(1, 5))
+def test_the_hardest_are_the_largest_and_the_first_of_equals(sizes, most):
+    items = list(enumerate(sizes))
+    found = hardest(items, lambda item: item[1] or None, most)
+    assert found == sorted((i for i in items if i[1]), key=lambda i: (-i[1], i[0]))[:most]
+
+
+@pytest.mark.parametrize("classes", [2, 50])
+def test_a_confusion_matrix_becomes_a_picture_with_its_numbers(tmp_path, classes):
+    scores = ClassScores(classes)
+    for number in range(200):
+        scores.add(number % classes, (number * number) % classes)
+    names = [f"감정 {number}" * 5 for number in range(classes)]
+    picture = imread(io.BytesIO(draw_confusion(tmp_path / "c.png", names, scores).read_bytes()))
+    assert min(picture.shape[:2]) > 300
+    assert np.ptp(picture) > 0.5  # not blank
+
+
+def test_dollars_in_a_label_are_no_formula(tmp_path):
+    scores = ClassScores(2)
+    scores.add(0, 1)
+    assert draw_confusion(tmp_path / "c.png", ["$_$", r"$\price$"], scores).exists()
+
+
+def test_each_class_has_a_row():
+    scores = ClassScores(2)
+    scores.add(0, 1)
+    scores.add(1, 1)
+    rows = [[str(cell) for cell in row] for row in class_rows(["a", "b"], scores.by_class())]
+    assert rows == [
+        ["a", "1", "0", "0.0000", "0.0000", "0.0000"],
+        ["b", "1", "2", "0.5000", "1.0000", "0.6667"],
+    ]

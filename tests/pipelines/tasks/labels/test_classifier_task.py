@@ -1,0 +1,139 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import LabelUnits as Units
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig, XnliConfig
+from pipelines.tasks.labels.task import task_of
+from tests.support.glue_files import write_sts
+from tests.support.labelled_files import write_classes, write_numbers
+
+
+def config(name, **changes):
+    return RunClassifierConfig(
+        output_dir=Path("run"), task_name=name, data_dir=Path("data"), **changes
+    )
+
+
+@pytest.mark.parametrize(("typed", "name"), [("cola", "CoLA"), ("AX", "AX"), ("XNLI", "XNLI")])
+def test_a_name_gives_its_task_with_its_files(typed, name):
+    task = task_of(config(typed))
+    assert (task.name, task.data_dir) == (name, Path("data"))
+
+
+@pytest.mark.parametrize("name", ["cola", "xnli"])
+def test_the_options_for_long_texts_reach_the_task(name):
+    long_texts = LongTexts(long_text="head_tail")
+    assert task_of(config(name, long_texts=long_texts)).settings == {"long_text": "head_tail"}
+
+
+def test_xnlis_languages_reach_the_task():
+    task = task_of(config("xnli", xnli=XnliConfig(xnli_language="th")))
+    assert task.files("train") == [Path("data/multinli/multinli.train.th.tsv")]
+    assert task.evaluation_splits == ("dev_th",)
+
+
+def test_an_unknown_name_gets_the_list_of_names():
+    with pytest.raises(UserError, match=r"choose CoLA, .*, WNLI, AX or XNLI"):
+        task_of(config("boolq"))
+
+
+def test_files_of_ones_own_make_a_task(tmp_path):
+    train = write_classes(tmp_path / "train.csv", 9)
+    own = LabelledTextsConfig(train_file=str(train))
+    long_texts = LongTexts(long_text="head_tail")
+    given = {"own": own, "long_texts": long_texts, "do_train": True}
+    task = task_of(RunClassifierConfig(output_dir=tmp_path / "run", **given))
+    assert (task.name, task.labels) == ("labelled texts", ("bad", "good", "so-so"))
+    assert task.settings["long_text"] == "head_tail"
+
+
+def numbers(tmp_path, mean=4000.0, apart=50.0, **changes):
+    """A run that learns numbers of one's own; a third of them each mean - apart, mean, + apart."""
+    train = write_numbers(tmp_path / "train.tsv", 30, mean=mean, apart=apart)
+    own = {"text_column": "2", "label_column": ("1",), "regression": True}
+    own |= changes.pop("own", {})
+    return RunClassifierConfig(
+        output_dir=tmp_path / "run",
+        own=LabelledTextsConfig(train_file=str(train), **own),
+        **{"do_train": True, **changes},
+    )
+
+
+def scale_of(config):
+    """The units in which the task's head learns, from the settings of its runs."""
+    units = task_of(config).head_of.settings.get("label_units")
+    return None if units is None else Units(*units)
+
+
+def test_numbers_of_ones_own_are_learned_in_units_of_their_deviation(tmp_path):
+    scale = scale_of(numbers(tmp_path))
+    assert scale.mean == pytest.approx(4000.0)
+    assert scale.deviation == pytest.approx(50 * (2 / 3) ** 0.5)
+    assert scale_of(numbers(tmp_path, scale_labels=False)) is None
+
+
+def test_rows_that_are_not_trained_on_have_no_say_in_the_units(tmp_path):
+    left_out = numbers(tmp_path, own={"ignored_labels": ("4050.0",)})
+    assert scale_of(left_out).mean == pytest.approx(3975.0)
+    held_out = numbers(tmp_path, own={"dev_share": 0.4})
+    labels = [float(example.label) for example in task_of(held_out).examples("train")]
+    assert len(labels) < 30
+    assert scale_of(held_out).mean == pytest.approx(np.mean(labels))
+
+
+def test_glues_numbers_are_learned_as_they_are_unless_a_flag_says_otherwise(tmp_path):
+    data = write_sts(tmp_path / "sts")
+    given = {"task_name": "sts-b", "data_dir": data, "output_dir": tmp_path / "run"}
+    assert scale_of(RunClassifierConfig(**given, do_train=True)) is None
+    scaled = RunClassifierConfig(**given, do_train=True, scale_labels=True)
+    assert scale_of(scaled) == Units(2.5, pytest.approx((35 / 12) ** 0.5))
+    assert scale_of(RunClassifierConfig(**given, do_eval=True, scale_labels=True)) is None
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_classes_have_no_units(tmp_path, scaled):
+    with pytest.raises(
+        UserError, match=f"`scale_labels={scaled}` is for numbers, but the labels of CoLA are cl"
+    ):
+        task_of(config("cola", scale_labels=scaled))
+    own = LabelledTextsConfig(train_file=str(write_classes(tmp_path / "train.csv", 9)))
+    with pytest.raises(UserError, match="labels of labelled texts are classes; leave it out"):
+        task_of(
+            RunClassifierConfig(output_dir=tmp_path, own=own, do_train=True, scale_labels=scaled)
+        )
+
+
+def write_checkpoint(run, **settings):
+    folder = run / "checkpoints" / "step-00000003"
+    folder.mkdir(parents=True)
+    (folder / "checkpoint.json").write_text(json.dumps({"step": 3, "settings": settings}))
+
+
+def test_a_run_keeps_the_units_of_its_checkpoints(tmp_path):
+    """Their weights mean nothing in others: not those of a file that was changed since."""
+    kept = {"mean": 3.25, "deviation": 0.1}
+    write_checkpoint(tmp_path / "run", label_units=[*kept.values()])
+    assert scale_of(numbers(tmp_path)) == Units(**kept)
+    assert scale_of(numbers(tmp_path, scale_labels=True)) == Units(**kept)
+    with pytest.raises(UserError, match=r"`scale_labels=False`: the checkpoints in .*run were mad"):
+        task_of(numbers(tmp_path, scale_labels=False))
+
+
+def test_a_run_of_an_older_version_goes_on_without(tmp_path):
+    write_checkpoint(tmp_path / "run", learning_rate=1e-4)
+    assert scale_of(numbers(tmp_path)) is None
+    assert scale_of(numbers(tmp_path, scale_labels=False)) is None
+    with pytest.raises(UserError, match="were made without scaled labels; leave it out, or name"):
+        task_of(numbers(tmp_path, scale_labels=True))
+
+
+@pytest.mark.parametrize("changes", [{"apart": 0.0}, {"mean": 1e9, "apart": 1e-3}])
+def test_labels_that_are_all_the_same_number_are_refused(tmp_path, changes):
+    """Also where they only become the same in float32, by which they are learned."""
+    with pytest.raises(UserError, match=r"train.tsv: all rows .*number .*nothing to learn"):
+        task_of(numbers(tmp_path, **changes))

@@ -1,0 +1,95 @@
+import logging
+import zipfile
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.fine_tuning.text_rows import TextExample
+from pipelines.tasks.labels.glue import GLUE_TASKS
+from pipelines.tasks.labels.submission import ROWS, SubmissionConfig, write_submission_archive
+from tests.pipelines.tasks.labels.test_glue import answered
+
+
+def write_answers(folder, task):
+    """What a run writes for a test set of one example."""
+    folder.mkdir(parents=True, exist_ok=True)
+    labels = getattr(task.head_of, "labels", ("score",))
+    logits = np.arange(len(labels), dtype=np.float32)[None]
+    for split in task.test_splits:
+        task.write(folder, split, answered(task, [TextExample("0", "the", "dog")], logits))
+
+
+def archive(output, *folders):
+    config = SubmissionConfig(run_dir=tuple(map(str, folders)), output_file=output)
+    return write_submission_archive(config)
+
+
+def test_what_the_tasks_write_is_what_the_server_asks_for(tmp_path):
+    for task in GLUE_TASKS:
+        write_answers(tmp_path / "runs" / task.name, task)
+    submission = archive(tmp_path / "submission.zip", tmp_path / "runs")
+    assert submission.missing == []
+    with zipfile.ZipFile(submission.path) as file:
+        assert sorted(file.namelist()) == sorted(ROWS)
+        assert len(ROWS) == 11
+        assert file.read("RTE.tsv") == (tmp_path / "runs" / "RTE" / "RTE.tsv").read_bytes()
+        assert file.read("RTE.tsv").startswith(b"index\tprediction\n0\t")
+
+
+def test_missing_files_are_named(tmp_path, caplog):
+    write_answers(tmp_path / "cola", GLUE_TASKS[0])
+    with caplog.at_level(logging.WARNING):
+        submission = archive(tmp_path / "submission.zip", tmp_path / "cola")
+    assert list(submission.files) == ["CoLA.tsv"]
+    assert submission.missing == sorted(ROWS.keys() - {"CoLA.tsv"})
+    assert "CoLA.tsv: has 1 answers, but GLUE's test set has 1063 examples." in caplog.text
+
+
+def test_the_same_answers_make_the_same_archive(tmp_path):
+    write_answers(tmp_path / "cola", GLUE_TASKS[0])
+    first = archive(tmp_path / "a.zip", tmp_path / "cola").path.read_bytes()
+    assert archive(tmp_path / "b.zip", tmp_path / "cola").path.read_bytes() == first
+
+
+def test_a_folder_named_twice_counts_once(tmp_path):
+    write_answers(tmp_path / "runs" / "cola", GLUE_TASKS[0])
+    archive(tmp_path / "a.zip", tmp_path / "runs", tmp_path / "runs" / "cola")
+
+
+def test_two_answers_to_one_test_set_are_refused(tmp_path):
+    for name in ("seed-1", "seed-2"):
+        write_answers(tmp_path / name, GLUE_TASKS[0])
+    with pytest.raises(UserError, match=r"seed-2/CoLA\.tsv: .*seed-1/CoLA\.tsv has answers to the"):
+        archive(tmp_path / "a.zip", tmp_path)
+    assert not (tmp_path / "a.zip").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("0\t1\n", "line 1 is not 'index' and 'prediction'"),
+        ("index\tprediction\n0\tacceptable\n", r"line 2 is '0\\tacceptable', which is no answer"),
+        ("index\tprediction\n0\t1\n1\n", "line 3 is '1', which is no answer"),
+        ("", "is empty"),
+    ],
+)
+def test_a_file_that_the_server_would_refuse_is_named(tmp_path, content, sentence):
+    (tmp_path / "CoLA.tsv").write_text(content)
+    with pytest.raises(UserError, match=f"CoLA.tsv: {sentence}"):
+        archive(tmp_path / "a.zip", tmp_path)
+
+
+def test_a_number_that_is_none_is_refused(tmp_path):
+    (tmp_path / "STS-B.tsv").write_text("index\tprediction\n0\tnan\n")
+    with pytest.raises(UserError, match="which is no answer"):
+        archive(tmp_path / "a.zip", tmp_path)
+
+
+def test_no_answers_and_no_folder_are_named(tmp_path):
+    with pytest.raises(
+        UserError, match=r"holds none of AX\.tsv, .*; run the tasks with `do_predict`"
+    ):
+        archive(tmp_path / "a.zip", tmp_path)
+    with pytest.raises(UserError, match="no such folder"):
+        archive(tmp_path / "a.zip", tmp_path / "no")

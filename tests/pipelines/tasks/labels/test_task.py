@@ -1,0 +1,313 @@
+import csv
+import json
+import unicodedata
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from pipelines.fine_tuning.start import with_kept_options
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.labels.task import (
+    balanced_weights,
+    open_labelled_texts,
+    parse_weights,
+)
+from tests.support.labelled_files import write_classes, write_numbers, write_several
+
+
+def trained_on(task, labels):
+    """What a model directory says of the task that it was trained for."""
+    config = with_task_settings(task.configure(BertConfig(vocab_size=9)), dict(task.settings))
+    several = config.extra["problem_type"] == "multi_label_classification"
+    return SimpleNamespace(
+        checkpoint=Path("trained"), config=config, labels=labels, is_multi_label=several
+    )
+
+
+def table(path, *rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return str(path)
+
+
+def open_files(train=None, dev=None, test=None, **options):
+    files = {"train_file": train, "dev_file": dev, "test_file": test}
+    given = {name: str(path) for name, path in files.items() if path}
+    return open_labelled_texts(LabelledTextsConfig(**given, **options))
+
+
+def open_trained(trained, **options):
+    """The task of a model that is evaluated: what it keeps holds."""
+    own = LabelledTextsConfig(**options)
+    config = with_kept_options(RunClassifierConfig(output_dir=Path("run"), own=own), trained)
+    return open_labelled_texts(config.own, config.long_texts, trained)
+
+
+@pytest.fixture
+def train(tmp_path):
+    return write_classes(tmp_path / "train.csv", 30)
+
+
+def test_classes_are_found_in_the_training_file(train, tmp_path):
+    task = open_files(train, write_classes(tmp_path / "dev.csv", 9, seed=4))
+    assert (task.kind, task.labels) == ("one", ("bad", "good", "so-so"))
+    assert (task.evaluation_splits, task.test_splits) == (["dev"], ["dev"])
+    examples = list(task.examples("train"))
+    assert len(examples) == 30
+    assert (examples[0].identifier, examples[0].label) == ("2", "good")
+    assert "\n" in examples[0].text_a
+
+
+def test_several_labels_are_found_in_lists(tmp_path):
+    task = open_files(write_several(tmp_path / "train.jsonl", 12))
+    assert (task.kind, task.labels) == ("several", ("no dog", "the"))
+    assert [e.label for e in task.examples("train")][:3] == [
+        '["the", "no dog"]',
+        '["no dog"]',
+        "[]",
+    ]
+
+
+def test_one_column_a_label_keeps_the_users_order(tmp_path):
+    train = table(tmp_path / "t.csv", ("text", "b", "a"), ("x", 1, 0), ("y", 0, 1))
+    task = open_files(train, label_column=("b", "a"))
+    assert (task.kind, task.labels) == ("columns", ("b", "a"))
+
+
+def test_a_regression_has_numbers_and_no_labels(tmp_path):
+    train = write_numbers(tmp_path / "train.tsv", 9)
+    task = open_files(train, regression=True, text_column="2", label_column=("1",))
+    assert (task.kind, task.labels) == ("number", ())
+    assert [example.label for example in task.examples("train")][:2] == ["-0.5", "0.5"]
+
+
+def test_a_dev_share_cuts_each_row_to_one_side(train):
+    task = open_files(train, dev_share=0.2)
+    parts = {split: [e.identifier for e in task.examples(split)] for split in ("train", "dev")}
+    assert len(parts["dev"]) == 6
+    assert not set(parts["dev"]) & set(parts["train"])
+    assert len(parts["dev"]) + len(parts["train"]) == 30
+    labels = [example.label for example in task.examples("dev")]
+    assert sorted(labels) == ["bad", "bad", "good", "good", "so-so", "so-so"]
+    other = open_files(train, dev_share=0.2, dev_seed=1)
+    assert [e.identifier for e in other.examples("dev")] != parts["dev"]
+
+
+def test_a_test_file_with_labels_is_scored_and_one_without_is_not(train, tmp_path):
+    labelled = write_classes(tmp_path / "test.csv", 9, seed=5)
+    assert open_files(train, test=labelled).evaluation_splits == ["test"]
+    bare = table(tmp_path / "bare.csv", ("text",), ("x",))
+    stand_ins = table(tmp_path / "stand-ins.csv", ("text", "label"), ("x", "?"), ("y", "?"))
+    for unlabelled in (bare, stand_ins):
+        task = open_files(train, test=unlabelled)
+        assert (task.evaluation_splits, task.test_splits) == ([], ["test"])
+        assert next(iter(task.examples("test"))).label is None
+
+
+@pytest.mark.parametrize("stand_in", ["?", "-1", ""])
+@pytest.mark.parametrize("kind", ["number", "columns", "several"])
+def test_stand_ins_for_labels_of_any_kind_are_none(tmp_path, kind, stand_in):
+    labels = ("one", "two") if kind == "columns" else ("label",)
+    first, second = {
+        "number": (["0.5"], ["2"]),
+        "columns": (["1", "0"], ["0", "1"]),
+        "several": (['["u"]'], ['["v"]']),
+    }[kind]
+    train = table(tmp_path / "train.csv", ["text", *labels], ["a", *first], ["b", *second])
+    cells = [stand_in] * len(labels)
+    test = table(tmp_path / "test.csv", ["text", *labels], ["x", *cells], ["y", *cells])
+    options = {"label_column": labels, "regression": kind == "number"}
+    task = open_files(train, test=test, **options)
+    assert (task.kind, task.evaluation_splits) == (kind, [])
+    assert [example.label for example in task.examples("test")] == [None, None]
+    rows = ["x", *first], ["y", *["?" for _ in labels]]
+    mixed = table(tmp_path / "mixed.csv", ["text", *labels], *rows)
+    with pytest.raises(UserError, match=r"mixed\.csv: line 3"):
+        open_files(train, test=mixed, **options)
+
+
+def test_a_label_that_means_no_agreement_is_pointed_out(tmp_path, caplog):
+    rows = ["text", "label"], ["a", "yes"], ["b", "no"], ["c", "-"], ["d", "-"]
+    train = table(tmp_path / "train.csv", *rows)
+    assert open_files(train).labels == ("-", "no", "yes")
+    assert "2 rows have the label '-'" in caplog.text
+    assert "`ignored_labels=-`" in caplog.text
+    caplog.clear()
+    signs = table(tmp_path / "signs.csv", ["text", "label"], ["a", "+"], ["b", "-"])
+    assert open_files(signs).labels == ("+", "-")
+    assert open_files(train, ignored_labels=("-",)).labels == ("no", "yes")
+    assert "agree" not in caplog.text
+
+
+def test_labels_that_training_ignored_are_ignored_in_scoring(tmp_path):
+    rows = ["text", "label"], ["a", "yes"], ["b", "no"], ["c", "-"]
+    path = table(tmp_path / "train.csv", *rows)
+    trained = trained_on(open_files(path, ignored_labels=("-",)), ("no", "yes"))
+    task = open_trained(trained, dev_file=path)
+    assert [example.text_a for example in task.examples("dev")] == ["a", "b"]
+    assert task.settings["ignored_labels"] == ["-"]
+
+
+def test_ignored_labels_need_not_be_of_the_kind_of_the_others(tmp_path):
+    def texts(*lines, **options):
+        path = tmp_path / "t.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return [example.text_a for example in open_files(path, **options).examples("train")]
+
+    plain = [{"text": "a", "label": 1}, {"text": "b", "label": 2}]
+    undecided = {"text": "c", "label": "-"}
+    for lines in ([*plain, undecided], [undecided, *plain]):
+        assert texts(*lines, ignored_labels=("-",)) == ["a", "b"]
+        assert texts(*lines, ignored_labels=("-",), regression=True) == ["a", "b"]
+    lists = [{"text": text, "labels": [text, "z"]} for text in "ab"]
+    unclear = {"text": "c", "labels": ["a", "unclear"]}
+    assert texts(*lists, unclear, ignored_labels=("unclear",)) == ["a", "b"]
+    columns = [{"text": text, "x": text == "a", "y": text == "b"} for text in "ab"]
+    unknown = {"text": "c", "x": -1, "y": -1}
+    names = {"label_column": ("x", "y"), "ignored_labels": ("-1",)}
+    assert texts(*columns, unknown, **names) == ["a", "b"]
+
+
+def test_ignored_labels_and_rows_without_text_are_left_out(tmp_path):
+    rows = [("x", "a"), ("y", "b"), ("", "b"), ("z", "-")]
+    train = table(tmp_path / "t.csv", ("text", "label"), *rows)
+    dev = table(tmp_path / "d.csv", ("text", "label"), *rows)
+    task = open_files(train, dev, ignored_labels=("-",))
+    assert task.labels == ("a", "b")
+    assert [example.text_a for example in task.examples("train")] == ["x", "y"]
+    assert [example.text_a for example in task.examples("dev")] == ["x", "y", ""]
+
+
+def test_a_trained_model_knows_its_labels_and_columns(train, tmp_path):
+    task = open_files(train, class_weights=("bad=2",))
+    trained = trained_on(task, ("bad", "good", "so-so"))
+    test = table(tmp_path / "test.csv", ("text", "other"), ("x", "y"))
+    config = LabelledTextsConfig(test_file=test)
+    again = open_labelled_texts(config, trained=trained)
+    assert (again.kind, again.labels, again.class_weights) == ("one", task.labels, (2.0, 1.0, 1.0))
+    with pytest.raises(UserError, match="there is no file to score or to answer"):
+        open_labelled_texts(LabelledTextsConfig(train_file=str(train)), trained=trained)
+    with pytest.raises(UserError, match="the model was trained with a dev_share of 0"):
+        open_labelled_texts(
+            LabelledTextsConfig(train_file=str(train), dev_share=0.1), trained=trained
+        )
+
+
+def test_the_header_is_that_of_training_where_no_column_is_named(tmp_path):
+    train = write_numbers(tmp_path / "train.tsv", 9)
+    task = open_files(train, regression=True, text_column="2", label_column=("1",))
+    test = write_numbers(tmp_path / "test.tsv", 9, seed=4)
+    again = open_trained(trained_on(task, ()), test_file=str(test))
+    assert len(list(again.examples("test"))) == 9
+
+
+def test_a_header_that_would_be_an_example_is_refused(tmp_path):
+    train = table(tmp_path / "t.csv", ("Text", "label"), ("x", "a"), ("y", "b"))
+    by_number = {"text_column": "1", "label_column": ("2",)}
+    with pytest.raises(UserError, match=r"t.csv: line 1 seems to name the columns \('Text'\)"):
+        open_files(train, **by_number)
+    assert open_files(train, header=False, **by_number).labels == ("a", "b", "label")
+
+
+def test_a_dev_share_of_no_row_is_refused(tmp_path):
+    train = table(tmp_path / "t.csv", ("text", "label"), ("x", "a"), ("y", "b"))
+    with pytest.raises(UserError, match=r"t.csv: `dev_share=0.2` of its 2 rows is not one row"):
+        open_files(train, dev_share=0.2)
+
+
+def test_a_dev_file_whose_labels_are_of_another_kind_is_refused(train, tmp_path):
+    dev = write_several(tmp_path / "dev.jsonl", 9)
+    with pytest.raises(UserError, match="its labels are lists, but those of training are single"):
+        open_files(train, dev)
+
+
+def test_a_dev_file_lacking_a_column_is_named(train, tmp_path):
+    for columns, missing in ((("text", "x"), "label"), (("x", "label"), "text")):
+        dev = table(tmp_path / "dev.csv", columns, ("a", "b"))
+        with pytest.raises(UserError, match=f"dev.csv: line 1, the header, has no .*'{missing}'"):
+            open_files(train, dev)
+
+
+def test_labels_of_json_lines_may_be_numbers_where_those_of_training_are_text(tmp_path):
+    train = table(tmp_path / "t.csv", ("text", "label"), ("x", 0), ("y", 1))
+    dev = tmp_path / "d.jsonl"
+    dev.write_text(json.dumps({"text": "z", "label": 1}) + "\n")
+    assert [e.label for e in open_files(train, dev).examples("dev")] == ["1"]
+
+
+def test_balanced_weights_are_scikit_learns():
+    from sklearn.utils.class_weight import compute_class_weight
+
+    labels = ["a"] * 30 + ["b"] * 10 + ["c"] * 5
+    expected = compute_class_weight("balanced", classes=np.array(["a", "b", "c"]), y=labels)
+    assert balanced_weights("one", [30, 10, 5], 45) == pytest.approx(expected.tolist())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("spam", "there is no label ''"),
+        ("eggs=2", "there is no label 'eggs'; give balanced, or LABEL=WEIGHT for some of ham"),
+        ("spam=much", "the weight must be a number more than 0"),
+        ("spam=0", "the weight must be a number more than 0"),
+    ],
+)
+def test_weights_that_mean_nothing_are_refused(given, message):
+    with pytest.raises(UserError, match=message):
+        parse_weights([given], ["ham", "spam"])
+
+
+@pytest.mark.parametrize(
+    ("problem", "labels", "kind"),
+    [
+        (None, ("LABEL_0",), "number"),  # as transformers opens it
+        ("single_label_classification", ("LABEL_0",), "one"),
+        (None, ("LABEL_0", "LABEL_1"), "one"),
+        ("regression", ("score",), "number"),
+    ],
+)
+def test_a_published_model_of_one_label_gives_numbers(tmp_path, problem, labels, kind):
+    extra = {} if problem is None else {"problem_type": problem}
+    trained = SimpleNamespace(
+        checkpoint=Path("published"),
+        config=BertConfig(vocab_size=9, extra=extra),
+        labels=labels,
+        is_multi_label=False,
+    )
+    path = table(tmp_path / "test.csv", ("text",), ("x",), ("y",))
+    assert open_trained(trained, test_file=path).kind == kind
+
+
+GOOD, BAD = "긍정", "부정"
+
+
+def apart(text):
+    """The same text with its syllables in their letters, as some systems write them."""
+    return unicodedata.normalize("NFD", text)
+
+
+def test_labels_that_look_the_same_are_one_label_in_files_flags_and_models(tmp_path):
+    rows = ["text", "label"], ["a", GOOD], ["b", apart(GOOD)], ["c", BAD], ["d", apart("보류")]
+    path = table(tmp_path / "train.csv", *rows)
+    weights = (f"{apart(BAD)}=3",)
+    task = open_files(path, ignored_labels=("보류",), class_weights=weights)
+    assert (task.labels, task.class_weights) == ((GOOD, BAD), (1.0, 3.0))
+    assert [example.label for example in task.examples("train")] == [GOOD, GOOD, BAD]
+    trained = trained_on(task, (GOOD, BAD))
+    again = open_trained(trained, dev_file=path)
+    assert [example.label for example in again.examples("dev")] == [GOOD, GOOD, BAD]
+    assert again.class_weights == (1.0, 3.0)
+
+
+def test_several_labels_that_look_the_same_are_one_each(tmp_path):
+    lines = [{"text": "a", "labels": [GOOD]}, {"text": "b", "labels": [apart(GOOD), apart(BAD)]}]
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert open_files(path).labels == (GOOD, BAD)
+    columns = table(tmp_path / "t.csv", ["text", apart(GOOD), BAD], ["a", 1, 0], ["b", 1, 1])
+    assert open_files(columns, label_column=(GOOD, apart(BAD))).labels == (GOOD, BAD)

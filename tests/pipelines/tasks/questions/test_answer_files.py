@@ -1,0 +1,76 @@
+"""Tables and curves of answers."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from pipelines.metrics.question_answering import squad_v1_question
+from pipelines.tasks.questions.answer_files import draw_precision_recall, write_answer_table
+from pipelines.tasks.questions.answers import Candidate, Prediction
+from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+from pipelines.tasks.questions.scores import ScoredAnswers
+
+PASSAGE = Passage("Rain", "It  rained\nall day.")
+
+
+def row(identifier, right, start, end, score, odds=None):
+    question = Question(identifier, "When?", PASSAGE, (PlacedText(right, 0), PlacedText(right, 0)))
+    text = " ".join(PASSAGE.text[start:end].split())
+    candidates = [Candidate(text, score, 0.0, start, end), Candidate("", 0.0, 0.0)]
+    return question, Prediction(candidates, odds)
+
+
+def test_the_surest_of_the_worst_mistakes_comes_first(tmp_path):
+    answered = [
+        row("right", "rained all", 4, 14, 1.0),
+        row("half", "all day", 11, 14, 1.0),
+        row("wrong", "day", 0, 2, 1.0),
+        row("surely wrong", "day", 0, 10, 2.0),
+    ]
+    path = write_answer_table(tmp_path / "x.tsv", answered, math.inf, squad_v1_question)
+    with path.open() as file:
+        table = list(csv.DictReader(file, delimiter="\t"))
+    assert [line["id"] for line in table] == ["surely wrong", "wrong", "half", "right"]
+    assert [line["f1"] for line in table] == ["0.00", "0.00", "66.67", "100.00"]
+    last = table[-1]
+    assert (last["answer"], last["right_answers"]) == ("rained\nall", "rained all")
+    assert PASSAGE.text[int(last["start"]) : int(last["end"])] == last["answer"]
+    assert (last["article"], last["exact_match"], last["null_odds"]) == ("Rain", "100", "")
+    assert 0.73 < float(last["probability"]) < 0.74  # e / (1 + e)
+
+
+@pytest.mark.parametrize(("count", "warned"), [(1, False), (2, True)])
+def test_answers_scored_as_whole_words_are_counted_where_they_are_many(
+    tmp_path, caplog, count, warned
+):
+    part = Candidate("rained", 1.0, 0.0, 4, 8)  # "rain" was meant
+    question, _ = row("part", "rain", 4, 8, 1.0)
+    whole = [row(f"{number}", "day", 15, 18, 1.0) for number in range(20 - count)]
+    answered = [*whole, *[(question, Prediction([part]))] * count]
+    write_answer_table(tmp_path / "x.tsv", answered, math.inf, squad_v1_question)
+    assert (f"{count} of 20 answers are scored, as in the original, as" in caplog.text) == warned
+
+
+def test_an_empty_answer_holds_no_words(tmp_path, caplog):
+    question, _ = row("x", "day", 15, 18, 1.0)
+    answered = [(question, Prediction([Candidate("empty", 0.0, 0.0)]))]
+    write_answer_table(tmp_path / "x.tsv", answered, math.inf, squad_v1_question)
+    assert "whole words" not in caplog.text
+
+
+def test_a_curve_is_a_picture(tmp_path):
+    answered = [row(f"{number}", "day", 15, 18, 1.0, number / 10) for number in range(9)]
+    scored = ScoredAnswers.of(answered)
+    for threshold in (0.35, -1.0):
+        picture = imread(draw_precision_recall(tmp_path / "curve.png", scored, threshold))
+        assert picture.std() > 0.01
+        assert np.isfinite(picture).all()
+
+
+def test_half_of_a_surrogate_pair_is_shown_as_a_question_mark(tmp_path):
+    answered = [row("x", "day \ud83c", 15, 18, 1.0)]
+    path = write_answer_table(tmp_path / "x.tsv", answered, math.inf, squad_v1_question)
+    assert "\tday ?\t" in path.read_text(encoding="utf-8")

@@ -1,0 +1,32 @@
+"""Rows computed a few at a time."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pipelines.tasks.questions.served import in_blocks
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 9])
+def test_blocks_give_what_one_call_gives_and_no_call_gets_more_rows(rows):
+    calls = []
+
+    def function(left, right):
+        calls.append(int(tf.shape(left)[0]))
+        return {"sum": tf.cast(left + right, tf.float32), "left": tf.cast(left, tf.float32)}
+
+    inputs = [tf.reshape(tf.range(rows * 5), [rows, 5]) * factor for factor in (1, 2)]
+    found = in_blocks(function, inputs, ["left", "sum"], rows_at_once=4)
+    np.testing.assert_array_equal(found["left"], inputs[0].numpy())
+    np.testing.assert_array_equal(found["sum"], 3 * inputs[0].numpy())
+    assert max(calls) <= 4
+    assert sum(calls) == rows
+
+
+def test_a_graph_takes_any_number_of_rows():
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32)])
+    def doubled(rows):
+        return in_blocks(lambda x: {"x": 2 * x}, [rows], ["x"], rows_at_once=2)["x"]
+
+    for shape in ([1, 2], [5, 3]):
+        np.testing.assert_array_equal(doubled(tf.ones(shape)), 2 * np.ones(shape))

@@ -1,0 +1,58 @@
+"""Figures of answers; the official numbers are held by the metrics' own tests."""
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.metrics.group_bootstrap import bootstrap_interval
+from pipelines.tasks.questions.answers import Candidate, Prediction
+from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+from pipelines.tasks.questions.scores import ScoredAnswers
+
+
+def answered(*rows):
+    """Rows of (right answer or None, guess, null odds), two of each article."""
+    for number, (right, guess, odds) in enumerate(rows):
+        placed = (PlacedText(right, 0),) if right else ()
+        passage = Passage(f"article {number // 2}", "")
+        question = Question(f"q{number}", "", passage, placed, right is None)
+        yield question, Prediction([Candidate(guess, 0.0, 0.0), Candidate("", 0.0, 0.0)], odds)
+
+
+def test_figures_have_intervals_over_articles():
+    rows = [("red", "red", None), ("blue", "red", None), ("a b", "b c", None)] * 6
+    figures = ScoredAnswers.of(answered(*rows)).figures("squad")
+    f1 = [1.0, 0.0, 2 / 3] * 6
+    assert figures["f1"] == pytest.approx(100 * np.mean(f1))
+    interval = bootstrap_interval(f1, [f"article {number // 2}" for number in range(18)])
+    assert (figures["f1_low"], figures["f1_high"]) == pytest.approx(
+        (100 * interval.low, 100 * interval.high)
+    )
+    assert figures["exact_match_low"] < figures["exact_match"] < figures["exact_match_high"]
+
+
+def test_of_one_article_there_is_no_interval():
+    figures = ScoredAnswers.of(answered(("red", "red", None))).figures("squad")
+    assert figures == {"exact_match": 100.0, "f1": 100.0}
+
+
+def test_the_threshold_lies_between_the_odds_of_two_questions():
+    rows = [("red", "red", -3.0), ("red", "red", -1.0), (None, "red", 0.5), ("red", "x", 2.0)]
+    scored = ScoredAnswers.of(answered(*rows))
+    figures = scored.figures_v2(None)
+    assert figures["null_score_diff_threshold"] == -0.25
+    assert figures["f1"] == pytest.approx(figures["best_f1"]) == 75.0
+    assert figures["best_f1_thresh"] == -1.0
+    assert scored.figures_v2(1.0)["f1"] == 50.0
+
+
+def test_where_it_is_best_to_answer_nothing_nothing_is_answered():
+    rows = [(None, "red", -3.0), (None, "red", -1.0), ("red", "blue", 0.5)]
+    figures = ScoredAnswers.of(answered(*rows)).figures_v2(None)
+    assert figures["null_score_diff_threshold"] == -4.0
+    assert figures["f1"] == pytest.approx(figures["best_f1"])
+
+
+def test_without_right_answers_there_is_no_score():
+    with pytest.raises(UserError, match="`predict_file` has no answers to score"):
+        ScoredAnswers.of(answered((None, "red", 0.0))).figures_v2(0.0)

@@ -1,0 +1,156 @@
+"""Questions as a task; runs as a whole are tested with the tool."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from pipelines.tasks.questions.answers import AnswerSettings, Candidate, Prediction
+from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+from pipelines.tasks.questions.task import QuestionTask
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
+from tests.support.squad_files import write_squad
+from tests.support.trivia_tree import write_trivia
+
+TEXT = TextSettings(WORD_VOCABULARY)
+PASSAGE = Passage("", "the dog runs")
+MAY_HAVE_NONE = AnswerSettings(version_2_with_negative=True)
+
+
+def question(identifier, *answers, impossible=False):
+    placed = tuple(PlacedText(text, 0) for text in answers)
+    return Question(identifier, "a list", PASSAGE, placed, impossible)
+
+
+def answer(text, odds=None):
+    return Prediction([Candidate(text, 1.0, 0.0), Candidate("", 0.0, 0.0)], odds)
+
+
+def test_answers_come_out_of_the_outputs_of_the_real_tokens(tmp_path):
+    path = write_squad(tmp_path / "dev.json", 5)
+    task = QuestionTask(TEXT, predict_file=path)
+    examples = list(task.examples("predict"))
+    rows = task.rows(examples, Tokenizer(TEXT), 14, training=False)
+    logits = np.zeros(rows.lengths.sum(), np.float32)
+    right = {token: WORD_VOCABULARY.id_of(token) for token in ("dog", "cat", "value")}
+    logits[np.isin(rows.tokens["input_ids"], list(right.values()))] = 5.0
+    answers = task.answers(examples, rows, {"start_logits": logits, "end_logits": logits})
+    texts = [prediction.best().text for prediction in answers]
+    assert texts == [example.answers[0].text for example in examples]
+    assert task.score(zip(examples, answers, strict=True)) == {"exact_match": 100.0, "f1": 100.0}
+    (predictions, _) = task.write(tmp_path, "predict", zip(examples, answers, strict=True))
+    assert list(json.loads(predictions.read_text()).values()) == texts
+
+
+def test_only_what_can_be_trained_is_read_for_training(tmp_path):
+    path = write_squad(tmp_path / "train.json", 3)
+    content = json.loads(path.read_text())
+    content["data"][0]["paragraphs"][1]["qas"][0]["answers"][0]["text"] = "elsewhere"
+    path.write_text(json.dumps(content))
+    task = QuestionTask(TEXT, train_file=path, predict_file=path)
+    assert [example.identifier for example in task.examples("train")] == ["q0", "q2"]
+    assert len(list(task.examples("predict"))) == 3
+
+
+def test_trivia_laid_out_as_it_is_published_gives_squads_rows(tmp_path):
+    path = write_squad(tmp_path / "train.json", 12)
+    squad = QuestionTask(TEXT, train_file=path)
+    questions = list(squad.examples("train"))
+    trees = [
+        (x.identifier, x.text, [x.answers[0].text.upper(), "elsewhere"], {f"{n}.txt": y})
+        for n, x in enumerate(questions)
+        for y in [x.passage.text]
+    ]
+    trivia = QuestionTask(TEXT, train_file=write_trivia(tmp_path / "trivia", trees))
+    wanted, found = (
+        task.rows(list(task.examples("train")), Tokenizer(TEXT), 14, training=True)
+        for task in (squad, trivia)
+    )
+    for name in (*wanted.tokens, *wanted.values):
+        left, right = ((rows.tokens | rows.values)[name] for rows in (wanted, found))
+        np.testing.assert_array_equal(left, right, err_msg=name)
+
+
+def test_a_split_without_a_file_is_missing():
+    with pytest.raises(UserError, match="`train_file` is missing"):
+        QuestionTask(TEXT).files("train")
+
+
+def test_figures_of_version_2_are_those_at_the_threshold_beside_the_best():
+    task = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=-2.0)
+    answered = [
+        (question("x", "dog"), answer("dog", -1.0)),  # left unanswered at -2
+        (question("y", "runs", impossible=True), answer("dog", 0.5)),
+    ]
+    scores = task.score(answered)
+    assert (scores["exact"], scores["HasAns_exact"], scores["NoAns_exact"]) == (50.0, 0.0, 100.0)
+    assert (scores["best_exact"], scores["best_exact_thresh"]) == (100.0, -1.0)
+
+
+def test_the_threshold_of_the_highest_f1_is_found_and_kept():
+    answered = [
+        (question("x", "dog"), answer("dog", -1.0)),
+        (question("y", "runs", impossible=True), answer("dog", 0.5)),
+        (question("z", "runs", impossible=True), answer("dog", -0.25)),
+    ]
+    task = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=None)
+    scores = task.score(answered)
+    assert scores["f1"] == scores["best_f1"] == 100.0
+    assert scores["best_f1_thresh"] == -1.0
+    assert task.calibrated(scores).answer_options["null_score_diff_threshold"] == -0.625
+    given = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=3.0)
+    assert given.calibrated(scores) is given
+
+
+def test_korquads_figures_count_characters():
+    answered = [(question("x", "dogs"), answer("dog"))]
+    assert QuestionTask(TEXT).score(answered)["f1"] == 0.0
+    korquad = QuestionTask(TEXT, metric="korquad").score(answered)
+    assert korquad["f1"] == pytest.approx(600 / 7)
+
+
+def test_a_file_without_answers_has_no_score():
+    with pytest.raises(UserError, match="has no answers to score"):
+        QuestionTask(TEXT).score([(question("x"), answer("dog"))])
+
+
+def test_the_head_is_trained_by_positions_and_the_old_labels_go():
+    config = tiny_config(extra={"id2label": {"0": "no"}, "other": 1})
+    task = QuestionTask(TEXT)
+    assert task.configure(config).extra == {"other": 1}
+    head = task.head(config)
+    assert head.labels == ("start_positions", "end_positions")
+    assert set(head.token_outputs) == set(head.model.output)
+
+
+def test_a_scored_split_is_shown_as_a_table_and_a_curve(tmp_path):
+    task = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE)
+    answered = [
+        (question("x", "dog"), answer("dog", -1.0)),
+        (question("y", impossible=True), answer("dog", -0.5)),
+    ]
+    names = [path.name for path in task.illustrate(tmp_path, "predict", answered)]
+    assert names == ["answers.tsv", "precision_recall.png"]
+    assert QuestionTask(TEXT).illustrate(tmp_path, "predict", answered) == [tmp_path / names[0]]
+
+
+def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path):
+    path = write_squad(tmp_path / "dev.json", 10, negative=True)
+    settings = AnswerSettings(version_2_with_negative=True)
+    task = QuestionTask(TEXT, predict_file=path, answer_settings=settings)
+    assert task.constant_scores("predict") == {"f1": 50.0}
+
+
+def test_rows_to_train_on_have_no_more_than_the_model_reads(tmp_path):
+    task = QuestionTask(TEXT, train_file=write_squad(tmp_path / "train.json", 5))
+    examples = list(task.examples("train"))
+    trained, answered = (
+        task.rows(examples, Tokenizer(TEXT), 14, training=training) for training in (True, False)
+    )
+    assert set(trained.tokens) == {"input_ids", "input_mask", "segment_ids"}
+    assert set(answered.tokens) > set(trained.tokens)
+    for name, numbers in trained.tokens.items():
+        np.testing.assert_array_equal(numbers, answered.tokens[name], err_msg=name)

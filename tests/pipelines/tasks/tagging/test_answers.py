@@ -1,0 +1,131 @@
+"""From units to tags and entities: windows joined, words whole, offsets in the text."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given as over
+from hypothesis import strategies as st
+
+from pipelines.metrics.entities import Entity
+from pipelines.records.rows import Rows
+from pipelines.tasks.tagging.answers import (
+    TagAnswer,
+    Units,
+    answer,
+    json_lines,
+    text_of,
+    units_of,
+)
+from pipelines.tasks.tagging.files import Document, Sentence
+from pipelines.tasks.tagging.schemes import IOB2
+
+LABELS = ("O", "B-PER", "I-PER")
+
+
+def sentence(items, first=1):
+    return Sentence(tuple(items), None, tuple(items), tuple(range(first, first + len(items))))
+
+
+def units(*entries):
+    """Units of (start, end, tag, score)."""
+    start, end, tags, scores = zip(*entries, strict=True)
+    numbers = [LABELS.index(tag) for tag in tags]
+    return Units(*(np.array(x) for x in (start, end, numbers)), np.array(scores, np.float32))
+
+
+def test_words_have_tags_and_entities_offsets_in_the_documents_text():
+    document = Document((sentence(["Ada", "Byron", "met"]), sentence(["her"])))
+    found = units(
+        (0, 1, "B-PER", 0.5), (1, 2, "I-PER", 1.0), (2, 3, "O", 1.0), (3, 4, "I-PER", 0.25)
+    )
+    given = answer(document, found, LABELS, IOB2, "words")
+    assert given.tags == [["B-PER", "I-PER", "O"], ["I-PER"]]
+    assert given.entities == [
+        ("PER", "Ada Byron", 0, 9, 0.75),
+        ("PER", "her", 14, 17, 0.25),
+    ]
+    text = text_of(document, "words")
+    assert [text[x.start : x.end] for x in given.entities] == ["Ada Byron", "her"]
+
+
+def test_a_sentences_end_ends_an_entity():
+    document = Document((sentence(["Ada"]), sentence(["Byron"])))
+    found = units((0, 1, "B-PER", 1.0), (1, 2, "I-PER", 1.0))
+    given = answer(document, found, LABELS, IOB2, "words")
+    assert [x.text for x in given.entities] == ["Ada", "Byron"]
+
+
+def test_a_word_without_a_token_is_outside():
+    document = Document((sentence(["Ada", "\u200b", "Byron"]),))
+    found = units((0, 1, "B-PER", 1.0), (2, 3, "I-PER", 1.0))
+    given = answer(document, found, LABELS, IOB2, "words")
+    assert given.tags == [["B-PER", "O", "I-PER"]]
+    assert [x.text for x in given.entities] == ["Ada", "Byron"]
+
+
+def test_an_entity_of_characters_has_the_blanks_inside_it():
+    document = Document((sentence("김 수와"), sentence("김")))
+    found = units((0, 1, "B-PER", 1.0), (2, 3, "I-PER", 0.5), (3, 4, "O", 1.0), (4, 5, "B-PER", 1))
+    given = answer(document, found, LABELS, IOB2, "characters")
+    assert given.tags == [["B-PER", "I-PER", "I-PER", "O"], ["B-PER"]]
+    assert given.entities == [("PER", "김 수", 0, 3, 0.75), ("PER", "김", 5, 6, 1.0)]
+    assert text_of(document, "characters") == "김 수와\n김"
+
+
+def test_two_tokens_of_one_character_are_one_entity():
+    document = Document((sentence("각"),))
+    found = units((0, 1, "B-PER", 1.0), (0, 1, "I-PER", 0.5))
+    given = answer(document, found, LABELS, IOB2, "characters")
+    assert given.entities == [("PER", "각", 0, 1, 1.0)]
+
+
+ENDS = st.lists(st.integers(0, 2), min_size=1, max_size=8)
+
+
+@over(ENDS, st.data())
+def test_entities_of_characters_are_those_of_the_tags_even_where_tokens_share_one(sizes, data):
+    spans, end = list[tuple[int, int]](), 0
+    for size in sizes:  # a token may begin in the last character of the one in front, or be it
+        start = max(0, end - data.draw(st.integers(0, 1)))
+        end = max(start + 1, end, start + size)
+        spans.append((start, end))
+    labels = [data.draw(st.sampled_from(LABELS)) for _ in spans]
+    text = "가" * end
+    found = units(*((*span, label, 1.0) for span, label in zip(spans, labels, strict=True)))
+    answered = answer(Document((sentence(text),)), found, LABELS, IOB2, "characters")
+    of_tags = [(x.type, x.start, x.end) for x in IOB2.entities(answered.tags[0])]
+    assert of_tags == [(x.type, x.start, x.end) for x in answered.entities]
+
+
+def test_units_are_taken_from_the_window_that_owns_them():
+    tokens = {
+        "unit_start": np.array([0, 0, 0, 0, 0, 1, 0, 0, 0, 0], np.int32),
+        "unit_end": np.array([0, 1, 0, 0, 0, 2, 0, 0, 1, 0], np.int32),
+    }
+    rows = Rows(np.array([0, 0, 2]), np.array([4, 3, 3]), tokens)
+    logits = np.zeros([10, 3], np.float32)
+    logits[1, 1] = logits[5, 2] = logits[8, 0] = 9.0
+    logits[2, 2] = 99.0  # nobody's
+    first, none, last = units_of(rows, logits)
+    assert (first.start.tolist(), first.label.tolist()) == ([0, 1], [1, 2])
+    assert (len(none.start), last.label.tolist()) == (0, [0])
+    probability = np.exp(9) / (np.exp(9) + 2)
+    np.testing.assert_allclose(first.score, [probability, probability], rtol=1e-6)
+
+
+def test_json_lines_hold_text_entities_and_the_first_line():
+    document = Document((sentence(["Ada"], first=3),))
+    given = answer(document, units((0, 1, "B-PER", 0.5)), LABELS, IOB2, "words")
+    (line,) = json_lines([(document, given)], "words")
+    entity = {"type": "PER", "text": "Ada", "start": 0, "end": 3, "score": 0.5}
+    assert json.loads(line) == {"line": 3, "text": "Ada", "entities": [entity]}
+    assert isinstance(given, TagAnswer)
+
+
+@pytest.mark.parametrize("unit", ["words", "characters"])
+def test_no_unit_is_no_entity(unit):
+    none = Units(*(np.zeros(0, np.int64) for _ in range(3)), np.zeros(0, np.float32))
+    given = answer(Document((sentence("ab"),)), none, LABELS, IOB2, unit)
+    assert given == TagAnswer([["O", "O"]], [])
+    assert IOB2.write([Entity("PER", 0, 1)], 2) == ["B-PER", "O"]

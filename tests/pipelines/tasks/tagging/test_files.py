@@ -1,0 +1,272 @@
+"""Files of columns: what is a word, a sentence, a document, a remark; and what is refused."""
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.tagging.files import (
+    Layout,
+    find_layout,
+    find_short_tags,
+    read_documents,
+    with_tags,
+    without_words,
+)
+
+
+def write(folder, text):
+    path = folder / "file.txt"
+    path.write_bytes(text.encode())
+    return path
+
+
+def read(path, *, whole=True, **columns):
+    layout = find_layout(path, **columns)
+    return layout, list(read_documents(path, layout, whole=whole))
+
+
+def items(documents):
+    return [[sentence.items for sentence in document.sentences] for document in documents]
+
+
+CONLL_2003 = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+
+Peter NNP B-NP B-PER
+-DOCSTART- -X- -X- O
+
+Brussels NNP B-NP B-LOC
+"""
+
+
+def test_conlls_own_form_has_documents(tmp_path):
+    layout, documents = read(write(tmp_path, CONLL_2003))
+    assert layout == Layout(tabs=False, width=4, word=0, tag=3)
+    assert items(documents) == [[("EU", "rejects"), ("Peter",)], [("Brussels",)]]
+    assert documents[0].sentences[0].tags == ("B-ORG", "O")
+    assert documents[0].sentences[1].numbers == (6,)
+
+
+def test_sentences_alone_are_read_on_demand_and_where_no_document_begins(tmp_path):
+    path = write(tmp_path, CONLL_2003)
+    assert len(read(path, whole=False)[1]) == 3
+    assert len(read(write(tmp_path, "a\tO\n\nb\tO\n"))[1]) == 2
+
+
+def test_any_column_may_hold_words_and_tags(tmp_path):
+    path = write(tmp_path, "1\tB-LOC\tParis\n2\tO\trains\n")
+    _layout, documents = read(path, word_column=3, tag_column=2)
+    assert items(documents) == [[("Paris", "rains")]]
+    assert documents[0].sentences[0].tags == ("B-LOC", "O")
+    assert read(path, word_column=3, tag_column=0)[1][0].sentences[0].tags is None
+
+
+def test_a_file_of_words_only_has_no_tags(tmp_path):
+    layout, documents = read(write(tmp_path, "It\nrains\n\n#wet\n"))
+    assert (layout.tag, items(documents)) == (None, [[("It", "rains")], [("#wet",)]])
+
+
+CHARACTERS = """## train_00000-made\t비 온다 <서울:LC>
+비\tO
+ \tO
+#\tO
+서\tB-LC
+울\tI-LC
+
+## train_00001-made\t비
+비\tO
+"""
+
+
+def test_characters_with_blanks_among_them_and_comments(tmp_path):
+    _, documents = read(write(tmp_path, CHARACTERS))
+    assert items(documents) == [[("비", " ", "#", "서", "울")], [("비",)]]
+
+
+@pytest.mark.parametrize(
+    ("line", "tabs", "width", "is_comment"),
+    [
+        ("# id 5239d808 domain=en", False, 4, True),
+        ("# id 5 domain=en", False, 2, True),
+        ("# _ _ O", False, 4, False),
+        ("# person", False, 2, False),
+        ("#rain B-TAG", False, 2, False),
+        ("#remark", False, 2, True),
+        ("#rain", False, 1, False),
+        ("# a remark", False, 1, True),
+        ("#\tO", True, 2, False),
+        ("##\tO", True, 2, False),
+        ("# text = It\trains", True, 2, True),
+        ("# sent_id = 4", True, 2, True),
+        ("#\thttp://made.example/1 [2009-10-17]", True, 4, True),  # as GermEval has them
+        ("#rain\tO\tO", True, 2, False),
+    ],
+)
+def test_what_begins_with_a_hash_may_be_a_word(line, tabs, width, is_comment):
+    assert Layout(tabs, width, 0, width - 1).is_comment(line) is is_comment
+
+
+def test_between_words_a_line_with_all_columns_is_a_word_whatever_its_tags_look_like(tmp_path):
+    text = "# new document\nHe PRP O\n# SYM prod\n1 CD prod\n\n# second one\nIt PRP O\n"
+    assert items(read(write(tmp_path, text))[1]) == [[("He", "#", "1")], [("It",)]]
+    first = "# B-PROD SYM\n1 I-PROD CD\n"
+    assert items(read(write(tmp_path, first), tag_column=2)[1]) == [[("#", "1")]]
+
+
+def test_a_document_begins_in_the_column_of_words_too(tmp_path):
+    text = "O -DOCSTART-\n\nB-P Bob\n\nO ran\n\nO -DOCSTART-\n\nB-P Ada\n"
+    path = write(tmp_path, text)
+    assert items(read(path, word_column=2, tag_column=1)[1]) == [[("Bob",), ("ran",)], [("Ada",)]]
+
+
+@pytest.mark.parametrize("separator", [" ", "\t"])
+def test_blanks_at_a_lines_end_are_no_part_of_a_tag(tmp_path, separator):
+    path = write(tmp_path, f"Bob{separator}B-P \nran{separator}O\n")
+    layout, documents = read(path)
+    (sentence,) = documents[0].sentences
+    assert sentence.tags == ("B-P", "O")
+    added = [line.split(separator) for line in with_tags(sentence, ["O", "O"], layout)]
+    assert [len(columns) for columns in added] == [3, 3]
+
+
+def test_lines_of_tabs_alone_are_empty_and_documents_begin_with_blanks_or_tabs(tmp_path):
+    start = "-DOCSTART- -X- O\n\n"
+    _, documents = read(write(tmp_path, f"{start}It\tO\n\t\nrains\tO\n{start}So\tO\n"))
+    assert items(documents) == [[("It",), ("rains",)], [("So",)]]
+
+
+def test_in_a_file_of_characters_alone_a_blank_is_one_of_them(tmp_path):
+    path = write(tmp_path, "비\n \n온\n\n# \n#\n다\n")
+    layout = find_layout(path)._replace(whole_lines=True)
+    documents = list(read_documents(path, layout, whole=True))
+    assert items(documents) == [[("비", " ", "온")], [("#", "다")]]
+    assert list(with_tags(documents[0].sentences[0], "OOO", layout))[1] == " \tO"
+
+
+LINES = st.sampled_from(
+    ["", "-DOCSTART-\tO", "## 1\tIt", "# x", "It\tO", "B\tB-X", "\u2028\tO", "#\tO", "-DOCSTART-"]
+)
+
+
+@given(st.lists(LINES, max_size=12), st.booleans())
+def test_every_line_is_kept_and_words_are_lost_nowhere(tmp_path_factory, lines, whole):
+    lines = [*lines, "end\tO"]
+    path = write(tmp_path_factory.mktemp("lines"), "\n".join(lines) + "\n")
+    layout, documents = read(path, whole=whole)
+    again = []
+    for document in documents:
+        for sentence in document.sentences:
+            again += with_tags(sentence, sentence.tags, layout)
+        again += without_words(document.after, "\t")
+    counted = ("It\tO", "B\tB-X", "\u2028\tO", "#\tO", "-DOCSTART-\tO", "end\tO")
+    added = [f"{line}\t{line.split(chr(9))[1]}" if line in counted else line for line in lines]
+    assert again == added
+
+
+def test_packed_files_and_windows_line_ends_are_read(tmp_path):
+    path = tmp_path / "dev.txt.gz"
+    path.write_bytes(gzip.compress("\ufeffIt O\r\n\r\nrains O\r\n".encode()))
+    assert items(read(path)[1]) == [[("It",)], [("rains",)]]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("It\tO\nrains\n", "line 2 has 1 columns where others have 2 .they stand between tabs."),
+        ("It O\nrains B O\n", "line 2 has 3 columns where others have 2"),
+        ("It\tO\n\tO\n", "line 2 has an empty word"),
+        ("It\tO\nrains\t\n", "line 2 has an empty tag"),
+        ("It\tO\nrains\t \n", "line 2 has an empty tag"),
+        ("It O\rrains O\r\rSo O\r", "line 1 has a carriage return in it"),
+        ("\n\n# only\n-DOCSTART- O\n", "has no words"),
+    ],
+)
+def test_a_line_that_is_no_word_is_named(tmp_path, text, sentence):
+    with pytest.raises(UserError, match=sentence):
+        read(write(tmp_path, text))
+
+
+def test_other_encodings_are_named_with_their_line(tmp_path):
+    path = tmp_path / "dev.txt"
+    path.write_bytes(b"It O\nK\xf6ln B-LOC\n")
+    with pytest.raises(UserError, match="line 2 is not UTF-8"):
+        read(path)
+
+
+@pytest.mark.parametrize("columns", [{"word_column": 3}, {"tag_column": 3}, {"tag_column": -3}])
+def test_a_column_that_is_not_there_is_refused(tmp_path, columns):
+    (name,) = columns
+    with pytest.raises(UserError, match=f"line 1 has 2 columns, but `{name}` is"):
+        read(write(tmp_path, "It O\n"), **columns)
+
+
+def test_what_stands_before_the_first_mark_of_a_file_is_one_document(tmp_path):
+    """As what stands behind each one is."""
+    text = "It O\n\nrains O\n\n{}So O\n\nit O\n"
+    with_mark = write(tmp_path, text.format("-DOCSTART- O\n\n"))
+    assert items(read(with_mark)[1]) == [[("It",), ("rains",)], [("So",), ("it",)]]
+    assert items(read(write(tmp_path, text.format("")))[1]) == [
+        [("It",)], [("rains",)], [("So",)], [("it",)]
+    ]  # fmt: skip
+
+
+SHORT = """; 김하나 씨는 서울에 산다.
+$<김하나:PS> 씨는 <서울:LC>에 산다.
+1\t김\tNNP\tB_PS
+1\t하나\tNNP\tI
+1\t씨\tNNB\tO
+2\t서울\tNNP\tB_LC
+2\t에\tJKB\tO
+
+; 3월
+$<3월:DT>
+1\t$\tSW\tO
+1\t3월\tNNG\tB_DT
+"""
+
+
+def test_remarks_with_other_marks_stand_before_sentences_and_lack_columns(tmp_path):
+    _, documents = read(write(tmp_path, SHORT), word_column=2)
+    assert [s.items[0] for d in documents for s in d.sentences] == ["김", "$"]
+    # In CoNLL's own files the mark is a word, wherever it stands.
+    for text in ("$ $ O\n2 CD O\n; : O\n", "2 CD O\n\n$ $ O\n; : O\n", "$\n2\n", "2\n\n$\n"):
+        _, documents = read(write(tmp_path, text))
+        words = [x for d in documents for s in d.sentences for x in s.items]
+        assert words == [line.split()[0] for line in text.split("\n") if line]
+    with pytest.raises(UserError, match="line 2 has 1 columns"):
+        read(write(tmp_path, "2\tO\n; a\nb\tO\n"))
+
+
+def test_tags_of_letters_before_types_and_a_bare_letter_are_spelled_out(tmp_path):
+    path = write(tmp_path, SHORT)
+    layout = find_layout(path, word_column=2)
+    assert layout.width == 4
+    layout = find_short_tags(path, layout)
+    first, second = (s for d in read_documents(path, layout, whole=True) for s in d.sentences)
+    assert first.tags == ("B-PS", "I-PS", "O", "B-LC", "O")
+    assert second.tags == ("O", "B-DT")
+    assert [line.rpartition("\t")[2] for line in with_tags(first, first.tags, layout)][2:] == [
+        "B_PS", "I", "O", "B_LC", "O"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected", "short"),
+    [
+        ("B_PS I O", False, True),
+        ("B_PS O O", False, False),  # a bare type, as B_cell is
+        ("B_PS O O", True, True),
+        ("B_PS I-PS O", True, False),
+        ("B_cell I T_cell", False, False),
+        ("O O O", True, True),
+    ],
+)
+def test_they_are_known_by_all_tags_of_a_file(tmp_path, tags, expected, short):
+    path = write(tmp_path, "".join(f"x\t{tag}\n" for tag in tags.split()))
+    layout = find_layout(path)
+    assert find_short_tags(path, layout, expected=expected).short_tags is short

@@ -1,0 +1,90 @@
+"""The task: its figures and files; whole runs stand in the tests of the tool."""
+
+import pytest
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from pipelines.metrics.entities import EntityScorer
+from pipelines.tasks.tagging.answers import TagAnswer
+from pipelines.tasks.tagging.options import ScoreTagsConfig, TaggingConfig
+from pipelines.tasks.tagging.schemes import BARE
+from pipelines.tasks.tagging.scores import score_tags
+from pipelines.tasks.tagging.task import TaggingTask, open_tagging
+from tests.support.tagged_files import write_tagged
+
+
+@pytest.fixture
+def task(tmp_path):
+    for seed, split in enumerate(("train", "dev")):
+        write_tagged(tmp_path / f"{split}.txt", 12, seed, separator=" ")
+    return open_tagging(TaggingConfig(data_dir=tmp_path))
+
+
+def answered(task, change=lambda tags: tags):
+    """The dev documents with their own tags for answers."""
+    return [
+        (document, TagAnswer([change(sentence.tags) for sentence in document.sentences], []))
+        for document in task.examples("dev")
+    ]
+
+
+def test_the_files_own_tags_score_all(task):
+    scores = task.score(answered(task))
+    assert (scores["accuracy"], scores["f1"], scores["f1_LOC"]) == (100, 100, 100)
+    nothing = task.score(answered(task, lambda tags: ["O"] * len(tags)))
+    assert (nothing["recall"], nothing["f1"]) == (0, 0)
+    assert 0 < nothing["accuracy"] < 100
+
+
+def test_the_predictions_are_the_file_with_a_column_that_the_scorer_reads(task, tmp_path):
+    given = answered(task, lambda tags: ["O", *tags[1:]])
+    columns, entities = task.write(tmp_path, "dev", given)
+    (report,) = task.illustrate(tmp_path, "dev", given)
+    assert (columns.name, entities.name) == ("dev_predictions.txt", "dev_entities.jsonl")
+    lines = columns.read_text().splitlines()
+    own = (tmp_path / "dev.txt").read_text().splitlines()
+    assert [line.rpartition(" ")[0] for line in lines] == own
+    scorer = EntityScorer()
+    for block in columns.read_text().split("\n\n"):
+        rows = [line.split(" ") for line in block.splitlines() if line]
+        scorer.add([row[-2] for row in rows], [row[-1] for row in rows])
+    assert report.read_text() == scorer.report()
+    assert scorer.scores() == task.score(given)
+
+
+def test_predictions_are_in_the_file_s_own_form_and_score_as_they_do_here(tmp_path):
+    for split in ("train", "dev"):
+        write_tagged(tmp_path / f"{split}.txt", 20, scheme="short", per_document=0)
+    task = open_tagging(TaggingConfig(data_dir=tmp_path))
+    given = answered(task, lambda tags: ["O", *tags[1:]])
+    columns, _ = task.write(tmp_path, "dev", given)
+    tags = {line.rpartition("\t")[2] for line in columns.read_text().splitlines() if "\t" in line}
+    assert {"O", "B_PER", "I"} <= tags <= {"O", "B_PER", "B_LOC", "I"}
+    own = (tmp_path / "dev.txt").read_text().splitlines()
+    lines = columns.read_text().splitlines()
+    assert [line.rpartition("\t")[0] if "\t" in line else line for line in lines] == own
+    scored = score_tags(ScoreTagsConfig(predictions_file=(columns,)))
+    assert scored["f1"] == pytest.approx(task.score(given)["f1"])
+
+
+def test_the_configuration_names_the_tags(task):
+    config = task.configure(BertConfig(vocab_size=9, extra={"problem_type": "regression"}))
+    assert config.extra["id2label"]["0"] == "O"
+    assert config.extra["architectures"] == ["BertForTokenClassification"]
+    assert "problem_type" not in config.extra
+
+
+def test_a_split_without_a_file_is_named(task):
+    with pytest.raises(UserError, match="`test_file` is missing"):
+        task.files("test")
+
+
+def test_a_model_directory_says_how_it_is_served(task):
+    again = TaggingTask.from_settings({**task.settings, "tagging_scheme": "bare"})
+    assert (again.scheme, again.unit, again.doc_stride) == (BARE, "words", 0)
+
+
+def test_runs_are_compared_by_f1_and_a_model_that_finds_nothing_has_none():
+    task = TaggingTask(labels=(), scheme=BARE)
+    assert task.compared_figures[0] == "f1"
+    assert task.constant_scores("dev") == {"f1": 0.0, "precision": 0.0, "recall": 0.0}

@@ -1,0 +1,94 @@
+"""Served answers of a task, held to those of its offline predictions."""
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.serving.config import ExportConfig
+from keras_bert_impl.serving.export import run_export
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from pipelines.tasks.register import open_and_serve, open_task_model
+from tests.support.model_folders import (
+    WORD_VOCABULARY,
+    tiny_config,
+    write_classifier,
+    write_encoder,
+)
+from tests.support.toy_task import ToyTask
+
+
+def offline_scores(config):
+    return [float(line) for line in (config.output_dir / "answers.txt").read_text().splitlines()]
+
+
+def test_served_answers_are_the_offline_ones(toy_run, toy):
+    config, _ = toy_run
+    opened = open_task_model(config.output_dir / "model", toy)
+    served = toy.served(opened, None)
+    texts = [example.text for example in toy.examples("dev")]
+    found = served.call("text", {"text": texts})["score"].numpy()
+    np.testing.assert_allclose(found, offline_scores(config), atol=1e-5)
+
+
+def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monkeypatch):
+    config, _ = toy_run
+    tasks = {"toy": lambda settings: ToyTask(toy.data_dir, settings["doc_stride"])}
+    monkeypatch.setattr("pipelines.tasks.register.SERVED_TASKS", tasks)
+    export = ExportConfig(model=config.output_dir / "model", output_dir=tmp_path / "saved")
+    opened, served = open_and_serve(export)
+    assert task_settings(opened.model.config)["task"] == "toy"
+    result = run_export(export, opened, served)
+    assert result.signatures == {"text": (("text",), ("score",))}
+    assert result.verification.largest_difference < 1e-5
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    texts = tf.constant([example.text for example in toy.examples("dev")])
+    found = loaded.signatures["text"](text=texts)["score"]
+    np.testing.assert_allclose(found, offline_scores(config), atol=1e-5)
+
+
+def test_what_the_directory_does_not_say_is_taken_from_the_config(
+    toy_run, toy, tmp_path, monkeypatch
+):
+    config, _ = toy_run
+    monkeypatch.setattr("pipelines.tasks.register.SERVED_TASKS", {"toy": lambda settings: toy})
+    folders = {
+        "toy": shutil.copytree(config.output_dir / "model", tmp_path / "toy"),
+        "classifier": write_classifier(tmp_path / "classifier", ["no", "yes"]),
+    }
+    for name, folder in folders.items():
+        whole, _ = open_and_serve(ExportConfig(model=folder, output_dir=tmp_path / "saved"))
+        vocabulary = shutil.move(folder / "vocab.txt", tmp_path / f"{name}.txt")
+        (folder / "tokenizer_config.json").unlink()
+        export = ExportConfig(
+            model=folder,
+            output_dir=tmp_path / "saved",
+            vocab_file=str(vocabulary),
+            do_lower_case=whole.text.do_lower_case,
+        )
+        assert open_and_serve(export)[0].text == whole.text
+
+
+def test_what_no_task_serves_is_served_by_its_heads(tmp_path):
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    export = ExportConfig(model=folder, output_dir=tmp_path / "saved")
+    _, served = open_and_serve(export)
+    assert served.names == ("serving_default", "text", "text_pair")
+
+
+def test_a_published_model_for_questions_is_served_by_its_architecture(tmp_path):
+    model = BertSpanLabeler(tiny_config(max_position_embeddings=80))
+    write_model_directory(tmp_path / "model", model, TextSettings(WORD_VOCABULARY))
+    export = ExportConfig(model=tmp_path / "model", output_dir=tmp_path / "saved")
+    assert open_and_serve(export)[1].names == ("answers", "serving_default")
+
+
+def test_a_directory_without_the_tasks_head_is_refused(toy, tmp_path):
+    folder = write_encoder(tmp_path / "model")
+    with pytest.raises(UserError, match="holds no trained model for toy"):
+        open_task_model(folder, toy)
