@@ -9,8 +9,7 @@ _NOT_TOOLS = {
     "__main__",
     "command_line",
     "config_flags",
-    "fine_tuning_results",
-    "fine_tuning_runs",
+    "fine_tuning",
     "google_flags",
 }
 

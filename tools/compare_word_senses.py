@@ -10,7 +10,7 @@ Example:
 import sys
 from collections.abc import Sequence
 
-from pipelines.features.config import SensesConfig
+from pipelines.vectors.options import SensesConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 
@@ -19,7 +19,7 @@ FLAGS = ConfigFlags(__doc__, SensesConfig)
 
 def _run() -> None:
     config = FLAGS.config()
-    from pipelines.features.compare_senses import compare_word_senses
+    from pipelines.vectors.compare_senses import compare_word_senses
 
     print(compare_word_senses(config).text())
 

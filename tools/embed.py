@@ -13,7 +13,7 @@ Examples:
 import sys
 from collections.abc import Sequence
 
-from pipelines.vectors.config import EmbedConfig
+from pipelines.vectors.options import EmbedConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 

@@ -12,7 +12,7 @@ Example:
 import sys
 from collections.abc import Sequence
 
-from pipelines.features.config import FeaturesConfig
+from pipelines.vectors.options import FeaturesConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 from tools.google_flags import add_ignored_flags
@@ -23,7 +23,7 @@ add_ignored_flags(FLAGS)
 
 def _run() -> None:
     config = FLAGS.config()
-    from pipelines.features.extract import extract_features
+    from pipelines.vectors.feature_files import extract_features
 
     print(f"{extract_features(config)} lines: {config.output_file}")
 

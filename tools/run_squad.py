@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pipelines.tasks.questions.options import RunSquadConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning_runs import run_once_or_often
+from tools.fine_tuning import run_once_or_often
 from tools.google_flags import add_tpu_flags
 
 FLAGS = ConfigFlags(__doc__, RunSquadConfig)

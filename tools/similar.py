@@ -11,7 +11,7 @@ Example:
 import sys
 from collections.abc import Sequence
 
-from pipelines.vectors.config import SimilarConfig
+from pipelines.vectors.options import SimilarConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags
 

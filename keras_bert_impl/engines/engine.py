@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.cpu_kernels.switch import forward_function
+from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
 
 Features = Mapping[str, NDArray[np.int32]]
 Outputs = dict[str, NDArray]

@@ -1,11 +1,72 @@
-"""The engine of a choice, for a model that is open."""
+"""The engine of a choice, TensorFlow's or OpenVINO's, for a model that is open."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from keras_bert_impl.engines.config import INT8, TENSORFLOW, need_openvino
-from keras_bert_impl.engines.engine import Engine, Features, KerasEngine
+from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, Outputs
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch, EvaluationSource
+
+_MASK = "input_mask"
+
+
+class EnginePrediction:
+    """Does what `training.evaluation.Prediction` does, without a strategy and without padding.
+
+    Args:
+        engine: computes the model.
+        input_names: the features that the model reads.
+    """
+
+    def __init__(self, engine: Engine, input_names: Sequence[str] = ENCODER_INPUTS) -> None:
+        self._engine, self._input_names = engine, input_names
+
+    def __call__(self, source: EvaluationSource) -> Iterator[dict[str, np.ndarray]]:
+        """Gives the outputs for the real rows of each batch, [rows, ...] by name, in order.
+
+        An output with a number for each token ends with the batch's longest row.
+        """
+        ready: dict[int, Outputs] = {}
+        wanted = 0
+        for number, outputs in self._engine.compute(self._batches(source)):
+            ready[number] = outputs
+            while wanted in ready:
+                yield ready.pop(wanted)
+                wanted += 1
+
+    def _batches(self, source: EvaluationSource) -> Iterator[tuple[int, Features]]:
+        for number, batch in enumerate(source.batches()):
+            yield number, real_features(batch, self._input_names)
+
+
+def real_features(batch: Batch, names: Sequence[str]) -> dict[str, Any]:
+    """A batch without rows that fill it up, and without positions that no row has a token at.
+
+    Args:
+        batch: features [rows, ..., length], and `example_weights`.
+        names: of the features that are wanted.
+
+    Example:
+        >>> batch = {"input_ids": np.array([[5, 6, 0], [7, 7, 7]]),
+        ...          "input_mask": np.array([[1, 1, 0], [1, 1, 1]]),
+        ...          "example_weights": np.array([1.0, 0.0])}
+        >>> real_features(batch, ["input_ids", "input_mask"])["input_ids"].tolist()
+        [[5, 6]]
+    """
+    rows = len(batch[_MASK])
+    real = np.asarray(batch.get(EXAMPLE_WEIGHTS, np.ones(rows))) > 0
+    features = {name: np.asarray(batch[name])[real].astype(np.int32) for name in names}
+    size = features[_MASK].shape[-1]
+    held = np.flatnonzero(features[_MASK].reshape(-1, size).max(axis=0, initial=0))
+    longest = int(held[-1]) + 1 if len(held) else 1
+    return {
+        name: array[..., :longest] if array.shape[-1] == size else array
+        for name, array in features.items()
+    }
 
 
 def no_rows() -> Sequence[Features]:
@@ -40,7 +101,7 @@ def open_engine(
     from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 
     def graph() -> Any:
-        from keras_bert_impl.engines.openvino_graph import openvino_graph
+        from keras_bert_impl.engines.openvino_engine import openvino_graph
         from keras_bert_impl.engines.quantized_graph import quantized_graph
 
         made = openvino_graph(model)

@@ -1,17 +1,114 @@
-"""Computing with OpenVINO: a batch on every core, all at the same time."""
+"""Computing with OpenVINO: a model as its graph, and a batch on every core at the same time.
 
+OpenVINO itself is opened once, and so that signals stay harmless.
+"""
+
+import functools
+import hashlib
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.cpu_kernels.inference import traced_forward
 from keras_bert_impl.engines.config import BFLOAT16, FLOAT32, INT8, need_openvino
 from keras_bert_impl.engines.engine import Features, Key, Outputs
-from keras_bert_impl.engines.openvino_core import openvino_core
+from keras_bert_impl.engines.portable_kernels import OpenVinoKernels
+
+Result = TypeVar("Result")
+
+
+@functools.cache
+def openvino_core() -> Any:
+    """The `openvino.Core` of this process, with the plugin for processors loaded."""
+    return beside_the_main_thread(_load)
+
+
+def beside_the_main_thread(work: Callable[[], Result]) -> Result:
+    """Does work that loads OpenVINO's plugin for processors, in a thread that ends with it.
+
+    The plugin gives the thread that loads it a stack for signal handlers of its own, and unmaps
+    that memory when it is let go, in whatever thread that is. Loaded by the main thread and let go
+    by another (wherever the garbage collector runs), it leaves the main thread a stack that is not
+    there, and the next SIGTERM, whose handler Python runs on that stack, is a segmentation fault.
+    A thread that ends takes its stack for signals with it.
+
+    Args:
+        work: whatever opens an `openvino.Core`; other libraries open their own.
+    """
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(work).result()
+
+
+def _load() -> Any:
+    import openvino
+
+    core = openvino.Core()
+    core.get_property("CPU", "FULL_DEVICE_NAME")  # loads the plugin
+    return core
+
+
+def openvino_graph(model: Any) -> Any:
+    """A model with its present weights, float32, as an `openvino.Model`.
+
+    It is converted from the graph that is traced here, as Keras' own export does; here it is
+    traced in the forms that OpenVINO computes as one operation.
+
+    Args:
+        model: one of this project's models, of the dtype policy float32, on TensorFlow.
+
+    Returns:
+        A graph whose inputs and outputs have the model's names.
+
+    Raises:
+        UserError: Keras runs on another backend than TensorFlow.
+    """
+    import openvino
+
+    need_tensorflow("OpenVINO's graph")
+    # The graph's own copy of the weights, which no variable changes or takes with it.
+    graph = openvino.convert_model(portable_function(model), share_weights=False)
+    for port in graph.inputs:
+        name = next(iter(port.names)).partition(":")[0]
+        port.get_tensor().set_names({name})
+        port.get_node().set_friendly_name(name)
+    for port in graph.outputs:  # a tensor may have further names, of where it was computed
+        port.get_tensor().set_names(port.get_names() & set(model.output))
+    return graph
+
+
+def portable_function(model: Any) -> Any:
+    """A model outside of training as a traced function, in forms that other engines know.
+
+    Returns:
+        A concrete function from the dict of the model's inputs to the dict of its outputs.
+    """
+    return traced_forward(model, OpenVinoKernels())
+
+
+def graph_sha256(graph: Any) -> str:
+    """Tells graphs apart by their operations and weights.
+
+    Args:
+        graph: an `openvino.Model`.
+
+    Returns:
+        A SHA-256, hexadecimal.
+    """
+    parts = []
+    for operation in graph.get_ops():
+        kind = operation.get_type_name()
+        data = operation.get_data().tobytes() if kind == "Constant" else b""
+        parts.append(hashlib.sha256(kind.encode() + data).digest())
+    # Sorted: in which order a graph lists its operations is no promise of it.
+    return hashlib.sha256(b"".join(sorted(parts))).hexdigest()
+
 
 _AT_A_TIME = 2  # batches for each core: none waits while the next one is made
 
@@ -98,7 +195,7 @@ class OpenVinoEngine:
         """Of int8 the graph itself, which depends on the texts that its scales were found on."""
         if self._precision != INT8:
             return None
-        from keras_bert_impl.engines.openvino_graph import graph_sha256
+        from keras_bert_impl.engines.openvino_engine import graph_sha256
 
         return graph_sha256(self._known_graph())
 

@@ -10,8 +10,11 @@ from typing import Any
 
 from keras_bert_impl.checkpoints.destination import QUANTIZED_FOLDER
 from keras_bert_impl.engines.engine import Features
-from keras_bert_impl.engines.openvino_core import beside_the_main_thread, openvino_core
-from keras_bert_impl.engines.openvino_graph import graph_sha256
+from keras_bert_impl.engines.openvino_engine import (
+    beside_the_main_thread,
+    graph_sha256,
+    openvino_core,
+)
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import whole_folder
 

@@ -16,7 +16,7 @@ from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.compat import sublayers
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.cpu_kernels.switch import set_up_xla
+from keras_bert_impl.cpu_kernels.kernel_choice import set_up_xla
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.inputs import complete_inputs

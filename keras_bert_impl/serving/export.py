@@ -14,8 +14,12 @@ from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, not_written, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.serving.client_files import CLIENT_FILE, SETTINGS_FILE, label_settings
-from keras_bert_impl.serving.client_program import text_client_program
+from keras_bert_impl.serving.clients import (
+    CLIENT_FILE,
+    SETTINGS_FILE,
+    label_settings,
+    text_client_program,
+)
 from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer

@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.serving.config import FillMaskConfig
-from keras_bert_impl.serving.saved_signature import is_saved_model, load_signature
+from keras_bert_impl.serving.signatures import is_saved_model, load_signature
 from keras_bert_impl.tokenization.vocabulary import MASK
 
 SIGNATURE = "fill_mask_text"

@@ -17,7 +17,7 @@ from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.checkpoints.task_settings import num_texts, served_length, task_settings
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.openvino_core import openvino_core
+from keras_bert_impl.engines.openvino_engine import openvino_core
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, whole_folder
@@ -25,15 +25,8 @@ from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.serving.client_files import (
+from keras_bert_impl.serving.clients import (
     CLIENT_FILE,
-    SETTINGS_FILE,
-    TOKENIZER_FILE,
-    client_tokenizer,
-    label_settings,
-    text_settings,
-)
-from keras_bert_impl.serving.client_program import (
     EMBEDDING,
     LABEL,
     LABELS,
@@ -42,7 +35,12 @@ from keras_bert_impl.serving.client_program import (
     OPENVINO,
     OUTPUTS,
     SCORE,
+    SETTINGS_FILE,
+    TOKENIZER_FILE,
     client_program,
+    client_tokenizer,
+    label_settings,
+    text_settings,
 )
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.tokenization.long_texts import LongTexts
@@ -224,7 +222,7 @@ def _write_onnx(model: Any, path: Path) -> None:
 def _write_openvino(model: Any, path: Path) -> None:
     import openvino
 
-    from keras_bert_impl.engines.openvino_graph import openvino_graph
+    from keras_bert_impl.engines.openvino_engine import openvino_graph
 
     openvino.save_model(openvino_graph(model), path, compress_to_fp16=False)
 

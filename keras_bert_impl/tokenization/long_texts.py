@@ -1,7 +1,7 @@
 """Texts that are longer than a model's input: truncated, their two ends, or windows over all.
 
 The same three ways exist for rows made in advance (`pipelines.fine_tuning.text_rows`) and inside a
-served graph (`keras_bert_impl.serving.text_inputs`); what they have in common stands here.
+served graph (`keras_bert_impl.serving.served_models`); what they have in common stands here.
 """
 
 from collections.abc import Mapping

@@ -7,9 +7,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
+from keras_bert_impl.training.batches import (
+    EXAMPLE_WEIGHTS,
+    EvaluationSource,
+    distribute,
+    split_batch,
+)
 from keras_bert_impl.training.objectives import Objective
-from keras_bert_impl.training.split import distribute, split_batch
 
 
 class Evaluation:

@@ -11,19 +11,18 @@ from keras_bert_impl.compat import merge_call
 from keras_bert_impl.cpu_kernels.adamw import update_step_of
 from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.layers.kernels import PLAIN
-from keras_bert_impl.training.batches import Batch
-from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.loss_scale import LossScale
-from keras_bert_impl.training.objectives import Objective
-from keras_bert_impl.training.phases import PhasedBatches
-from keras_bert_impl.training.split import (
+from keras_bert_impl.training.batches import (
+    Batch,
     chunk_lengths,
     distribute,
     share_of,
     split_batch,
     stack_batches,
 )
-from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.objectives import Objective
+from keras_bert_impl.training.phases import PhasedBatches
+from keras_bert_impl.training.state import LossScale, TrainingState
 
 _SHARED = ("step", "learning_rate", "stop")  # numbers that are the same for every replica
 

@@ -1,16 +1,18 @@
-"""Which devices a run computes on."""
+"""Which devices a run computes on, and going on when another worker dies."""
 
+import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.backend import need_tensorflow
-from keras_bert_impl.cpu_kernels.switch import choose_kernels, set_up_xla
+from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels, set_up_xla
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers.kernels import PlainKernels
 from keras_bert_impl.models.base import set_kernels
@@ -223,3 +225,57 @@ def _tpu(config: TrainingConfig) -> Devices:
         ) from error
     # On a TPU everything in `strategy.run` is compiled anyway.
     return Devices(tf.distribute.TPUStrategy(resolver), use_xla=False, on_cpu=False)
+
+
+_LOST = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.FailedPreconditionError,  # it came back so soon that the old connection still stood
+    tf.errors.InternalError,
+)
+_RESTARTS = 5  # so often without a new checkpoint between: then it is no lost worker
+_STARTED_AGAIN = "KERAS_BERT_STARTED_AGAIN"  # what the process that starts again must remember
+
+
+@contextlib.contextmanager
+def restart_when_a_worker_is_lost(
+    config: TrainingConfig, newest_step: Callable[[], int], log: Callable[[str], None]
+) -> Iterator[None]:
+    """Inside the block, losing another worker starts this process again with its own command.
+
+    TensorFlow's collectives cannot go on with a worker that died. The new process waits until all
+    workers are there again, and resumes from the newest checkpoint as they do. An error that comes
+    back time and again without a new checkpoint between is raised.
+
+    Args:
+        config: without several workers nothing is done.
+        newest_step: gives the step of the run's newest checkpoint.
+        log: called with one line before the restart.
+    """
+    try:
+        yield
+    except _LOST as error:
+        if config.distribution_strategy != "multi_worker_mirrored":
+            raise
+        step = newest_step()
+        before, times = json.loads(os.environ.get(_STARTED_AGAIN, "[-1, 0]"))
+        times = times + 1 if step == before else 1
+        if times > _RESTARTS:
+            raise
+        reason = (error.message or type(error).__name__).strip().splitlines()[0]
+        log(
+            f"Another worker was lost ({reason}); this one starts again and waits until it is "
+            "back: start the same command there."
+        )
+        os.environ[_STARTED_AGAIN] = json.dumps([step, times])
+        _start_again()
+
+
+def _start_again() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The old server's port must not stay open in the new process.
+    os.closerange(3, 65536)
+    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the very command that is running

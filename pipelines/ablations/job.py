@@ -11,10 +11,8 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.ablations.cells import Cell, in_order
 from pipelines.ablations.comparison import SIGMAS
 from pipelines.ablations.config import RunAblationsConfig
-from pipelines.ablations.execution import Programs, Result, stored_result
-from pipelines.ablations.planning import needs_of
+from pipelines.ablations.execution import Programs, Result, needs_of, run_cells, stored_result
 from pipelines.ablations.report import Report
-from pipelines.ablations.scheduling import run_cells
 from pipelines.ablations.study import Study
 
 _LOGGER = logging.getLogger(__name__)

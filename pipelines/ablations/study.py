@@ -14,7 +14,7 @@ from pipelines.ablations.config import (
     RunAblationsConfig,
     TaskRun,
 )
-from pipelines.ablations.makers import BILSTM, RANDOM, USUAL, CellMaker, ConfigOf, Start, Way
+from pipelines.ablations.experiments import BILSTM, RANDOM, USUAL, CellMaker, ConfigOf, Start, Way
 from pipelines.pretraining_data.language_model import NEXT_TOKEN, PREVIOUS_TOKEN
 
 # Table 8 of the paper: shares of masked tokens that become [MASK], stay, become a random token.

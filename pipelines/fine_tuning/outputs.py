@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.engines.engine import Features
-from keras_bert_impl.engines.open_engine import open_engine
-from keras_bert_impl.engines.prediction import EnginePrediction, real_features
+from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine, real_features
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.locks import scratch_folder

@@ -20,7 +20,7 @@ from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.fresh_weights import FreshWeights
+from keras_bert_impl.models.reinitialize import FreshWeights
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
@@ -32,7 +32,6 @@ from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
-from pipelines.features.row_vectors import VectorStore, encoder_identity
 from pipelines.fine_tuning.expected_scores import (
     ExpectedScore,
     expected_scores,
@@ -68,6 +67,7 @@ from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.metrics.constant_answer import AnswerVariety
 from pipelines.records.row_set import RowSet
 from pipelines.runs.training_run import TrainingRun, check_destination
+from pipelines.vectors.row_vectors import VectorStore, encoder_identity
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.pretraining_data import exchange
+from pipelines.pretraining_data import partner_join
 from pipelines.pretraining_data.documents import (
     TextBlock,
     cut_into_blocks,
@@ -172,7 +172,7 @@ class PlanBlock(beam.DoFn):
     def process(self, element: tuple[int, tuple], sizes: dict[str, Any]) -> Iterator[Any]:
         """Plans a block."""
         number, (block, _, _) = element
-        finished, requests = exchange.plan_block(number, block, sizes["bases"], self._recipe)
+        finished, requests = partner_join.plan_block(number, block, sizes["bases"], self._recipe)
         _count("examples_following", len(finished.keys))
         yield TaggedOutput(_FINISHED, finished)
         for partner, request in requests.items():
@@ -189,14 +189,14 @@ class AnswerRequests(beam.DoFn):
 
     def process(
         self, element: tuple[int, dict], sizes: dict[str, Any]
-    ) -> Iterator[exchange.ExampleBlock]:
+    ) -> Iterator[partner_join.ExampleBlock]:
         """Finishes the pairs that wait for this block."""
         number, joined = element
         requests = list(joined["requests"])
         if requests:
             ((block, _, _),) = joined["block"]
-            request = exchange.join_requests(requests)
-            yield exchange.answer_requests(number, block, sizes["bases"], request, self._recipe)
+            request = partner_join.join_requests(requests)
+            yield partner_join.answer_requests(number, block, sizes["bases"], request, self._recipe)
 
 
 class WriteShard(beam.DoFn):
@@ -207,11 +207,11 @@ class WriteShard(beam.DoFn):
         self._config, self._facts = config, facts
 
     def process(
-        self, element: tuple[int, Iterable[exchange.ExampleBlock]], shards: int
+        self, element: tuple[int, Iterable[partner_join.ExampleBlock]], shards: int
     ) -> Iterator[ShardEntry]:
         """Sorts a shard's examples by key and writes them."""
         number, blocks = element
-        rows, tokens = exchange.join_examples(list(blocks))
+        rows, tokens = partner_join.join_examples(list(blocks))
         maker = RecordMaker(self._config.recipe, self._facts)
         target = shard_names(self._config.output_names, shards)[number]
         yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
@@ -262,7 +262,7 @@ def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[st
     check_partners(config, documents)
     digest = hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest()
     return {
-        "bases": exchange.BlockBases.of([size[:3] for size in ordered]),
+        "bases": partner_join.BlockBases.of([size[:3] for size in ordered]),
         "source": {
             "bytes": sum(size[4] for size in ordered),
             "sha256": digest,
@@ -274,19 +274,19 @@ def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[st
 
 
 def _by_shard(
-    block: exchange.ExampleBlock, shards: int
-) -> Iterator[tuple[int, exchange.ExampleBlock]]:
+    block: partner_join.ExampleBlock, shards: int
+) -> Iterator[tuple[int, partner_join.ExampleBlock]]:
     edges = [first for first, _ in key_ranges(0, 1 << 64, shards)[1:]]
     return block.split(np.array(edges, np.uint64))
 
 
-def _empty_shards(shards: int) -> Iterator[tuple[int, exchange.ExampleBlock]]:
+def _empty_shards(shards: int) -> Iterator[tuple[int, partner_join.ExampleBlock]]:
     """A part without examples for every shard, so that each of them is written."""
     none = np.zeros(0, np.int64)
     for shard in range(shards):
         yield (
             shard,
-            exchange.ExampleBlock(
+            partner_join.ExampleBlock(
                 none.astype(np.uint64),
                 none.astype(np.uint16),
                 none.astype(np.uint16),

@@ -1,7 +1,7 @@
-"""Pre-training: from shards to a model directory."""
+"""Pre-training: from shards to a model directory, and to those of steps on the way."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,24 +15,26 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
 from keras_bert_impl.planning.size import training_flops
 from keras_bert_impl.tokenization.text_settings import Casing
-from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
+from keras_bert_impl.training.checkpoints import (
+    Checkpoints,
+    check_settings,
+    read_tf1_state,
+    write_tf1_state,
+)
 from keras_bert_impl.training.evaluation import Evaluation
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult, rehearse
-from keras_bert_impl.training.lost_worker import restart_when_a_worker_is_lost
 from keras_bert_impl.training.metric_writers import draw_learning_curve
 from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.phases import phased_work
-from keras_bert_impl.training.run import Hook
+from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.strategy import make_devices
-from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
+from keras_bert_impl.training.strategy import make_devices, restart_when_a_worker_is_lost
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.pretraining_data.language_model import Targets
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
-from pipelines.runs.kept_models import KeepModels
 from pipelines.runs.phases import open_phases, options_of_phase
 from pipelines.runs.preflight import (
     check_disk,
@@ -41,7 +43,7 @@ from pipelines.runs.preflight import (
     device_memory,
     frequency_loss,
 )
-from pipelines.runs.pretraining_config import RunPretrainingConfig
+from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 from pipelines.runs.resume_identity import (
     changed_flags,
     check_finished_run,
@@ -49,6 +51,35 @@ from pipelines.runs.resume_identity import (
     shards_identity,
 )
 from pipelines.runs.training_run import TrainingRun, check_destination, is_finished, newest_step
+
+
+class KeepModels(Hook):
+    """Writes the model directory every so many steps.
+
+    A model that a kill kept from being written is made up for when the run is resumed.
+
+    Args:
+        every: steps between two models; 0 keeps none.
+        write: writes the model into a folder.
+    """
+
+    def __init__(self, every: int, write: Callable[[Path], None]) -> None:
+        self._every, self._write = every, write
+
+    def begin(self, run: Run) -> None:
+        """Makes up for the model of the step that the run resumes from."""
+        if run.step:
+            self._keep(run)
+
+    def after_call(self, run: Run) -> None:
+        """Writes a model where one is due."""
+        self._keep(run)
+
+    def _keep(self, run: Run) -> None:
+        folder = kept_model(run.directory.path, run.step)
+        if run.is_chief and run.is_due(self._every) and not folder.is_dir():
+            self._write(folder)
+
 
 _LOGGER = logging.getLogger(__name__)
 

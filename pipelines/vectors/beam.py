@@ -12,8 +12,8 @@ from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 from numpy.typing import NDArray
 
-from pipelines.vectors.config import VectorModelConfig
 from pipelines.vectors.embed import open_embedder
+from pipelines.vectors.options import VectorModelConfig
 
 _MOST_CHARACTERS = 1 << 24  # of the texts that wait to be computed together
 

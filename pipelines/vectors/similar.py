@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from pipelines.vectors.config import SimilarConfig
 from pipelines.vectors.embed import open_embedder
+from pipelines.vectors.options import SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
 
 _BLOCK_BYTES = 64 << 20

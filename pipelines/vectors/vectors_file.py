@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.locks import owned
-from pipelines.vectors.config import PARQUET
+from pipelines.vectors.options import PARQUET
 
 _NUMBER = np.dtype("<f4")
 _VECTORS, _DESCRIPTION = "vectors", "description.json"

@@ -7,11 +7,11 @@ from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.span_labeler import BertSpanLabeler
 from keras_bert_impl.optimizers.schedules import WarmupSchedule
+from keras_bert_impl.training.checkpoints import write_tf1_state
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import SpanObjective
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
-from keras_bert_impl.training.tf1_state import write_tf1_state
 from tests.support.official_answers import golden_folder, read_json
 from tests.support.pretraining_run import GOLDEN
 

@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert_impl.training.loop import TrainingResult
 from pipelines.fine_tuning.run import FineTuningResults
-from tools.fine_tuning_results import show_results
+from tools.fine_tuning import show_results
 
 
 def printed(capsys, **results):

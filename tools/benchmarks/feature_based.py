@@ -133,7 +133,7 @@ def _run() -> None:
     from pipelines.tasks.tagging.options import RunNerConfig
     from pipelines.tasks.tagging.task import task_of
     from tools import run_ner
-    from tools.fine_tuning_runs import flags_of_one
+    from tools.fine_tuning import flags_of_one
 
     config = FLAGS.config()
     names = [Path(data_dir).name for data_dir in config.data_dirs]

@@ -113,7 +113,7 @@ def _answers(found: Mapping[str, Any]) -> Iterator[Answer]:
 
 def _run() -> None:
     config = FLAGS.config()
-    from keras_bert_impl.serving.saved_signature import load_signature
+    from keras_bert_impl.serving.signatures import load_signature
 
     table = read_answers(config.predictions_file)
     rows = [row for row, _ in table]

@@ -96,7 +96,7 @@ def served_positions(
 
 def _run() -> None:
     config = FLAGS.config()
-    from keras_bert_impl.serving.saved_signature import load_signature
+    from keras_bert_impl.serving.signatures import load_signature
     from pipelines.tasks.questions.files import read_questions
 
     negative = config.version_2_with_negative

@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import not_utf8, open_input
 from keras_bert_impl.serving.config import ExportConfig
-from keras_bert_impl.serving.saved_signature import is_saved_model, load_signature
+from keras_bert_impl.serving.signatures import is_saved_model, load_signature
 from pipelines.tasks.questions.options import AnswerConfig
 from pipelines.tasks.questions.served import ANSWERS
 

@@ -3,7 +3,7 @@ import pytest
 from keras_bert_impl.checkpoints.convert import ConvertConfig
 from keras_bert_impl.checkpoints.grow import GrowConfig
 from keras_bert_impl.options import options_of
-from pipelines.features.config import FeaturesConfig, SensesConfig
+from pipelines.vectors.options import FeaturesConfig, SensesConfig
 
 
 @pytest.mark.parametrize("job", [ConvertConfig, GrowConfig, FeaturesConfig, SensesConfig])

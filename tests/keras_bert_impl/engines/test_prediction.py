@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_impl.engines.prediction import EnginePrediction
+from keras_bert_impl.engines.open_engine import EnginePrediction
 from keras_bert_impl.training.evaluation import Prediction
 from tests.support.tiny_bert import features
 

@@ -63,7 +63,7 @@ def test_what_stands_behind_the_encoder_keeps_its_digits(graph):
 )
 def test_heads_are_no_products_that_an_engine_would_round(make):
     pytest.importorskip("openvino", reason="needs the extra `openvino`")
-    from keras_bert_impl.engines.openvino_graph import openvino_graph
+    from keras_bert_impl.engines.openvino_engine import openvino_graph
 
     operations = openvino_graph(make(TINY)).get_ops()
     names = [x.get_friendly_name() for x in operations if x.get_type_name() == "MatMul"]

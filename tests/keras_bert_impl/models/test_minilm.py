@@ -12,8 +12,8 @@ import pytest
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.models.encoder import BertEncoder
-from pipelines.features.config import FeaturesConfig
-from pipelines.features.extractor import FeatureExtractor, pool
+from pipelines.vectors.extract import FeatureExtractor, pool
+from pipelines.vectors.options import FeaturesConfig
 
 pytestmark = [
     pytest.mark.weights,

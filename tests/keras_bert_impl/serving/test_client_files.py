@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert_impl.serving.client_files import client_tokenizer, label_settings
+from keras_bert_impl.serving.clients import client_tokenizer, label_settings
 from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.serving.reload import Call, ReloadError, _load, _save, call_in_fresh_process
+from keras_bert_impl.serving.verify import Call, ReloadError, _load, _save, call_in_fresh_process
 
 
 def test_calls_and_outputs_survive_their_files(tmp_path):

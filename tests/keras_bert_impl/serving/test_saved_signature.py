@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.saved_signature import is_saved_model, load_signature
+from keras_bert_impl.serving.signatures import is_saved_model, load_signature
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_bert_impl.serving.served_models import MaskedTextPacker, TextPacker, join_in_graph
 from keras_bert_impl.serving.signatures import graph_function, text_specs
-from keras_bert_impl.serving.text_inputs import MaskedTextPacker, TextPacker, join_in_graph
 from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings

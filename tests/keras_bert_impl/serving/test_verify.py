@@ -5,8 +5,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving import verify
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
-from keras_bert_impl.serving.reload import ReloadError, Reply
-from keras_bert_impl.serving.verify import verify_saved_model
+from keras_bert_impl.serving.verify import ReloadError, Reply, verify_saved_model
 
 
 @pytest.fixture(scope="module")

@@ -240,7 +240,7 @@ def test_a_poisoned_example_stops_the_run_in_the_step_that_reads_it(tmp_path):
 
 
 def test_float16_skips_a_step_that_overflows_shows_it_and_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_bert_impl.training.loss_scale._START", 2.0**24)
+    monkeypatch.setattr("keras_bert_impl.training.state._START", 2.0**24)
     reports = []
     result, weights = run(tmp_path, precision="float16", reports=reports)
     lines = figures(tmp_path)

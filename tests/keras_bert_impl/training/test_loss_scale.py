@@ -1,8 +1,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.training.loss_scale import LossScale
-from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.state import LossScale, TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 

@@ -4,8 +4,8 @@ import os
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.training import lost_worker
-from keras_bert_impl.training.lost_worker import restart_when_a_worker_is_lost
+from keras_bert_impl.training import strategy
+from keras_bert_impl.training.strategy import restart_when_a_worker_is_lost
 from tests.support.toy_training import toy_config
 
 LOST = tf.errors.UnavailableError(None, None, "the other one is gone\nat some line")
@@ -17,7 +17,7 @@ def restarts(monkeypatch):
     """How often the process would have started again."""
     count = []
     monkeypatch.delenv("KERAS_BERT_STARTED_AGAIN", raising=False)
-    monkeypatch.setattr(lost_worker, "_start_again", lambda: count.append(1))
+    monkeypatch.setattr(strategy, "_start_again", lambda: count.append(1))
     yield count
     os.environ.pop("KERAS_BERT_STARTED_AGAIN", None)
 

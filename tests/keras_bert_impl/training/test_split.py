@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_impl.training.split import chunk_lengths, split_batch
+from keras_bert_impl.training.batches import chunk_lengths, split_batch
 
 
 @given(rows=st.integers(1, 20), replicas=st.integers(1, 4), micro_batches=st.integers(1, 4))

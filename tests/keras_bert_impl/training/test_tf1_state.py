@@ -7,8 +7,8 @@ import pytest
 from keras_bert_impl.checkpoints.google_tf1 import GoogleSource
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.training.checkpoints import read_tf1_state, write_tf1_state
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.tf1_state import read_tf1_state, write_tf1_state
 from tests.support.tiny_bert import GOLDEN, TINY
 from tests.support.toy_training import toy_config
 

@@ -5,8 +5,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.ablations.cells import SHARDS, Cell
-from pipelines.ablations.execution import stored_result
-from pipelines.ablations.scheduling import run_cells
+from pipelines.ablations.execution import run_cells, stored_result
 
 
 def cell(root, name, *needs):

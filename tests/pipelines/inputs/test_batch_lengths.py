@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs import batch_lengths
-from pipelines.inputs.batch_lengths import BatchLengths
+from pipelines.inputs import row_batches
+from pipelines.inputs.row_batches import BatchLengths
 
 LONGEST = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 
@@ -31,11 +31,11 @@ def least_of_all_choices(longest, enough, most):
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(0, 3), st.integers(1, 4))
 def test_no_other_lengths_give_less_padding(longest, more, most):
     enough = max(longest) + more
-    kept, batch_lengths.MAX_LENGTHS = batch_lengths.MAX_LENGTHS, most
+    kept, row_batches.MAX_LENGTHS = row_batches.MAX_LENGTHS, most
     try:
         found = BatchLengths.fitted(np.array(longest), enough).allowed
     finally:
-        batch_lengths.MAX_LENGTHS = kept
+        row_batches.MAX_LENGTHS = kept
     assert len(found) <= most
     # The longest row of all counts as a batch: it may come in a batch that was not counted.
     assert positions(found, [*longest, enough]) == enough + least_of_all_choices(

@@ -1,6 +1,6 @@
 from types import SimpleNamespace
 
-from pipelines.runs.kept_models import KeepModels
+from pipelines.runs.pretraining import KeepModels
 from pipelines.runs.pretraining_config import kept_model
 
 

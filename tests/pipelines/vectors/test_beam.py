@@ -7,7 +7,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
-from pipelines.vectors.config import VectorModelConfig
+from pipelines.vectors.options import VectorModelConfig
 from tests.pipelines.vectors.conftest import TEXTS
 
 embed_on_beam = pytest.importorskip("pipelines.vectors.beam", reason="needs the extra `beam`")

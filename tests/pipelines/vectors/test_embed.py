@@ -10,8 +10,8 @@ import pytest
 from keras_bert_impl.checkpoints.safetensors_file import read_header, read_tensor, write_safetensors
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
-from pipelines.vectors.config import EmbedConfig
 from pipelines.vectors.embed import EmbedResult, embed_file
+from pipelines.vectors.options import EmbedConfig
 from tests.pipelines.vectors.conftest import TEXTS
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from pipelines.vectors import similar
-from pipelines.vectors.config import EmbedConfig, SimilarConfig
 from pipelines.vectors.embed import embed_file
+from pipelines.vectors.options import EmbedConfig, SimilarConfig
 from pipelines.vectors.similar import find_similar, nearest
 from tests.pipelines.vectors.conftest import TEXTS
 

@@ -46,7 +46,7 @@ def compare(tmp_path, monkeypatch, capsys):
 
             return ask
 
-        monkeypatch.setattr("keras_bert_impl.serving.saved_signature.load_signature", load)
+        monkeypatch.setattr("keras_bert_impl.serving.signatures.load_signature", load)
         path = tmp_path / "dev_predictions.tsv"
         path.write_text(TABLES[kind])
         flags = [f"--saved_model={tmp_path}", f"--predictions_file={path}", "--batch_size=2"]

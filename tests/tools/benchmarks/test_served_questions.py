@@ -24,7 +24,7 @@ def inputs(tmp_path, monkeypatch):
 
         return ask
 
-    monkeypatch.setattr("keras_bert_impl.serving.saved_signature.load_signature", load)
+    monkeypatch.setattr("keras_bert_impl.serving.signatures.load_signature", load)
     names = [one.identifier for one in read_questions(data, version_2_with_negative=False)]
     rows = [f"0\t{name}\t0\t{1 + (name == 'q3')}\n" for name in names]
     (tmp_path / "answers.tsv").write_text(COLUMNS + "".join(rows))

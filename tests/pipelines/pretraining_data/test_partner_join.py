@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.pretraining_data import exchange
+from pipelines.pretraining_data import partner_join
 from pipelines.pretraining_data.chunks import DocumentBatch, plan_chunks
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import seed_word
@@ -29,17 +29,17 @@ def _by_blocks(blocks: list[SentenceBlock]) -> dict[int, tuple]:
         (number, len(block.sentence_lengths), len(block.document_sizes))
         for number, block in enumerate(blocks)
     ]
-    bases = exchange.BlockBases.of(sizes[::-1])
+    bases = partner_join.BlockBases.of(sizes[::-1])
     finished, asked = [], {}
     for number, block in enumerate(blocks):
-        examples, requests = exchange.plan_block(number, block, bases, RECIPE)
+        examples, requests = partner_join.plan_block(number, block, bases, RECIPE)
         finished.append(examples)
         for partner, request in requests.items():
             asked.setdefault(partner, []).append(request)
     for number, requests in asked.items():
-        joined = exchange.join_requests(requests)
-        finished.append(exchange.answer_requests(number, blocks[number], bases, joined, RECIPE))
-    return _pairs(*exchange.join_examples(finished))
+        joined = partner_join.join_requests(requests)
+        finished.append(partner_join.answer_requests(number, blocks[number], bases, joined, RECIPE))
+    return _pairs(*partner_join.join_examples(finished))
 
 
 def _at_once(blocks: list[SentenceBlock]) -> dict[int, tuple]:
@@ -80,11 +80,11 @@ def test_blocks_that_exchange_requests_make_the_pairs_of_the_whole_corpus(corpus
 
 def test_splitting_by_key_loses_nothing():
     blocks = [_block([[5, 6, 7], [8, 9]], 0), _block([[4] * 9], 35)]
-    bases = exchange.BlockBases.of([(0, 5, 2), (1, 9, 1)])
-    examples, _ = exchange.plan_block(1, blocks[1], bases, RECIPE)
+    bases = partner_join.BlockBases.of([(0, 5, 2), (1, 9, 1)])
+    examples, _ = partner_join.plan_block(1, blocks[1], bases, RECIPE)
     edges = np.array([1 << 62, 1 << 63], np.uint64)
     parts = dict(examples.split(edges))
     for number, part in parts.items():
         assert (np.searchsorted(edges, part.keys, side="right") == number).all()
-    joined = _pairs(*exchange.join_examples(list(parts.values())))
-    assert joined == _pairs(*exchange.join_examples([examples]))
+    joined = _pairs(*partner_join.join_examples(list(parts.values())))
+    assert joined == _pairs(*partner_join.join_examples([examples]))

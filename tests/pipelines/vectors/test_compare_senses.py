@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.features import compare_senses
-from pipelines.features.compare_senses import SensesConfig, compare_word_senses
-from pipelines.features.extractor import LineFeatures
+from pipelines.vectors import compare_senses
+from pipelines.vectors.compare_senses import SensesConfig, compare_word_senses
+from pipelines.vectors.extract import LineFeatures
 
 TOKENS = [
     "[CLS]",

@@ -1,5 +1,5 @@
 from pipelines.ablations.cells import in_order
-from pipelines.ablations.makers import RANDOM, USUAL, CellMaker, Start
+from pipelines.ablations.experiments import RANDOM, USUAL, CellMaker, Start
 from tests.support.toy_study import PretendingTools, toy_recipe
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from keras_bert_impl.models.encoder import BertEncoder
     from keras_bert_impl.training.strategy import Devices
 
+
 _LOGGER = logging.getLogger(__name__)
 
 DESCRIPTION, VECTORS = "vectors.json", "vectors.npy"

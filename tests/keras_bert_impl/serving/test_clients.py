@@ -5,8 +5,8 @@ import ast
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving import client_program as programs
-from keras_bert_impl.serving.client_program import TextSignature, text_client_program
+from keras_bert_impl.serving import clients as programs
+from keras_bert_impl.serving.clients import TextSignature, text_client_program
 
 ANSWERS = (
     programs.LABEL,

@@ -11,10 +11,10 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.training.strategy import Devices
-from pipelines.features import row_vectors
-from pipelines.features.row_vectors import VectorStore, encoder_identity
 from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
+from pipelines.vectors import row_vectors
+from pipelines.vectors.row_vectors import VectorStore, encoder_identity
 from tests.support.tiny_bert import TINY, scatter_weights
 
 LENGTHS = np.array([5, 12, 3, 8, 1])

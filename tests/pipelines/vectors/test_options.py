@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.vectors.config import EmbedConfig, SimilarConfig
+from pipelines.vectors.options import EmbedConfig, SimilarConfig
 
 GIVEN = {"model": "m", "input_file": "lines.txt"}
 

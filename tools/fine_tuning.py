@@ -1,15 +1,37 @@
-"""What every tool that fine-tunes does with its flags: one run, or one for each seed or setting."""
+"""What every tool that fine-tunes does with its flags, and prints at its end."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipelines.fine_tuning.run import FineTuningResults
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning_results import show_results
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.many_runs import TaskOf
     from pipelines.fine_tuning.options import FineTuningConfig
+
+
+def show_results(results: "FineTuningResults") -> None:
+    """Prints where the training stands, the figures, and the files that were written.
+
+    Args:
+        results: of the run. A figure that others reached with the same model stands beside ours.
+    """
+    training = results.training
+    if training and not training.finished:
+        print(f"Stopped after step {training.step}; the same command continues.")
+    elif training and training.resumed_from == training.step:
+        print("Training was finished before; its model is in model/ of the output folder.")
+    for name, value in sorted(results.evaluation.items()):
+        expected = results.expected.get(name)
+        print(f"{name} = {value}" + (f"  ({expected})" if expected else ""))
+    for path in results.prediction_files:
+        print(f"wrote {path}")
+
 
 _OF_MANY = ("num_seeds", "search")
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.cpu_kernels import switch, xla_programs
-from keras_bert_impl.cpu_kernels.switch import choose_kernels, forward_function
+from keras_bert_impl.cpu_kernels import kernel_choice, xla_programs
+from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels, forward_function
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers.kernels import PLAIN
 from keras_bert_impl.models.encoder import BertEncoder
@@ -17,12 +17,12 @@ def test_on_a_cpu_the_fast_kernels_are_chosen_unless_xla_compiles_the_step():
 
 
 def test_with_an_accelerator_the_plain_ones_are(monkeypatch):
-    monkeypatch.setattr(switch, "_accelerated", lambda: True)
+    monkeypatch.setattr(kernel_choice, "_accelerated", lambda: True)
     assert choose_kernels() is PLAIN
 
 
 def test_where_threads_cannot_share_programs_the_plain_ones_are(monkeypatch):
-    monkeypatch.setattr(switch, "set_up_xla", lambda: False)
+    monkeypatch.setattr(kernel_choice, "set_up_xla", lambda: False)
     xla_programs.warn_of_slower_kernels.cache_clear()
     with pytest.warns(UserWarning, match="slower kernels"):
         assert choose_kernels("fast") is PLAIN
@@ -35,7 +35,7 @@ def test_an_unknown_choice_is_refused():
 
 
 def test_other_backends_have_no_fast_kernels(monkeypatch):
-    monkeypatch.setattr(switch.keras.backend, "backend", lambda: "jax")
+    monkeypatch.setattr(kernel_choice.keras.backend, "backend", lambda: "jax")
     assert choose_kernels() is PLAIN
     with pytest.raises(UserError, match="they exist for TensorFlow, not for jax"):
         choose_kernels("fast")
@@ -43,7 +43,7 @@ def test_other_backends_have_no_fast_kernels(monkeypatch):
 
 @pytest.mark.parametrize("accelerated", [False, True])
 def test_the_forward_function_computes_what_the_model_computes(monkeypatch, accelerated):
-    monkeypatch.setattr(switch, "_accelerated", lambda: accelerated)
+    monkeypatch.setattr(kernel_choice, "_accelerated", lambda: accelerated)
     model = BertEncoder(TINY)
     batch = {name: features()[name] for name in model.input}
     expected, given = np.array(model(batch)["pooled_output"]), forward_function(model)(batch)

@@ -9,8 +9,8 @@ import numpy as np
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.options import options_named
-from pipelines.features.config import FeaturesConfig, SensesConfig
-from pipelines.features.extractor import FeatureExtractor, LineFeatures
+from pipelines.vectors.extract import FeatureExtractor, LineFeatures
+from pipelines.vectors.options import FeaturesConfig, SensesConfig
 
 
 @dataclasses.dataclass(frozen=True)

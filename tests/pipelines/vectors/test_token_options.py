@@ -1,7 +1,7 @@
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.features.config import FeaturesConfig, SensesConfig
+from pipelines.vectors.options import FeaturesConfig, SensesConfig
 
 
 def config(**changes) -> FeaturesConfig:

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.features import extractor as module
-from pipelines.features.config import FeaturesConfig
-from pipelines.features.extractor import FeatureExtractor, windows
+from pipelines.vectors import extract as module
+from pipelines.vectors.extract import FeatureExtractor, windows
+from pipelines.vectors.options import FeaturesConfig
 from tests.support.model_folders import write_encoder
 
 LINES = ["the dog runs.", "a", "", "the cat sleeps . the dog runs .", "a list", "a dog", "the cat"]

@@ -5,7 +5,7 @@ import pytest
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.fresh_weights import FreshWeights
+from keras_bert_impl.models.reinitialize import FreshWeights
 from tests.support.model_folders import tiny_config, write_encoder
 
 

@@ -1,4 +1,4 @@
-"""Computes an encoder's vectors of lines of text."""
+"""The encoder's vectors of the tokens of lines of text."""
 
 import dataclasses
 import itertools
@@ -10,7 +10,7 @@ import numpy as np
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.config import dtype_policy
-from pipelines.features.config import FeaturesConfig
+from pipelines.vectors.options import FeaturesConfig
 
 _LINES_AT_ONCE = 4096  # so many lines are tokenized at once
 _BYTES_AT_ONCE = 256 * 1024 * 1024  # within lines with so many vectors batches are made by length
@@ -46,7 +46,7 @@ class FeatureExtractor:
     def __init__(self, config: FeaturesConfig) -> None:
         from keras_bert_impl.checkpoints.model_source import find_model
         from keras_bert_impl.checkpoints.restore import restore
-        from keras_bert_impl.cpu_kernels.switch import forward_function
+        from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
         from keras_bert_impl.models.encoder import BertEncoder
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 

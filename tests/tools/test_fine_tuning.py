@@ -10,7 +10,7 @@ from pipelines.fine_tuning.many_runs import ManyRunsResults
 from pipelines.tasks.tagging.options import RunNerConfig
 from tools import run_ner
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning_runs import run_once_or_often
+from tools.fine_tuning import run_once_or_often
 
 TASKS = {
     "run_classifier": "classifier_task",
