@@ -1,6 +1,9 @@
 """`python -m tools` and `python -m keras_bert_impl`."""
 
+import importlib
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +42,17 @@ def test_every_tool_that_is_listed_is_a_program():
     for name in launcher.tool_names():
         __import__(f"tools.{name}")
         assert callable(sys.modules[f"tools.{name}"].main)
+
+
+def test_every_flag_stands_on_a_page_or_in_a_recipe():
+    top = Path(launcher.__file__).parents[1]
+    pages = [top / "README.md", top / "RESULTS.md", *(top / "tools" / "recipes").iterdir()]
+    for room in ("keras_bert_impl", "pipelines"):
+        pages += (top / room).rglob("*.md")
+    text = "\n".join(page.read_text() for page in pages)
+    named = set(re.findall(r"(?:--|--no|`)(?=([a-z]\w*))", text))
+    named |= {name.removeprefix("no") for name in named}  # --nodo_lower_case
+    for tool in launcher.tool_names():
+        help_text = importlib.import_module(f"tools.{tool}").FLAGS.help_text()
+        flags = set(re.findall(r"^  --(\w+)", help_text, re.M))
+        assert flags - named == set(), f"flags of {tool} that no page and no recipe names"
