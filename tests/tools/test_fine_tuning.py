@@ -12,10 +12,10 @@ from tools import run_ner
 from tools.config_flags import ConfigFlags
 from tools.fine_tuning import run_once_or_often
 
-TASKS = {
-    "run_classifier": "classifier_task",
+FAMILIES = {
+    "run_classifier": "labels",
     "run_ner": "tagging",
-    "run_squad": "question_answering",
+    "run_squad": "questions",
     "run_swag": "choices",
 }
 
@@ -63,9 +63,9 @@ def test_the_files_are_named(call, capsys):
     assert capsys.readouterr().out == "wrote runs/runs.md\n"
 
 
-@pytest.mark.parametrize("tool", TASKS)
+@pytest.mark.parametrize("tool", FAMILIES)
 def test_what_a_tool_hands_to_the_process_of_a_run_can_be_handed_over(tool):
-    task_of = importlib.import_module(f"pipelines.runs.{TASKS[tool]}").task_of
+    task_of = importlib.import_module(f"pipelines.tasks.{FAMILIES[tool]}.task").task_of
     set_up = importlib.import_module(f"tools.{tool}").set_up_run
     assert pickle.loads(pickle.dumps((task_of, set_up))) == (task_of, set_up)
 

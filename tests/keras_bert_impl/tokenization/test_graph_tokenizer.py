@@ -67,6 +67,7 @@ def test_hard_lines_in_a_graph(in_graph):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(trouble_text(), min_size=1, max_size=4))
 def test_any_text_in_a_graph(in_graph, lines):
+    lines = [line.encode("utf-8", "ignore").decode() for line in lines]  # no lone surrogates
     assert in_graph(tf.constant(lines)).to_list() == expected_ids(lines, ALPHABET, True)
 
 
