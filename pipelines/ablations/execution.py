@@ -1,26 +1,24 @@
-"""Runs the cells of a study, each once, several at a time where the machine has the processors."""
+"""What a cell of a study takes, and the run that it is: a tool, its log, its figures, its time."""
 
 import json
-import multiprocessing
-import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import open_whole
 from keras_bert_impl.planning.plan import plan_run
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.ablations.cells import FINE_TUNING, PRETRAINING, Cell
 from pipelines.ablations.experiments import ConfigOf
 from pipelines.corpora.unpacking import open_unpacked
 from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.many_runs.runs import Cores, Run, Values
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
@@ -134,22 +132,7 @@ def _count(path: Path | None, words: bytes) -> int:
     return found
 
 
-Share = tuple[int, ...]
-"""The numbers of some of the processors."""
-
-_SECONDS_BETWEEN_CALLS_TO_END = 0.5
-
-
-def _shares(count: int) -> list[Share]:
-    """This process' processors in so many parts; where there are fewer, several use one."""
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < count:
-        return [(cores[number % len(cores)],) for number in range(count)]
-    bounds = [len(cores) * number // count for number in range(count + 1)]
-    return [tuple(cores[a:b]) for a, b in pairwise(bounds)]
-
-
-_RESULT, _CALLS, _LOG = "result.json", "calls.txt", "log.txt"
+_CALLS, _LOG = "calls.txt", "log.txt"
 
 
 class Programs(Protocol):
@@ -163,7 +146,7 @@ class Programs(Protocol):
         """
         ...
 
-    def run(self, tool: str, flags: Sequence[str], log: Path, cores: frozenset[int] | None) -> int:
+    def run(self, tool: str, flags: Sequence[str], log: Path, cores: Cores) -> int:
         """Runs a tool to its end; gives its exit code.
 
         Args:
@@ -189,33 +172,41 @@ class Result:
     seconds: float
     calls: int
 
+    @classmethod
+    def of(cls, values: Values) -> "Result":
+        """What the result file of a finished cell says."""
+        return cls(**{one.name: values[one.name] for one in fields(cls)})
 
-def stored_result(cell: Cell) -> Result | None:
-    """The result of a finished cell; None without one."""
-    try:
-        values = json.loads((cell.folder / _RESULT).read_text(encoding="utf-8"))
-        return Result(dict(values["figures"]), float(values["seconds"]), int(values["calls"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    @classmethod
+    def kept(cls, run: Run) -> "Result | None":
+        """The result of a cell's run; None of one that is not finished."""
+        values = run.kept(*(one.name for one in fields(cls)))
+        return None if values is None else cls.of(values)
 
 
-def run_cell(
-    cell: Cell, programs: Programs, keep_models: bool, cores: frozenset[int] | None = None
-) -> Result:
-    """Runs a cell, or goes on with one that was stopped, and keeps its result.
-
-    Its own run resumes as any other: by the same command in the same folder.
+def run_of(cell: Cell, programs: Programs, keep_models: bool) -> Run:
+    """The run of a cell; its folder's name says what its result follows from.
 
     Args:
-        cell: all that it needs is finished.
+        cell: what runs.
         programs: the tools.
         keep_models: whether the models of fine-tuning stay.
-        cores: the processors that it may use; None: those of this process.
+    """
+    return Run(
+        cell.name,
+        cell.folder,
+        partial(_work, cell, programs),
+        needs=frozenset(one.name for one in cell.needs),
+        tidy=partial(_tidy, cell, keep_models),
+    )
+
+
+def _work(cell: Cell, programs: Programs, cores: Cores) -> Values | None:
+    """Runs a cell's command; gives what its result file says, None where it was stopped.
 
     Raises:
         UserError: the tool failed.
     """
-    make_folder(cell.folder)
     for name, text in cell.files.items():
         with open_whole(cell.folder / name) as file:
             file.write(text)
@@ -228,16 +219,15 @@ def run_cell(
             f"{cell.folder / _LOG}: the run {cell.name} failed, and its last line was: "
             f"{_last_line(cell.folder / _LOG)} Mend it; the same command continues there."
         )
+    figures = _figures(cell)
+    if figures is None:
+        return None
     seconds, calls = _calls(cell)
-    result = Result(_figures(cell), seconds, calls)
-    values = {"command": cell.command, "seeds": list(cell.seeds), **vars(result)}
-    with open_whole(cell.folder / _RESULT) as file:
-        file.write(json.dumps(values, indent=1) + "\n")
-    tidy(cell, keep_models)
-    return result
+    result = Result(figures, seconds, calls)
+    return {"command": cell.command, "seeds": list(cell.seeds), **vars(result)}
 
 
-def tidy(cell: Cell, keep_models: bool) -> None:
+def _tidy(cell: Cell, keep_models: bool) -> None:
     """Removes what a finished run only needs to resume, and a score's model."""
     if cell.kind not in (PRETRAINING, FINE_TUNING) or (cell.kind == FINE_TUNING and keep_models):
         return
@@ -247,20 +237,14 @@ def tidy(cell: Cell, keep_models: bool) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _figures(cell: Cell) -> dict[str, float]:
-    """The figures of `eval_results.txt`.
+def _figures(cell: Cell) -> dict[str, float] | None:
+    """The figures of `eval_results.txt`; None where a run that scores was stopped before its end.
 
-    Raises:
-        UserError: a run that scores left none, because it was asked to stop.
+    Data has none.
     """
     path = cell.folder / "eval_results.txt"
     if not path.exists():
-        if cell.kind in (PRETRAINING, FINE_TUNING):
-            raise UserError(
-                f"{cell.folder}: the run {cell.name} was stopped before its end; the same command "
-                "continues there."
-            )
-        return {}
+        return None if cell.kind in (PRETRAINING, FINE_TUNING) else {}
     lines = path.read_text(encoding="utf-8").splitlines()
     return {name: float(value) for name, _, value in (line.partition(" = ") for line in lines)}
 
@@ -279,88 +263,3 @@ def _calls(cell: Cell) -> tuple[float, int]:
 def _last_line(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
     return next((line.strip() for line in reversed(lines) if line.strip()), "(nothing).")
-
-
-def run_cells(
-    cells: Sequence[Cell],
-    programs: Programs,
-    keep_models: bool,
-    at_once: int,
-    started: Callable[[Cell], None],
-) -> Iterator[tuple[Cell, Result]]:
-    """Runs cells, each after those of them that it needs.
-
-    Several cells at once share the processors: each has its own part of them, and a cell that no
-    other can run beside has all. Small models gain by it, since a second thread helps a small
-    matrix little. Where a cell fails, those that run beside it are finished first.
-
-    Args:
-        cells: in an order in which each stands behind those that it needs.
-        programs: the tools.
-        keep_models: whether the models of fine-tuning stay.
-        at_once: how many run at once at most.
-        started: called with each cell when it starts.
-
-    Yields:
-        Each cell with its result, as soon as it is there.
-
-    Raises:
-        UserError: a tool failed.
-    """
-    if at_once == 1:
-        for cell in cells:
-            started(cell)
-            yield cell, run_cell(cell, programs, keep_models)
-        return
-    with ThreadPoolExecutor(at_once) as threads:
-        queue = _Queue(list(cells), _shares(at_once))
-        try:
-            while queue.waiting or queue.running:
-                for cell, shares in queue.next_cells():
-                    started(cell)
-                    cores = frozenset(chain.from_iterable(shares))
-                    future = threads.submit(run_cell, cell, programs, keep_models, cores)
-                    queue.running[future] = cell, shares
-                for done in wait(queue.running, return_when=FIRST_COMPLETED).done:
-                    yield queue.finish(done), done.result()
-        except (KeyboardInterrupt, GeneratorExit):  # the cells' own processes ignore Ctrl-C
-            _end_all(list(queue.running))
-            raise
-
-
-@dataclass
-class _Queue:
-    """Which cells wait, which run, and which parts of the processors are free."""
-
-    waiting: list[Cell]
-    free: list[Share]
-    running: dict[Future[Result], tuple[Cell, list[Share]]] = field(default_factory=dict)
-
-    def next_cells(self) -> list[tuple[Cell, list[Share]]]:
-        """The cells that can start now, with their processors."""
-        unfinished = {cell.name for cell in self.waiting}
-        unfinished |= {cell.name for cell, _ in self.running.values()}
-        ready = [x for x in self.waiting if not unfinished & {one.name for one in x.needs}]
-        # What others wait for goes first: a long pre-training that starts last would end alone.
-        needed = {one.name for cell in self.waiting for one in cell.needs}
-        ready.sort(key=lambda cell: cell.name not in needed)
-        chosen = ready[: len(self.free)]
-        for cell in chosen:
-            self.waiting.remove(cell)
-        if len(chosen) == 1 and not self.running:
-            whole, self.free = [*self.free], []
-            return [(chosen[0], whole)]
-        return [(cell, [self.free.pop(0)]) for cell in chosen]
-
-    def finish(self, future: Future[Result]) -> Cell:
-        """Takes a cell off; its processors are free again."""
-        cell, shares = self.running.pop(future)
-        self.free += shares
-        return cell
-
-
-def _end_all(running: list[Future[Result]]) -> None:
-    """Ends the processes of cells; one that is only about to start, too."""
-    while wait(running, timeout=_SECONDS_BETWEEN_CALLS_TO_END).not_done:
-        for process in multiprocessing.active_children():
-            process.terminate()

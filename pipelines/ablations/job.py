@@ -8,12 +8,14 @@ from pathlib import Path
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.progress import format_duration
 from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.ablations.cells import Cell, in_order
-from pipelines.ablations.comparison import SIGMAS
 from pipelines.ablations.config import RunAblationsConfig
-from pipelines.ablations.execution import Programs, Result, needs_of, run_cells, stored_result
+from pipelines.ablations.execution import Programs, Result, needs_of, run_of
 from pipelines.ablations.report import Report
 from pipelines.ablations.study import Study
+from pipelines.many_runs.runs import do_runs, stop_on_sigterm
+from pipelines.many_runs.spread import SIGMAS
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -51,39 +53,57 @@ def run_ablations(config: RunAblationsConfig, programs: Programs) -> AblationsRe
         return _run_all(study, programs)
 
 
+class _StudyRuns:
+    """The runs of a study and their results; the report follows each of them."""
+
+    def __init__(self, study: Study, programs: Programs) -> None:
+        self._study, config = study, study.config
+        self._runs = {c.name: run_of(c, programs, config.keep_models) for c in study.cells}
+        found = {name: Result.kept(run) for name, run in self._runs.items()}
+        self._results = {name: result for name, result in found.items() if result}
+        self.report = Report(study, self._results)
+
+    def do(self, cells: Sequence[Cell], stop: StopSignal) -> None:
+        """Runs those of the cells that have no result yet.
+
+        Raises:
+            UserError: a tool failed, or the study was stopped.
+        """
+        config, stopped = self._study.config, None
+        missing = [self._runs[one.name] for one in cells if one.name not in self._results]
+        among = list(self._runs.values())
+        for run, values in do_runs(missing, stop, at_once=config.runs_at_once, among=among):
+            if values is None:
+                stopped = stopped or run
+                continue
+            result = self._results[run.name] = Result.of(values)
+            name = f", {run.name}" if config.runs_at_once > 1 else ""
+            _LOGGER.info("  %s%s", format_duration(result.seconds), name)
+            self.report.write(config.output_dir)
+        if stopped:
+            raise UserError(
+                f"{stopped.folder}: the run {stopped.name} was stopped before its end; the same "
+                "command continues there."
+            )
+        if any(one.name not in self._results for one in cells):
+            raise UserError(
+                f"{config.output_dir}: the study was stopped between two runs; the same command "
+                "continues."
+            )
+
+
 def _run_all(study: Study, programs: Programs) -> AblationsResults:
-    results = {cell.name: found for cell in study.cells if (found := stored_result(cell))}
-    report = Report(study, results)
-    report.write(study.config.output_dir)
-    if not study.config.ignore_check:
-        # Nothing but the check's own runs is started before it has passed.
-        _run(in_order(study.check.cells), study, programs, report, results)
-        _check(report)
-    _run(study.cells, study, programs, report, results)
-    folder = study.config.output_dir
-    return AblationsResults(report.lines(), [*report.write(folder), *report.draw(folder)])
-
-
-def _run(
-    cells: Sequence[Cell],
-    study: Study,
-    programs: Programs,
-    report: Report,
-    results: dict[str, Result],
-) -> None:
-    """Runs those of the cells that have no result yet; the report follows each of them."""
-    config, numbers = study.config, {cell.name: n for n, cell in enumerate(study.cells, start=1)}
-
-    def started(cell: Cell) -> None:
-        _LOGGER.info("run %d of %d: %s", numbers[cell.name], len(numbers), cell.name)
-
-    missing = [cell for cell in cells if cell.name not in results]
-    at_once = config.runs_at_once
-    for cell, result in run_cells(missing, programs, config.keep_models, at_once, started):
-        beside = f", {cell.name}" if at_once > 1 else ""
-        _LOGGER.info("  %s%s", format_duration(result.seconds), beside)
-        results[cell.name] = result
-        report.write(config.output_dir)
+    folder, runs = study.config.output_dir, _StudyRuns(study, programs)
+    runs.report.write(folder)
+    with stop_on_sigterm() as stop:
+        if not study.config.ignore_check:
+            # Nothing but the check's own runs is started before it has passed.
+            runs.do(in_order(study.check.cells), stop)
+            _check(runs.report)
+        runs.do(study.cells, stop)
+    return AblationsResults(
+        runs.report.lines(), [*runs.report.write(folder), *runs.report.draw(folder)]
+    )
 
 
 def _check(report: Report) -> None:

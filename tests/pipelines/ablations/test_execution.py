@@ -2,9 +2,8 @@ import json
 
 import pytest
 
-from keras_bert_impl.errors import UserError
 from pipelines.ablations.cells import FINE_TUNING, PRETRAINING, Cell
-from pipelines.ablations.execution import run_cell, stored_result
+from pipelines.ablations.execution import Result, run_of
 from tests.support.toy_study import PretendingTools
 
 
@@ -15,11 +14,12 @@ def cell(root, kind=FINE_TUNING, tool="run_ner", **more):
 
 def test_a_finished_cell_has_its_figures_its_time_and_its_command(tmp_path):
     made = cell(tmp_path, files={"bert_config.json": "{}"})
-    assert stored_result(made) is None
-    result = run_cell(made, PretendingTools(), keep_models=False)
+    run = run_of(made, PretendingTools(), keep_models=False)
+    assert Result.kept(run) is None
+    result = Result.of(run.do())
     assert result.figures["eval_f1"] == pytest.approx(0.901)
     assert (result.calls, result.seconds >= 0) == (1, True)
-    assert stored_result(made) == result
+    assert Result.kept(run) == result
     values = json.loads((made.folder / "result.json").read_text())
     assert values["command"] == made.command
     assert (made.folder / "bert_config.json").read_text() == "{}"
@@ -35,15 +35,16 @@ def test_a_finished_cell_has_its_figures_its_time_and_its_command(tmp_path):
 )
 def test_what_only_resuming_needs_is_removed(tmp_path, kind, tool, keep, left):
     made = cell(tmp_path, kind, tool)
-    run_cell(made, PretendingTools(), keep)
+    run_of(made, PretendingTools(), keep).do()
     assert {path.name for path in made.folder.iterdir() if path.is_dir()} == left
 
 
 def test_a_result_that_is_not_whole_is_none(tmp_path):
     made = cell(tmp_path)
-    run_cell(made, PretendingTools(), keep_models=False)
+    run = run_of(made, PretendingTools(), keep_models=False)
+    run.do()
     (made.folder / "result.json").write_text('{"figures": {}}')
-    assert stored_result(made) is None
+    assert Result.kept(run) is None
 
 
 def test_a_run_that_was_asked_to_stop_is_not_finished(tmp_path):
@@ -51,6 +52,6 @@ def test_a_run_that_was_asked_to_stop_is_not_finished(tmp_path):
         def run(self, tool, flags, log, cores):
             return 0
 
-    with pytest.raises(UserError, match="was stopped before its end"):
-        run_cell(cell(tmp_path), Stopping(), keep_models=False)
-    assert stored_result(cell(tmp_path)) is None
+    run = run_of(cell(tmp_path), Stopping(), keep_models=False)
+    assert run.do() is None
+    assert Result.kept(run) is None

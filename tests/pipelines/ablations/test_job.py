@@ -1,4 +1,5 @@
 import json
+import signal
 import threading
 
 import pytest
@@ -49,6 +50,32 @@ def test_after_a_stop_finished_runs_stay_and_the_other_goes_on_in_its_folder(tmp
     report = json.loads((recipe.output_dir / "ablations.json").read_text())
     calls = {run["name"]: run["calls"] for run in report["runs"]}
     assert sorted(calls.values())[-2:] == [1, 2]
+
+
+def test_a_run_that_was_asked_to_stop_is_named_and_goes_on_in_its_folder(tmp_path):
+    class Stopping(PretendingTools):
+        def run(self, tool, flags, log, cores):
+            return 0 if tool == "run_pretraining" else super().run(tool, flags, log, cores)
+
+    with pytest.raises(UserError, match=r"cells/pretrain-\S+: the run pretrain-.* was stopped"):
+        run_ablations(small_recipe(tmp_path), Stopping())
+    rest = PretendingTools()
+    run_ablations(small_recipe(tmp_path), rest)
+    assert rest.started[0].startswith("pretrain-")
+
+
+def test_sigterm_between_two_runs_is_a_sentence_and_the_same_call_continues(tmp_path):
+    class Terminated(PretendingTools):
+        def run(self, tool, flags, log, cores):
+            signal.raise_signal(signal.SIGTERM)
+            return super().run(tool, flags, log, cores)
+
+    stopped, rest = Terminated(), PretendingTools()
+    with pytest.raises(UserError, match="study was stopped between two runs; the same command"):
+        run_ablations(small_recipe(tmp_path), stopped)
+    assert len(stopped.started) == 1
+    run_ablations(small_recipe(tmp_path), rest)
+    assert stopped.started[0] not in rest.started
 
 
 def test_a_changed_recipe_keeps_the_runs_that_it_did_not_change(tmp_path):
