@@ -15,8 +15,6 @@ import json
 import logging
 import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -26,7 +24,7 @@ from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.training.stop_signal import StopSignal
+from keras_bert_impl.training.stop_signal import StopSignal, on_sigterm, stop_requested
 from pipelines.processes import worker_pool
 
 _LOGGER = logging.getLogger(__name__)
@@ -124,39 +122,25 @@ def in_own_process(function: Callable[..., _Given], *arguments: Any, remedy: str
     """
     with worker_pool(1, multiprocessing.get_context("spawn"), remedy) as pool:
         started = pool.submit(function, *arguments)
-        handler = signal.getsignal(signal.SIGTERM)
-        if isinstance(handler, _Stop) and handler.requested:  # before there was a process to end
+        if stop_requested():  # perhaps before there was a process to pass it on to
             _terminate_children()
         return started.result()
 
 
-class _Stop(StopSignal):
-    """The handler of SIGTERM while runs are done: those that run save and end."""
+class _PassedOn(StopSignal):
+    """A stop that reaches the runs' processes, which save and end."""
 
-    def __call__(self, _number: int, _frame: Any) -> None:
-        self.request()
+    def request(self) -> None:
         _terminate_children()
+        super().request()
 
 
-@contextlib.contextmanager
-def stop_on_sigterm() -> Iterator[StopSignal]:
+def stop_on_sigterm() -> contextlib.AbstractContextManager[StopSignal]:
     """Inside the block, SIGTERM goes on to the runs' processes, and no other run is started.
 
     A block inside of another one has the same signal: what was asked for before it counts.
     """
-    before = signal.getsignal(signal.SIGTERM)
-    if isinstance(before, _Stop):
-        yield before
-        return
-    stop = _Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop  # only the main thread may handle signals
-        return
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return on_sigterm(_PassedOn())
 
 
 def _terminate_children() -> None:

@@ -177,7 +177,11 @@ def stored_spreads(folder: Path) -> dict[str, Spread]:
     """
     try:
         (setting,) = json.loads((folder / "runs.json").read_text(encoding="utf-8"))["settings"]
-        return {name: Spread.of_json(values) for name, values in setting["spread"].items()}
+        found = setting["spread"]
+        for values in found.values():
+            if values["sigma"] is None:  # of one run: JSON has no NaN
+                values["sigma"] = math.nan
+        return {name: Spread(**values) for name, values in found.items()}
     except (OSError, ValueError, KeyError):
         return {}
 

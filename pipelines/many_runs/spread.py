@@ -52,14 +52,6 @@ class Spread:
         middle = statistics.median(known)
         return cls(len(known), statistics.fmean(known), sigma, middle, min(known), max(known))
 
-    @classmethod
-    def of_json(cls, values: Mapping[str, Any]) -> "Spread":
-        """What `without_nan(vars(spread))` stands for; null is NaN again."""
-        known: dict[str, Any] = {
-            name: math.nan if one is None else one for name, one in values.items()
-        }
-        return cls(**known)
-
     def __str__(self) -> str:
         return format(self)
 
@@ -74,15 +66,12 @@ def number(value: float) -> float:
     return 0.0 if math.isnan(value) else value
 
 
-def welch_interval(
-    first: Sequence[float], second: Sequence[float], level: float = LEVEL
-) -> tuple[float, float]:
-    """The interval of the difference of two means.
+def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the difference of two means.
 
     Args:
         first: scores; at least two.
         second: scores; at least two.
-        level: how sure to be.
 
     Returns:
         Both ends of the mean of `first` minus that of `second`.
@@ -101,7 +90,7 @@ def welch_interval(
     freedom = sum(parts) ** 2 / sum(
         part**2 / (len(scores) - 1) for part, scores in zip(parts, (first, second), strict=True)
     )
-    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error
     return difference - reach, difference + reach
 
 
@@ -145,8 +134,8 @@ def shared_letters(groups: Sequence[Sequence[float]]) -> list[str]:
     return letters
 
 
-def beats(better: Sequence[float], worse: Sequence[float], sigmas: float = SIGMAS) -> bool:
-    """Whether one set of scores lies above another by so many standard deviations.
+def beats(better: Sequence[float], worse: Sequence[float]) -> bool:
+    """Whether one set of scores lies above another by three standard deviations.
 
     The deviation is that of the difference of two single runs. Of a single run it is not known.
 
@@ -157,7 +146,7 @@ def beats(better: Sequence[float], worse: Sequence[float], sigmas: float = SIGMA
     if min(len(better), len(worse)) < 2:
         return False
     sigma = math.hypot(statistics.stdev(better), statistics.stdev(worse))
-    return statistics.fmean(better) - statistics.fmean(worse) > sigmas * sigma
+    return statistics.fmean(better) - statistics.fmean(worse) > SIGMAS * sigma
 
 
 def _cliques(ordered: Sequence[int], alike: set[frozenset[int]]) -> list[list[int]]:

@@ -124,16 +124,17 @@ def _run() -> None:
 
     config = FLAGS.config()
     names = [Path(data_dir).name for data_dir in config.data_dirs]
+    *_, (last, _) = cells(config)
     with stop_on_sigterm() as stop:  # around all cells: a stop between two of them counts, too
         for folder, words in cells(config):
             began = time.monotonic()
-            finished = not stop.requested and _run_cell(words)
+            finished = _run_cell(words)
             lines = table(config.output_dir, names, config.features)
             with open_whole(make_folder(config.output_dir) / "table.md") as file:
                 file.writelines(f"{line}\n" for line in lines)
             seconds = round(time.monotonic() - began)
             print(json.dumps({"cell": str(folder), "seconds": seconds, "flags": words}), flush=True)
-            if not finished:
+            if not finished or (stop.requested and folder != last):
                 print("Stopped; the same command continues.")
                 return
     print("\n".join(lines))

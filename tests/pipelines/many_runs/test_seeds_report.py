@@ -80,4 +80,6 @@ def test_what_is_read_again_is_what_was_written(tmp_path):
     again = stored_spreads(tmp_path)["eval_accuracy"]
     assert f"{again:.2f}" == f"{found.spread(found.runs):.2f}" == "0.60"
     assert math.isnan(again.sigma)
+    report(run(1, 0.6), run(2, 0.6)).write(tmp_path)
+    assert f"{stored_spreads(tmp_path)['eval_accuracy']:.2f}" == "0.60 ± 0.00"
     assert stored_spreads(tmp_path / "none") == {}

@@ -1,4 +1,5 @@
 import json
+import signal
 from pathlib import Path
 
 from pipelines.fine_tuning.options import Setting
@@ -55,3 +56,19 @@ def test_every_cell_is_a_command_of_its_own_that_shares_the_kept_layers(
     assert json.loads(printed[0])["flags"][0] == "--data_dir=ner/wnut17"
     assert "50.00 (1)" in printed[-1]
     assert (tmp_path / "table.md").read_text() == "\n".join(printed[4:]) + "\n"
+
+
+def test_a_stop_in_the_last_run_of_a_cell_starts_no_other_cell(tmp_path, monkeypatch, capsys):
+    seen = []
+
+    def run(config, *_):
+        seen.append(config)
+        signal.raise_signal(signal.SIGTERM)
+        return ManyRunsResults(None, finished=True, files=[])
+
+    monkeypatch.setattr(seeds, "run_many", run)
+    assert feature_based.main([*WORDS, f"--output_dir={tmp_path}"]) == 0
+    assert len(seen) == 1
+    cell, said = capsys.readouterr().out.splitlines()
+    assert json.loads(cell)["cell"] == f"{tmp_path}/wnut17/last"
+    assert said == "Stopped; the same command continues."
