@@ -16,7 +16,7 @@ from pathlib import Path
 TEXT, VOCABULARY, SHARDS = "text", "vocabulary", "shards"
 PRETRAINING, FINE_TUNING = "pre-training", "fine-tuning"
 
-_HEAD = 1 << 20  # bytes of a file that enter a digest, beside its size
+_HEAD = 1 << 20  # bytes of a file that enter a digest, in addition to its size
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a cell of a study takes, and the run that it is: a tool, its log, its figures, its time."""
+"""The needs of a cell, and its run: a tool with a log, its figures, its time."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ _READ_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run takes.
+    """Parameters, memory and operations of a run.
 
     Attributes:
         parameters: numbers of the pre-training model.
@@ -45,7 +45,7 @@ class Needs:
 
 
 def needs_of(cell: Cell, config_of: ConfigOf) -> Needs | None:
-    """What `plan_run` says of a cell; None of one that trains nothing.
+    """`plan_run`'s estimate for a cell; None for one that trains nothing.
 
     Fine-tuning has no padding here, a token for every four bytes of its files, and for questions
     rows of the full length: an estimate, good to a factor of about two.
@@ -99,7 +99,7 @@ def training_tokens(config: FineTuningConfig) -> float | None:
         if isinstance(config, RunSquadConfig):
             questions = _count(config.train_file, b'"question"')
             return float(questions * config.max_seq_length)
-        return sum(_size(path) for path in _files(config)) / _BYTES_OF_A_TOKEN
+        return sum(_count(path, b"") for path in _files(config)) / _BYTES_OF_A_TOKEN
     except (UserError, OSError):
         return None
 
@@ -112,11 +112,6 @@ def _files(config: Any) -> list[Path]:
         files = config.files
         return [files.train_file or Path(files.data_dir or "") / "train.txt"]
     return [config.file("train") or Path("train.csv")]  # SWAG's
-
-
-def _size(path: Path) -> int:
-    """The bytes of a file, unpacked."""
-    return _count(path, b"")
 
 
 def _count(path: Path | None, words: bytes) -> int:
@@ -160,7 +155,7 @@ class Programs(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a cell.
+    """Result of a cell.
 
     Attributes:
         figures: those of its `eval_results.txt`; none of data.
@@ -174,7 +169,7 @@ class Result:
 
     @classmethod
     def of(cls, values: Values) -> "Result":
-        """What the result file of a finished cell says."""
+        """The result in the file of a finished cell."""
         return cls(**{one.name: values[one.name] for one in fields(cls)})
 
     @classmethod

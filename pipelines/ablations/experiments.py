@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -38,12 +38,12 @@ _CONFIGS = {
 
 @dataclass(frozen=True)
 class Start:
-    """What fine-tuning starts from.
+    """The model that fine-tuning starts from.
 
     Attributes:
         key: its name in the cells' names; `RANDOM` is no pre-training at all.
         size: the model's size.
-        settings: what its configuration says beside it.
+        settings: further settings of its configuration.
         flags: of its pre-training.
         keeps_models: whether models from before the end are kept.
         step: the steps of such a model; None is the last one.
@@ -55,10 +55,6 @@ class Start:
     flags: tuple[str, ...] = ()
     keeps_models: bool = False
     step: int | None = None
-
-    def at(self, step: int | None) -> "Start":
-        """The same after fewer steps."""
-        return replace(self, step=step)
 
 
 @dataclass(frozen=True)
@@ -238,7 +234,7 @@ class CellMaker:
     def _source(
         self, start: Start, seed: int
     ) -> tuple[tuple[Cell, ...], tuple[str, ...], Mapping[str, str]]:
-        """The cells that the weights come from, the flags that name them, and files beside."""
+        """The cells that the weights come from, the flags that name them, and files to write."""
         if start.key != RANDOM:
             cell = self.pretrained(start, seed)
             model = kept_model(cell.folder, start.step) if start.step else cell.folder / "model"
@@ -272,7 +268,7 @@ class CellMaker:
 
     @cached_property
     def _pretraining(self) -> RunPretrainingConfig:
-        # A second phase's flags are only understood beside its shards, which are not made yet.
+        # Flags of a second phase are refused without its shards, which are not made yet.
         shards = [flag("phase2_input_file", "shards")] if self._config.phase2_data_flags else []
         flags = [flag("output_dir", "."), *shards, *self._config.flags("pretraining_flags")]
         config = self._config_of("run_pretraining", flags)

@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class AblationsResults:
-    """What a call gave.
+    """Results of a call.
 
     Attributes:
         lines: the plan of a dry run, or the tables.

@@ -1,7 +1,7 @@
 """The tables of a study: which cells stand in which field."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pipelines.ablations.cells import Cell, flag, in_order
@@ -134,7 +134,7 @@ class Study:
 
     @cached_property
     def check(self) -> Table:
-        """BERT beside random weights, on every task of the tables."""
+        """BERT against random weights, on every task of the tables."""
         used = {column.task for table in self.tables for column in table.columns}
         random = Row("random weights", Start(RANDOM, self.config.sizes[0]))
         tasks = [task for task in self.config.tasks if task in used]
@@ -215,7 +215,7 @@ class Study:
 
     def _steps(self) -> Table:
         rows = [
-            Row(label, start.at(None if step == last else step), notes=(str(step),))
+            Row(label, replace(start, step=None if step == last else step), notes=(str(step),))
             for last in self._maker.kept_steps[-1:]
             for label, start in (("Masked LM", self._bert), ("Left-to-Right", self._left_to_right))
             for step in self._maker.kept_steps

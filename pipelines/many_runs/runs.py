@@ -6,8 +6,8 @@ XLA's settings, which can be made only once. So the tenth run starts as the firs
 that is killed takes no other with it. The process that starts them never loads TensorFlow, and so
 holds no memory of the device.
 
-What is there to be done is told by the folders alone: a run is finished when its `result.json` is
-there and speaks of the same inputs. A run that was stopped continues by its own checkpoints.
+The folders alone say what is left to do: a run is finished when its `result.json` is there and is
+of the same inputs. A run that was stopped continues from its own checkpoints.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ Cores = frozenset[int] | None
 """The numbers of the processors that a run may use; None: those of this process."""
 
 Values = Mapping[str, Any]
-"""What a run's result file says, as JSON values."""
+"""The content of a result file, as JSON values."""
 
 
 def _nothing() -> None:
@@ -72,7 +72,7 @@ class Run:
     tidy: Callable[[], None] = _nothing
 
     def kept(self, *names: str) -> Values | None:
-        """What the result file says; None without a whole one of the same inputs.
+        """The content of the result file; None without a whole one of the same inputs.
 
         Args:
             names: what it must say to be whole.
@@ -240,7 +240,7 @@ def _shares(count: int) -> list[_Share]:
 
 @dataclass
 class _Queue:
-    """Which runs wait, which run, and which parts of the processors are free."""
+    """The runs that wait, those that run, and the parts of the processors that are free."""
 
     waiting: list[Run]
     free: list[_Share]

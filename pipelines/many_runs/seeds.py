@@ -1,6 +1,6 @@
 """One command, many runs: the spread of a task's score over seeds, and the search for settings.
 
-Every run is a run as any other, one after the other. The rows of the data are made by the first run
+Each run is an ordinary run, one after the other. The rows of the data are made by the first run
 and read by all.
 """
 
@@ -34,7 +34,7 @@ TaskOf = Callable[[Any], ComparedTask[Any, Any]]
 
 @dataclass(frozen=True)
 class ManyRunsResults:
-    """What many runs gave.
+    """Results of many runs.
 
     Attributes:
         report: the finished runs; None without any.
@@ -182,7 +182,7 @@ class _Report:
 
 
 def _identity(config: FineTuningConfig, files: Mapping[str, str]) -> dict[str, Any]:
-    """What a run's figures follow from, as JSON values."""
+    """All that the figures of a run depend on, as JSON values."""
     options = {
         one.name: reduce(getattr, one.path, config)
         for one in options_of(type(config))

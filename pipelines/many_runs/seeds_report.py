@@ -1,4 +1,4 @@
-"""What runs of several seeds and settings say together: `runs.json`, its table, its picture."""
+"""The report on runs of several seeds and settings: `runs.json`, its table, its picture."""
 
 import json
 import math
@@ -34,7 +34,7 @@ class ScoredRun:
 
 @dataclass(frozen=True)
 class RunsReport:
-    """What many runs gave.
+    """Scores of many runs, compared.
 
     Attributes:
         task: the task's name.
@@ -187,7 +187,7 @@ def stored_spreads(folder: Path) -> dict[str, Spread]:
 
 
 def _draw(report: RunsReport, path: Path) -> None:
-    """Draws a point a run, a column a setting, with mean and deviation beside the points."""
+    """Draws a point a run, a column a setting, with mean and deviation next to the points."""
     from matplotlib.figure import Figure
 
     groups = report.settings()

@@ -1,4 +1,4 @@
-"""What the scores of several runs say: mean and deviation, intervals, letters, a table.
+"""Statistics of the scores of several runs: mean and deviation, intervals, letters, a table.
 
 Two sets of scores differ if Welch's interval of the difference of their means, at 95 %, leaves out
 0 (Welch 1947, "The generalization of Student's problem when several different population variances

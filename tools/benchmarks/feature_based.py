@@ -29,7 +29,7 @@ _FIGURES = {"eval_f1": "dev", "eval_test_f1": "test"}
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureBasedConfig:
-    """What is run, and how."""
+    """Options of the table."""
 
     data_dirs: tuple[str, ...] = option(REQUIRED, "Folders with train.txt, dev.txt, test.txt.")
     init_checkpoint: str = option(REQUIRED, "The model.")
@@ -77,7 +77,7 @@ def cells(config: FeatureBasedConfig) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _own_flags(config: FeatureBasedConfig, features: str) -> list[str]:
-    """What fine-tuning and the BiLSTM do not share."""
+    """The flags in which fine-tuning and the BiLSTM differ."""
     if features == FINE_TUNING:
         epochs = config.num_train_epochs
         return [f"--learning_rate={config.learning_rate}", f"--num_train_epochs={epochs}"]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from pipelines.ablations.cells import in_order
 from pipelines.ablations.experiments import RANDOM, USUAL, CellMaker, Start
 from tests.support.toy_study import PretendingTools, toy_recipe
@@ -46,7 +48,7 @@ def test_models_of_the_figure_lie_at_checkpoints(tmp_path):
     start = Start("bert", recipe.sizes[0], keeps_models=True)
     made = maker(tmp_path)
     assert "--save_model_steps=10" in made.pretrained(start, 1).flags
-    early = made.fine_tuned(start.at(20), recipe.tasks[0], (USUAL,), 1, 1)
+    early = made.fine_tuned(replace(start, step=20), recipe.tasks[0], (USUAL,), 1, 1)
     assert early.name == "MRPC-bert-step-20-seed-1-1"
     folder = made.pretrained(start, 1).folder
     assert f"--init_checkpoint={folder}/model-20" in early.flags
