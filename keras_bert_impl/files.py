@@ -3,6 +3,7 @@
 import codecs
 import contextlib
 import glob
+import hashlib
 import json
 import os
 import platform
@@ -272,6 +273,23 @@ def open_input(path: str | os.PathLike[str]) -> IO[bytes]:
         opened.close()
         raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
     return opened
+
+
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file, hexadecimal.
+
+    Raises:
+        UserError: it does not exist, is a folder, cannot be read or is empty.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "x"
+        >>> _ = path.write_bytes(b"abc")
+        >>> file_sha256(path)[:8]
+        'ba7816bf'
+    """
+    with open_input(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def not_utf8(path: str | os.PathLike[str], where: str) -> UserError:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
-    from pipelines.fine_tuning.many_runs import TaskOf
     from pipelines.fine_tuning.options import FineTuningConfig
+    from pipelines.many_runs.seeds import TaskOf
 
 
 def show_results(results: "FineTuningResults") -> None:
@@ -61,7 +61,7 @@ def _run_often(
     task_of: "TaskOf",
     set_up: Callable[[], None],
 ) -> None:
-    from pipelines.fine_tuning.many_runs import run_many
+    from pipelines.many_runs.seeds import run_many
 
     results = run_many(config, task_of, partial(flags_of_one, flags), set_up)
     for line in results.report.lines() if results.report else ():

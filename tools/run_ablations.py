@@ -15,7 +15,6 @@ Examples:
 
 import contextlib
 import importlib
-import multiprocessing
 import os
 import sys
 from collections.abc import Sequence
@@ -45,11 +44,10 @@ class ToolPrograms:
         self, tool: str, flags: Sequence[str], log: Path, cores: frozenset[int] | None = None
     ) -> int:
         """Runs a tool; its process ends with this one, also where this one is killed."""
-        from pipelines.processes import worker_pool
+        from pipelines.many_runs.runs import in_own_process
 
-        context = multiprocessing.get_context("spawn")
-        with worker_pool(1, context, "the same command continues") as pool:
-            return pool.submit(run_tool, tool, list(flags), log, cores).result()
+        words, remedy = list(flags), "the same command continues"
+        return in_own_process(run_tool, tool, words, log, cores, remedy=remedy)
 
 
 def run_tool(

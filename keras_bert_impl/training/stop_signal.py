@@ -69,17 +69,26 @@ class _Handler:
         self.stop.request()
 
 
+def stop_requested() -> bool:
+    """Whether SIGTERM came inside of the present `on_sigterm`; in any thread."""
+    handler = signal.getsignal(signal.SIGTERM)
+    return isinstance(handler, _Handler) and handler.stop.requested
+
+
 @contextlib.contextmanager
-def on_sigterm() -> Iterator[StopSignal]:
+def on_sigterm(stop: StopSignal | None = None) -> Iterator[StopSignal]:
     """Inside the block, SIGTERM (a preemption) asks for a stop instead of killing the process.
 
     A block inside of another one has the same signal: what was asked for before it counts.
+
+    Args:
+        stop: what is asked, outside of other blocks; None: a new signal.
     """
     before = signal.getsignal(signal.SIGTERM)
     if isinstance(before, _Handler):
         yield before.stop
         return
-    stop = StopSignal()
+    stop = stop or StopSignal()
     if threading.current_thread() is not threading.main_thread():
         yield stop  # only the main thread may handle signals
         return

@@ -92,7 +92,7 @@ class TaskRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RunAblationsConfig:
-    """What a study is told; a recipe is a flag file of these options.
+    """Options of a study; a recipe is a flag file of them.
 
     `{data}` in flags stands for `data_dir`.
 

@@ -1,26 +1,58 @@
 """The whole study: every run once, and the tables after each of them."""
 
 import logging
+import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_whole
 from keras_bert_impl.progress import format_duration
 from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.ablations.cells import Cell, in_order
-from pipelines.ablations.comparison import SIGMAS
+from keras_bert_impl.training.stop_signal import StopSignal
+from pipelines.ablations.cells import FINE_TUNING, PRETRAINING, Cell, Result, in_order
 from pipelines.ablations.config import RunAblationsConfig
-from pipelines.ablations.execution import Programs, Result, needs_of, run_cells, stored_result
+from pipelines.ablations.planning import plan_lines
 from pipelines.ablations.report import Report
 from pipelines.ablations.study import Study
+from pipelines.many_runs.runs import Cores, Run, Values, do_runs, stop_on_sigterm
+from pipelines.many_runs.spread import SIGMAS
 
 _LOGGER = logging.getLogger(__name__)
+
+_CALLS, _LOG = "calls.txt", "log.txt"
+
+
+class Programs(Protocol):
+    """The tools, as a study uses them."""
+
+    def config_of(self, tool: str, flags: Sequence[str]) -> Any:
+        """Gives the config of a tool's job, without starting it.
+
+        Raises:
+            UserError: the tool refuses its flags.
+        """
+        ...
+
+    def run(self, tool: str, flags: Sequence[str], log: Path, cores: Cores) -> int:
+        """Runs a tool to its end; gives its exit code.
+
+        Args:
+            tool: its name.
+            flags: its flags.
+            log: the file that gets what it prints.
+            cores: the processors that it may use; None: those of this process.
+        """
+        ...
 
 
 @dataclass(frozen=True)
 class AblationsResults:
-    """What a call gave.
+    """Results of a call.
 
     Attributes:
         lines: the plan of a dry run, or the tables.
@@ -45,45 +77,63 @@ def run_ablations(config: RunAblationsConfig, programs: Programs) -> AblationsRe
     """
     study = Study(config, programs.config_of)
     if config.dry_run:
-        return AblationsResults(plan_lines(study, programs), [])
+        return AblationsResults(plan_lines(study, programs.config_of), [])
     directory = RunDirectory.open(config.output_dir)
     with directory.taken():
         return _run_all(study, programs)
 
 
+class _StudyRuns:
+    """The runs of a study and their results; the report follows each of them."""
+
+    def __init__(self, study: Study, programs: Programs) -> None:
+        self._study, config = study, study.config
+        self._runs = {c.name: run_of(c, programs, config.keep_models) for c in study.cells}
+        found = {name: Result.kept(run) for name, run in self._runs.items()}
+        self._results = {name: result for name, result in found.items() if result}
+        self.report = Report(study, self._results)
+
+    def do(self, cells: Sequence[Cell], stop: StopSignal) -> None:
+        """Runs those of the cells that have no result yet.
+
+        Raises:
+            UserError: a tool failed, or the study was stopped.
+        """
+        config, stopped = self._study.config, None
+        missing = [self._runs[one.name] for one in cells if one.name not in self._results]
+        among = list(self._runs.values())
+        for run, values in do_runs(missing, stop, at_once=config.runs_at_once, among=among):
+            if values is None:
+                stopped = stopped or run
+                continue
+            result = self._results[run.name] = Result.of(values)
+            name = f", {run.name}" if config.runs_at_once > 1 else ""
+            _LOGGER.info("  %s%s", format_duration(result.seconds), name)
+            self.report.write(config.output_dir)
+        if stopped:
+            raise UserError(
+                f"{stopped.folder}: the run {stopped.name} was stopped before its end; the same "
+                "command continues there."
+            )
+        if any(one.name not in self._results for one in cells):
+            raise UserError(
+                f"{config.output_dir}: the study was stopped between two runs; the same command "
+                "continues."
+            )
+
+
 def _run_all(study: Study, programs: Programs) -> AblationsResults:
-    results = {cell.name: found for cell in study.cells if (found := stored_result(cell))}
-    report = Report(study, results)
-    report.write(study.config.output_dir)
-    if not study.config.ignore_check:
-        # Nothing but the check's own runs is started before it has passed.
-        _run(in_order(study.check.cells), study, programs, report, results)
-        _check(report)
-    _run(study.cells, study, programs, report, results)
-    folder = study.config.output_dir
-    return AblationsResults(report.lines(), [*report.write(folder), *report.draw(folder)])
-
-
-def _run(
-    cells: Sequence[Cell],
-    study: Study,
-    programs: Programs,
-    report: Report,
-    results: dict[str, Result],
-) -> None:
-    """Runs those of the cells that have no result yet; the report follows each of them."""
-    config, numbers = study.config, {cell.name: n for n, cell in enumerate(study.cells, start=1)}
-
-    def started(cell: Cell) -> None:
-        _LOGGER.info("run %d of %d: %s", numbers[cell.name], len(numbers), cell.name)
-
-    missing = [cell for cell in cells if cell.name not in results]
-    at_once = config.runs_at_once
-    for cell, result in run_cells(missing, programs, config.keep_models, at_once, started):
-        beside = f", {cell.name}" if at_once > 1 else ""
-        _LOGGER.info("  %s%s", format_duration(result.seconds), beside)
-        results[cell.name] = result
-        report.write(config.output_dir)
+    folder, runs = study.config.output_dir, _StudyRuns(study, programs)
+    runs.report.write(folder)
+    with stop_on_sigterm() as stop:
+        if not study.config.ignore_check:
+            # Nothing but the check's own runs is started before it has passed.
+            runs.do(in_order(study.check.cells), stop)
+            _check(runs.report)
+        runs.do(study.cells, stop)
+    return AblationsResults(
+        runs.report.lines(), [*runs.report.write(folder), *runs.report.draw(folder)]
+    )
 
 
 def _check(report: Report) -> None:
@@ -102,34 +152,82 @@ def _check(report: Report) -> None:
         )
 
 
-def plan_lines(study: Study, programs: Programs) -> list[str]:
-    """All runs with their commands, the tables that they are for, and what they take.
+def run_of(cell: Cell, programs: Programs, keep_models: bool) -> Run:
+    """The run of a cell; its folder's name says what its result follows from.
+
+    Args:
+        cell: what runs.
+        programs: the tools.
+        keep_models: whether the models of fine-tuning stay.
+    """
+    return Run(
+        cell.name,
+        cell.folder,
+        partial(_work, cell, programs),
+        needs=frozenset(one.name for one in cell.needs),
+        tidy=partial(_tidy, cell, keep_models),
+    )
+
+
+def _work(cell: Cell, programs: Programs, cores: Cores) -> Values | None:
+    """Runs a cell's command; gives what its result file says, None where it was stopped.
 
     Raises:
-        UserError: a tool refuses its flags.
+        UserError: the tool failed.
     """
-    lines, operations, unknown = list[str](), 0.0, 0
-    users, cells = study.users(), study.cells
-    for number, cell in enumerate(cells, start=1):
-        lines += [f"[{number}/{len(cells)}] {cell.name} (for {', '.join(users[cell.name])})"]
-        lines += [f"    {cell.command}"]
-        needs = needs_of(cell, programs.config_of)
-        if needs is None:
-            programs.config_of(cell.tool, cell.arguments)  # only to see that the flags are right
-            continue
-        lines.append(
-            f"    {needs.parameters:,} parameters, {needs.memory / 1e9:.2f} GB"
-            + _work(needs.operations, study.config.operations_per_second)
+    for name, text in cell.files.items():
+        with open_whole(cell.folder / name) as file:
+            file.write(text)
+    start = time.monotonic()
+    _note(cell, "started")
+    code = programs.run(cell.tool, cell.arguments, cell.folder / _LOG, cores)
+    _note(cell, f"ended {time.monotonic() - start:.1f}")
+    if code != 0:
+        raise UserError(
+            f"{cell.folder / _LOG}: the run {cell.name} failed, and its last line was: "
+            f"{_last_line(cell.folder / _LOG)} Mend it; the same command continues there."
         )
-        operations += needs.operations or 0.0
-        unknown += needs.operations is None
-    missing = f" (without {unknown} runs whose files are not there)" if unknown else ""
-    total = _work(operations, study.config.operations_per_second)
-    return [*lines, f"{len(cells)} runs{total}{missing}"]
+    figures = _figures(cell)
+    if figures is None:
+        return None
+    seconds, calls = _calls(cell)
+    result = Result(figures, seconds, calls)
+    return {"command": cell.command, "seeds": list(cell.seeds), **vars(result)}
 
 
-def _work(operations: float | None, rate: float | None) -> str:
-    if operations is None:
-        return ""
-    words = f", {operations:.3g} operations"
-    return words + (f", {format_duration(operations / rate)}" if rate else "")
+def _tidy(cell: Cell, keep_models: bool) -> None:
+    """Removes what a finished run only needs to resume, and a score's model."""
+    if cell.kind not in (PRETRAINING, FINE_TUNING) or (cell.kind == FINE_TUNING and keep_models):
+        return
+    run = RunDirectory.open(cell.folder)
+    leftovers = [run.checkpoints, run.best_checkpoint]
+    for folder in leftovers + ([run.model] if cell.kind == FINE_TUNING else []):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _figures(cell: Cell) -> dict[str, float] | None:
+    """The figures of `eval_results.txt`; None where a run that scores was stopped before its end.
+
+    Data has none.
+    """
+    path = cell.folder / "eval_results.txt"
+    if not path.exists():
+        return None if cell.kind in (PRETRAINING, FINE_TUNING) else {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {name: float(value) for name, _, value in (line.partition(" = ") for line in lines)}
+
+
+def _note(cell: Cell, words: str) -> None:
+    with (cell.folder / _CALLS).open("a", encoding="utf-8") as file:
+        file.write(f"{words}\n")
+
+
+def _calls(cell: Cell) -> tuple[float, int]:
+    lines = (cell.folder / _CALLS).read_text(encoding="utf-8").split("\n")
+    seconds = [float(line.split()[1]) for line in lines if line.startswith("ended ")]
+    return sum(seconds), lines.count("started")
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "(nothing).")

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,18 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.planning.size import parameters_by_part
 from keras_bert_impl.progress import format_duration
-from pipelines.ablations.cells import Cell
-from pipelines.ablations.comparison import beats, shared_letters
+from pipelines.ablations.cells import Cell, Result
 from pipelines.ablations.config import SIZES_TABLE, STEPS_FIGURE, TaskRun
-from pipelines.ablations.execution import Result
 from pipelines.ablations.study import Column, Row, Study, Table
-from pipelines.fine_tuning.run_spread import Spread, markdown_table, number
+from pipelines.many_runs.spread import (
+    Spread,
+    beats,
+    markdown_table,
+    number,
+    shared_letters,
+    without_nan,
+)
+from pipelines.pictures import write_png
 
 RULE = (
     "Mean ± standard deviation of one run over the seeds. In a column, figures that share a letter "
@@ -115,7 +121,7 @@ class Report:
         with open_whole(paths[0]) as file:
             file.writelines(f"{line}\n" for line in self.lines())
         with open_whole(paths[1]) as file:
-            file.write(json.dumps(_without_nan(self.as_json()), indent=1) + "\n")
+            file.write(json.dumps(without_nan(self.as_json()), indent=1) + "\n")
         return paths
 
     def draw(self, folder: Path) -> list[Path]:
@@ -209,12 +215,10 @@ class Report:
 
     def _draw(self, table: Table, path: Path) -> None:
         """A picture a task: scores against steps, a line a model."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         count = len(table.columns)
         figure = Figure(figsize=(5.0 * count, 4.0), layout="constrained")
-        FigureCanvasAgg(figure)
         pictures = figure.subplots(1, count, squeeze=False)[0]
         for axes, column in zip(pictures, table.columns, strict=True):
             for label in dict.fromkeys(row.label for row in table.rows):
@@ -236,8 +240,7 @@ class Report:
             axes.set_title(column.label)
             axes.grid(alpha=0.3)
             axes.legend(fontsize=8)
-        with open_whole(path, "wb") as file:
-            figure.savefig(file, dpi=120, format="png")
+        write_png(path, figure)
 
 
 def _figure(cell: Cell, result: Result, task: TaskRun) -> float:
@@ -255,11 +258,3 @@ def _column_cells(table: Table, column: Column) -> Iterable[Any]:
 
 def _plain(spread: Spread) -> dict[str, float]:
     return {"runs": spread.runs, "mean": spread.mean, "sigma": spread.sigma}
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_nan(one) for name, one in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_without_nan(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,10 +1,21 @@
 """The tables of a study: which cells stand in which field."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from pipelines.ablations.cells import Cell, flag, in_order
+from pipelines.ablations.cells import (
+    BILSTM,
+    RANDOM,
+    USUAL,
+    Cell,
+    CellMaker,
+    ConfigOf,
+    Start,
+    Way,
+    flag,
+    in_order,
+)
 from pipelines.ablations.config import (
     FEATURES_TABLE,
     MASKING_TABLE,
@@ -14,7 +25,6 @@ from pipelines.ablations.config import (
     RunAblationsConfig,
     TaskRun,
 )
-from pipelines.ablations.experiments import BILSTM, RANDOM, USUAL, CellMaker, ConfigOf, Start, Way
 from pipelines.pretraining_data.language_model import NEXT_TOKEN, PREVIOUS_TOKEN
 
 # Table 8 of the paper: shares of masked tokens that become [MASK], stay, become a random token.
@@ -134,11 +144,11 @@ class Study:
 
     @cached_property
     def check(self) -> Table:
-        """BERT beside random weights, on every task of the tables."""
+        """BERT against random weights, on every task of the tables."""
         used = {column.task for table in self.tables for column in table.columns}
         random = Row("random weights", Start(RANDOM, self.config.sizes[0]))
         tasks = [task for task in self.config.tasks if task in used]
-        return self._of_tasks(
+        return self._table(
             "check", "BERT beside random weights", [Row("BERT", self._bert), random], tasks
         )
 
@@ -175,7 +185,7 @@ class Study:
             Row("RTL & No NSP", right_to_left),
         ]
         title = "The pre-training tasks (table 5 of the paper)"
-        return self._of_tasks(TASKS_TABLE, title, rows, self.config.tasks)
+        return self._table(TASKS_TABLE, title, rows, self.config.tasks)
 
     def _sizes(self) -> Table:
         main, *others = self.config.sizes
@@ -186,7 +196,7 @@ class Study:
         ]
         tasks = self.config.tasks_of("sizes_tasks")
         title = "The size of the model (table 6 of the paper)"
-        return self._of_tasks(SIZES_TABLE, title, rows, tasks, ("layers", "hidden", "heads"))
+        return self._table(SIZES_TABLE, title, rows, tasks, ("layers", "hidden", "heads"))
 
     def _features(self) -> Table:
         rows = [Row("Fine-tuning", self._bert)]
@@ -194,7 +204,7 @@ class Study:
             Row(label, self._bert, self._on_features(name)) for name, label in FEATURES.items()
         ]
         title = "Fine-tuning, and features of the frozen model (table 7 of the paper)"
-        return self._of_tasks(FEATURES_TABLE, title, rows, self._features_tasks())
+        return self._table(FEATURES_TABLE, title, rows, self._features_tasks())
 
     def _masking(self) -> Table:
         rows = [Row(_percent(MIXES[0], "/"), self._bert)]
@@ -203,26 +213,28 @@ class Study:
             start = Start(f"bert-masks-{_percent(shares, '-')}", self.config.sizes[0], (), flags)
             rows.append(Row(_percent(shares, "/"), start))
         tasks = self.config.tasks_of("masking_tasks")
-        columns = [Column(task.name, task) for task in tasks]
-        for task in self._features_tasks():
-            way = self._on_features("concat_last_four")
-            columns += [Column(f"{task.name}, features", task, way)] if task in tasks else []
+        way = self._on_features("concat_last_four")
+        on_features = [
+            Column(f"{task.name}, features", task, way)
+            for task in self._features_tasks()
+            if task in tasks
+        ]
         title = (
             "What stands at masked tokens: [MASK] / the same / a random one, in percent (table 8 "
             "of the paper)"
         )
-        return self._filled(MASKING_TABLE, title, rows, columns)
+        return self._table(MASKING_TABLE, title, rows, tasks, further=on_features)
 
     def _steps(self) -> Table:
         rows = [
-            Row(label, start.at(None if step == last else step), notes=(str(step),))
+            Row(label, replace(start, step=None if step == last else step), notes=(str(step),))
             for last in self._maker.kept_steps[-1:]
             for label, start in (("Masked LM", self._bert), ("Left-to-Right", self._left_to_right))
             for step in self._maker.kept_steps
         ]
         tasks = self.config.tasks_of("steps_tasks")
         title = "Steps of pre-training (figure 5 of the paper)"
-        return self._of_tasks(STEPS_FIGURE, title, rows, tasks, ("steps",))
+        return self._table(STEPS_FIGURE, title, rows, tasks, ("steps",))
 
     def _features_tasks(self) -> Sequence[TaskRun]:
         tasks = self.config.tasks_of("features_tasks")
@@ -232,24 +244,16 @@ class Study:
         flags = (flag("features", name), *self.config.flags("features_flags"))
         return Way(f"features-{name.replace('_', '-')}", flags)
 
-    def _of_tasks(
+    def _table(
         self,
         name: str,
         title: str,
         rows: Sequence[Row],
         tasks: Sequence[TaskRun],
         notes: tuple[str, ...] = (),
+        further: Sequence[Column] = (),
     ) -> Table:
-        return self._filled(name, title, rows, [Column(one.name, one) for one in tasks], notes)
-
-    def _filled(
-        self,
-        name: str,
-        title: str,
-        rows: Sequence[Row],
-        columns: Sequence[Column],
-        notes: tuple[str, ...] = (),
-    ) -> Table:
+        columns = [*(Column(one.name, one) for one in tasks), *further]
         fields = {
             (row, column): [
                 self._maker.fine_tuned(row.start, column.task, (row.way, column.way), first, seed)

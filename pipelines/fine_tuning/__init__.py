@@ -1,1 +1,1 @@
-"""The engine of fine-tuning: one run, or many, of any task that keeps its contract."""
+"""The engine of fine-tuning: a run of any task that keeps its contract."""

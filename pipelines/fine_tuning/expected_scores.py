@@ -1,4 +1,4 @@
-"""What others reached with the published models, to hold a result against.
+"""Scores that others reached with the published models, to compare a result with.
 
 A model is taken for a published one if three things agree: its name on the hub or the name of its
 folder, its sizes, and its vocabulary. A name alone says too little (a folder may be called
@@ -60,7 +60,7 @@ _SCORES: Mapping[str, Mapping[str, Mapping[str, float]]] = {
 
 @dataclass(frozen=True)
 class ExpectedScore:
-    """What a figure should be near.
+    """A published score, and how far from it a figure may be.
 
     Attributes:
         model: the published model's name.
@@ -104,7 +104,7 @@ def published_model(given: str | None, config: BertConfig, vocabulary_sha256: st
 
 
 def expected_scores(task: str, model: str | None) -> dict[str, ExpectedScore]:
-    """What the figures of `eval_results.txt` should be near, by their names; may be empty.
+    """Published scores for the figures of `eval_results.txt`, by their names; may be empty.
 
     Args:
         task: the task's name.

@@ -29,7 +29,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def log_padding(split: str, share: float) -> None:
-    """Says how much of what is computed for a split is padding."""
+    """Logs the share of padding in what is computed for a split."""
     _LOGGER.info("%s: %.1f %% of the computed positions are padding", split, 100 * share)
 
 
@@ -76,7 +76,7 @@ def _calibration(rows: BatchRows, names: tuple[str, ...]) -> list[Features]:
 
 
 def other_members(config: FineTuningConfig, first: ModelSource) -> list[ModelSource]:
-    """The models of an ensemble beside the first one.
+    """The models of an ensemble after the first one.
 
     Args:
         config: names them.

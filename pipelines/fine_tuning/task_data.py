@@ -1,6 +1,5 @@
 """The data of a task as a run needs it: its rows in files, and the answers of a model to them."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +10,7 @@ import numpy as np
 
 import keras_bert_impl
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input
+from keras_bert_impl.files import file_sha256
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.character_table import CharacterTable
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -22,7 +21,6 @@ from pipelines.records.row_set import RowSet, make_rows
 from pipelines.records.rows import Rows
 
 _EXAMPLES_AT_ONCE = 2048
-_READ_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -167,23 +165,3 @@ def _check_unchanged(files: Sequence[Path], made_from: Mapping[str, Any]) -> Non
 def _changed(files: Sequence[Path]) -> UserError:
     names = ", ".join(map(str, files))
     return UserError(f"{names}: changed since its rows were made; run again.")
-
-
-def file_sha256(path: Path) -> str:
-    """The SHA-256 of a file, hexadecimal.
-
-    Raises:
-        UserError: there is no such file.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "x"
-        >>> _ = path.write_bytes(b"abc")
-        >>> file_sha256(path)[:8]
-        'ba7816bf'
-    """
-    digest = hashlib.sha256()
-    with open_input(path) as file:
-        while content := file.read(_READ_AT_ONCE):
-            digest.update(content)
-    return digest.hexdigest()

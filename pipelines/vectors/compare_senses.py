@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import make_folder
 from keras_bert_impl.options import options_named
+from pipelines.pictures import write_png
 from pipelines.vectors.extract import FeatureExtractor, LineFeatures
 from pipelines.vectors.options import FeaturesConfig, SensesConfig
 
@@ -86,7 +87,6 @@ def _context(line: LineFeatures, position: int, words: int = 4) -> str:
 
 
 def _draw(table: SensesTable, config: SensesConfig) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     path = Path(config.picture or "")
@@ -104,5 +104,4 @@ def _draw(table: SensesTable, config: SensesConfig) -> None:
             colour = "black" if cosine > 0.6 else "white"
             axes.text(column, row, f"{cosine:.2f}", ha="center", va="center", color=colour)
     axes.set_title(f"'{config.word}': sum of the last {config.last_layers} layers")
-    with open_whole(path, "wb") as file:
-        FigureCanvasAgg(figure).print_png(file)
+    write_png(path, figure, dpi=100)

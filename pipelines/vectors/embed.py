@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder
+from keras_bert_impl.files import file_sha256, make_folder
 from keras_bert_impl.models.pooling import POOLER
 from keras_bert_impl.progress import Progress
-from pipelines.fine_tuning.task_data import file_sha256
 from pipelines.vectors.options import EmbedConfig, VectorModelConfig
 from pipelines.vectors.row_vectors import encoder_identity
 from pipelines.vectors.texts import Texts, open_texts

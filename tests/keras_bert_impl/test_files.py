@@ -1,4 +1,5 @@
 import errno
+import hashlib
 import os
 import platform
 import stat
@@ -9,6 +10,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import (
+    file_sha256,
     is_there,
     make_folder,
     open_input,
@@ -224,3 +226,8 @@ def test_what_is_no_json_object_is_refused(tmp_path, content, words):
     path.write_text(content)
     with pytest.raises(UserError, match=words):
         read_json_object(path)
+
+
+def test_the_hash_is_the_files(tmp_path):
+    (tmp_path / "x").write_bytes(b"abc" * 1000)
+    assert file_sha256(tmp_path / "x") == hashlib.sha256(b"abc" * 1000).hexdigest()

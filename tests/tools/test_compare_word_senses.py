@@ -68,7 +68,7 @@ def test_more_layers_than_the_model_has_are_refused_by_the_flag_s_name(capsys, m
 def test_an_older_picture_stays_where_the_new_one_cannot_be_written(
     tmp_path, capsys, model, monkeypatch
 ):
-    def fails(_, file):
+    def fails(_, file, **_more):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(FigureCanvasAgg, "print_png", fails)

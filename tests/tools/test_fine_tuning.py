@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.fine_tuning import many_runs
-from pipelines.fine_tuning.many_runs import ManyRunsResults
+from pipelines.many_runs import seeds
+from pipelines.many_runs.seeds import ManyRunsResults
 from pipelines.tasks.tagging.options import RunNerConfig
 from tools import run_ner
 from tools.config_flags import ConfigFlags
 from tools.fine_tuning import run_once_or_often
 
-FAMILIES = {
+TASKS = {
     "run_classifier": "labels",
     "run_ner": "tagging",
     "run_squad": "questions",
@@ -36,7 +36,7 @@ class Call:
 @pytest.fixture
 def call(monkeypatch):
     made = Call()
-    monkeypatch.setattr(many_runs, "run_many", made)
+    monkeypatch.setattr(seeds, "run_many", made)
     return made
 
 
@@ -63,9 +63,9 @@ def test_the_files_are_named(call, capsys):
     assert capsys.readouterr().out == "wrote runs/runs.md\n"
 
 
-@pytest.mark.parametrize("tool", FAMILIES)
+@pytest.mark.parametrize("tool", TASKS)
 def test_what_a_tool_hands_to_the_process_of_a_run_can_be_handed_over(tool):
-    task_of = importlib.import_module(f"pipelines.tasks.{FAMILIES[tool]}.task").task_of
+    task_of = importlib.import_module(f"pipelines.tasks.{TASKS[tool]}.task").task_of
     set_up = importlib.import_module(f"tools.{tool}").set_up_run
     assert pickle.loads(pickle.dumps((task_of, set_up))) == (task_of, set_up)
 

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from keras_bert_impl.models.frozen_features import FEATURES
 from keras_bert_impl.options import REQUIRED, check_options, option
@@ -30,7 +29,7 @@ _FIGURES = {"eval_f1": "dev", "eval_test_f1": "test"}
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureBasedConfig:
-    """What is run, and how."""
+    """Options of the table."""
 
     data_dirs: tuple[str, ...] = option(REQUIRED, "Folders with train.txt, dev.txt, test.txt.")
     init_checkpoint: str = option(REQUIRED, "The model.")
@@ -78,7 +77,7 @@ def cells(config: FeatureBasedConfig) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _own_flags(config: FeatureBasedConfig, features: str) -> list[str]:
-    """What fine-tuning and the BiLSTM do not share."""
+    """The flags in which fine-tuning and the BiLSTM differ."""
     if features == FINE_TUNING:
         epochs = config.num_train_epochs
         return [f"--learning_rate={config.learning_rate}", f"--num_train_epochs={epochs}"]
@@ -98,60 +97,61 @@ def table(folder: Path, data_sets: Sequence[str], rows: Sequence[str]) -> list[s
         data_sets: what columns are of.
         rows: what stands in the first column.
     """
-    from pipelines.fine_tuning.run_spread import markdown_table
+    from pipelines.many_runs.seeds_report import stored_spreads
+    from pipelines.many_runs.spread import markdown_table
 
-    found = {(name, row): _spreads(folder / name / row) for name in data_sets for row in rows}
+    found = {(name, row): stored_spreads(folder / name / row) for name in data_sets for row in rows}
     columns = [
         (name, figure)
         for name in data_sets
         for figure in _FIGURES
         if any(figure in found[name, row] for row in rows)
     ]
+
+    def cell(name: str, row: str, figure: str) -> str:
+        spread = found[name, row].get(figure)
+        return f"{spread:.2f} ({spread.runs})" if spread else ""
+
     header = ["features", *(f"{name} {_FIGURES[figure]}" for name, figure in columns)]
-    lines = [[row, *(found[name, row].get(figure, "") for name, figure in columns)] for row in rows]
-    return markdown_table(header, lines)
-
-
-def _spreads(folder: Path) -> dict[str, str]:
-    """What a cell's file says of each figure."""
-    try:
-        values = json.loads((folder / "runs.json").read_text(encoding="utf-8"))
-        (setting,) = values["settings"]
-    except (OSError, ValueError, KeyError):
-        return {}
-    return {name: _cell(setting["spread"][name]) for name in _FIGURES if name in setting["spread"]}
-
-
-def _cell(spread: dict[str, Any]) -> str:
-    sigma = "" if spread["sigma"] is None else f" ± {spread['sigma']:.2f}"
-    return f"{spread['mean']:.2f}{sigma} ({spread['runs']})"
+    return markdown_table(
+        header, [[row, *(cell(name, row, figure) for name, figure in columns)] for row in rows]
+    )
 
 
 def _run() -> None:
     from keras_bert_impl.files import make_folder, open_whole
-    from pipelines.fine_tuning.many_runs import run_many
+    from pipelines.many_runs.runs import stop_on_sigterm
+
+    config = FLAGS.config()
+    names = [Path(data_dir).name for data_dir in config.data_dirs]
+    *_, (last, _) = cells(config)
+    with stop_on_sigterm() as stop:  # around all cells: a stop between two of them counts, too
+        for folder, words in cells(config):
+            began = time.monotonic()
+            finished = _run_cell(words)
+            lines = table(config.output_dir, names, config.features)
+            with open_whole(make_folder(config.output_dir) / "table.md") as file:
+                file.writelines(f"{line}\n" for line in lines)
+            seconds = round(time.monotonic() - began)
+            print(json.dumps({"cell": str(folder), "seconds": seconds, "flags": words}), flush=True)
+            if not finished or (stop.requested and folder != last):
+                print("Stopped; the same command continues.")
+                return
+    print("\n".join(lines))
+
+
+def _run_cell(words: Sequence[str]) -> bool:
+    """Runs `run_ner` with several seeds; whether all of them are finished."""
+    from pipelines.many_runs.seeds import run_many
     from pipelines.tasks.tagging.options import RunNerConfig
     from pipelines.tasks.tagging.task import task_of
     from tools import run_ner
     from tools.fine_tuning import flags_of_one
 
-    config = FLAGS.config()
-    names = [Path(data_dir).name for data_dir in config.data_dirs]
-    for folder, words in cells(config):
-        began = time.monotonic()
-        flags = ConfigFlags(run_ner.__doc__, RunNerConfig)  # none of another cell
-        flags.parse(words)
-        one = flags.config(flags=flags.as_flagfile())
-        results = run_many(one, task_of, partial(flags_of_one, flags), run_ner.set_up_run)
-        lines = table(config.output_dir, names, config.features)
-        with open_whole(make_folder(config.output_dir) / "table.md") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        seconds = round(time.monotonic() - began)
-        print(json.dumps({"cell": str(folder), "seconds": seconds, "flags": words}), flush=True)
-        if not results.finished:
-            print("Stopped; the same command continues.")
-            return
-    print("\n".join(table(config.output_dir, names, config.features)))
+    flags = ConfigFlags(run_ner.__doc__, RunNerConfig)  # none of another cell
+    flags.parse(words)
+    config = flags.config(flags=flags.as_flagfile())
+    return run_many(config, task_of, partial(flags_of_one, flags), run_ner.set_up_run).finished
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

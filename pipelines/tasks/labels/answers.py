@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.files import open_whole
 from pipelines.metrics.label_scores import ClassFigures, ClassScores
+from pipelines.pictures import write_png
 
 _MOST_SHOWN = 40  # classes in a picture
 
@@ -30,7 +30,6 @@ def draw_confusion(path: Path, labels: Sequence[str], scores: ClassScores) -> Pa
         labels: the names of the classes.
         scores: what was counted.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figures = scores.by_class()
@@ -53,10 +52,8 @@ def draw_confusion(path: Path, labels: Sequence[str], scores: ClassScores) -> Pa
     for (row, column), number in np.ndenumerate(matrix):
         colour = "white" if shares[row, column] > 0.5 else "black"
         axes.text(column, row, str(number), ha="center", va="center", color=colour, fontsize=8)
-    FigureCanvasAgg(figure)
-    with warnings.catch_warnings(action="ignore"), open_whole(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=120)  # fonts may lack some scripts
-    return path
+    with warnings.catch_warnings(action="ignore"):  # fonts may lack some scripts
+        return write_png(path, figure)
 
 
 def _short(label: str) -> str:

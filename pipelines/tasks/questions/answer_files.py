@@ -11,6 +11,7 @@ from typing import IO, Any, NamedTuple
 from keras_bert_impl.files import open_whole
 from pipelines.metrics.answer_texts import Scores
 from pipelines.metrics.no_answer import precision_recall
+from pipelines.pictures import write_png
 from pipelines.tables.writing import write_table
 from pipelines.tasks.questions.answers import Candidate, Prediction
 from pipelines.tasks.questions.passages import Question
@@ -196,7 +197,6 @@ def draw_precision_recall(path: Path, scored: ScoredAnswers, threshold: float) -
         scored: the answers.
         threshold: the one that is in use.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 5), layout="constrained")
@@ -216,7 +216,4 @@ def draw_precision_recall(path: Path, scored: ScoredAnswers, threshold: float) -
     axes.set_title(f"answered below {threshold:.4g} (dots)")
     axes.legend(loc="lower left")
     axes.grid(alpha=0.3)
-    FigureCanvasAgg(figure)
-    with open_whole(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=120)
-    return path
+    return write_png(path, figure)

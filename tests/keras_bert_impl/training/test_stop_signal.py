@@ -4,7 +4,12 @@ import threading
 
 import pytest
 
-from keras_bert_impl.training.stop_signal import StopRequestedError, StopSignal, on_sigterm
+from keras_bert_impl.training.stop_signal import (
+    StopRequestedError,
+    StopSignal,
+    on_sigterm,
+    stop_requested,
+)
 
 
 def test_sigterm_asks_for_a_stop_inside_the_block_only():
@@ -74,3 +79,20 @@ def test_a_thread_that_may_not_handle_signals_gets_one_that_never_comes():
     thread.start()
     thread.join()
     assert seen == [False]
+
+
+def test_a_signal_of_ones_own_is_asked_and_everybody_may_see_that():
+    class Noting(StopSignal):
+        asked = 0
+
+        def request(self):
+            self.asked += 1
+            super().request()
+
+    assert not stop_requested()
+    with on_sigterm(Noting()) as stop, on_sigterm(StopSignal()) as inner:
+        assert inner is stop
+        assert not stop_requested()
+        signal.raise_signal(signal.SIGTERM)
+        assert (stop.asked, stop_requested()) == (1, True)
+    assert not stop_requested()

@@ -4,7 +4,7 @@ import math
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.ablations.execution import Result
+from pipelines.ablations.cells import Result
 from pipelines.ablations.report import Report
 from pipelines.ablations.study import Study
 from tests.support.toy_study import PretendingTools, toy_recipe

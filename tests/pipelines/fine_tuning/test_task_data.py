@@ -1,7 +1,6 @@
 """Rows of a task: made once, and again when what they come from has changed."""
 
 import dataclasses
-import hashlib
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import task_data
-from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, file_sha256, mean_loss
+from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss
 from pipelines.inputs.row_outputs import RowOutputs
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.toy_task import ToyTask
@@ -167,8 +166,3 @@ def test_the_loss_is_the_mean_over_all_rows(data, outputs):
     found = mean_loss(ClassificationObjective(), rows, outputs, ["label_ids"])
     assert found == pytest.approx(expected, rel=1e-6)
     assert mean_loss(ClassificationObjective(), rows, outputs, ["other_labels"]) is None
-
-
-def test_the_hash_is_the_files(tmp_path):
-    (tmp_path / "x").write_bytes(b"abc" * 1000)
-    assert file_sha256(tmp_path / "x") == hashlib.sha256(b"abc" * 1000).hexdigest()

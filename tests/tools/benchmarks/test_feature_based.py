@@ -1,10 +1,11 @@
 import json
+import signal
 from pathlib import Path
 
-from pipelines.fine_tuning import many_runs
-from pipelines.fine_tuning.many_runs import ManyRunsResults
 from pipelines.fine_tuning.options import Setting
-from pipelines.fine_tuning.run_spread import RunsReport, ScoredRun
+from pipelines.many_runs import seeds
+from pipelines.many_runs.seeds import ManyRunsResults
+from pipelines.many_runs.seeds_report import RunsReport, ScoredRun
 from tools.benchmarks import feature_based
 
 WORDS = ["--data_dirs=ner/wnut17,ner/gum", "--init_checkpoint=model", "--features=last,fine_tuning"]
@@ -43,7 +44,7 @@ def test_every_cell_is_a_command_of_its_own_that_shares_the_kept_layers(
         write_runs(config.output_dir, 50.0)
         return ManyRunsResults(None, finished=True, files=[])
 
-    monkeypatch.setattr(many_runs, "run_many", run)
+    monkeypatch.setattr(seeds, "run_many", run)
     assert feature_based.main([*WORDS, f"--output_dir={tmp_path}", "--num_seeds=2"]) == 0
     assert [(c.files.data_dir, c.features) for c in seen] == [
         (Path(f"ner/{name}"), features) for name in ("wnut17", "gum") for features in ("last", None)
@@ -55,3 +56,19 @@ def test_every_cell_is_a_command_of_its_own_that_shares_the_kept_layers(
     assert json.loads(printed[0])["flags"][0] == "--data_dir=ner/wnut17"
     assert "50.00 (1)" in printed[-1]
     assert (tmp_path / "table.md").read_text() == "\n".join(printed[4:]) + "\n"
+
+
+def test_a_stop_in_the_last_run_of_a_cell_starts_no_other_cell(tmp_path, monkeypatch, capsys):
+    seen = []
+
+    def run(config, *_):
+        seen.append(config)
+        signal.raise_signal(signal.SIGTERM)
+        return ManyRunsResults(None, finished=True, files=[])
+
+    monkeypatch.setattr(seeds, "run_many", run)
+    assert feature_based.main([*WORDS, f"--output_dir={tmp_path}"]) == 0
+    assert len(seen) == 1
+    cell, said = capsys.readouterr().out.splitlines()
+    assert json.loads(cell)["cell"] == f"{tmp_path}/wnut17/last"
+    assert said == "Stopped; the same command continues."

@@ -1,17 +1,15 @@
 """Many runs of one command. Most tests have a run that is a line of code in place of a training."""
 
-import contextlib
 import json
 import signal
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.fine_tuning import many_runs, run_spread
 from pipelines.fine_tuning.options import ManyRunsConfig
+from pipelines.many_runs import seeds, seeds_report
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
 from pipelines.tasks.tagging import task as tags
@@ -63,19 +61,13 @@ def runs(monkeypatch, tmp_path):
     write_cola(tmp_path / "cola")
     started = Runs()
 
-    class Pool:
-        def submit(self, function, *arguments):
-            done = Future()
-            done.set_result(function(*arguments))
-            return done
-
-    monkeypatch.setattr(many_runs, "worker_pool", lambda *_: contextlib.nullcontext(Pool()))
-    monkeypatch.setattr(many_runs, "_train_and_score", started)
+    monkeypatch.setattr(seeds, "in_own_process", lambda function, *given, remedy: function(*given))
+    monkeypatch.setattr(seeds, "_train_and_score", started)
     return started
 
 
 def run(config):
-    return many_runs.run_many(config, task_of, as_flags, set_up)
+    return seeds.run_many(config, task_of, as_flags, set_up)
 
 
 def test_each_seed_is_a_run_in_its_own_folder_that_shares_the_rows(tmp_path, runs):
@@ -118,7 +110,7 @@ def test_the_search_runs_every_setting_of_the_paper(tmp_path, runs):
 
 
 def test_a_search_that_was_stopped_goes_on_where_it_stopped(tmp_path, runs, monkeypatch):
-    monkeypatch.setattr(run_spread, "_draw", lambda *_: None)  # eighteen pictures
+    monkeypatch.setattr(seeds_report, "_draw", lambda *_: None)  # eighteen pictures
     outcomes = iter([{"eval_matthews_correlation": 0.1}] * 4 + [None])
     runs.instead[12345] = lambda: next(outcomes)
     config = configuration(tmp_path, ManyRunsConfig(search="paper"))
@@ -168,7 +160,7 @@ def test_runs_of_a_tagger_are_compared_by_f1_of_all_types(tmp_path, runs):
         many=ManyRunsConfig(num_seeds=2),
         training=TrainingConfig(seed=1),
     )
-    report = many_runs.run_many(config, tags.task_of, as_flags, set_up).report
+    report = seeds.run_many(config, tags.task_of, as_flags, set_up).report
     assert report.metrics == ["eval_f1", "eval_test_f1", "eval_precision", "eval_test_precision"]
     assert [report.failed(one) for one in report.runs] == [True, False]
     assert report.as_json()["runs"][1]["eval_f1_PER"] == 99.0
@@ -236,36 +228,15 @@ def test_sigterm_stops_after_the_present_run_and_keeps_it(tmp_path, runs):
 
 
 def test_sigterm_between_two_runs_starts_no_other(tmp_path, runs, monkeypatch):
-    write = many_runs.RunsReport.write
+    write = seeds.RunsReport.write
 
     def write_and_be_terminated(report, folder):
         signal.raise_signal(signal.SIGTERM)
         return write(report, folder)
 
-    monkeypatch.setattr(many_runs.RunsReport, "write", write_and_be_terminated)
+    monkeypatch.setattr(seeds.RunsReport, "write", write_and_be_terminated)
     results = run(configuration(tmp_path, ManyRunsConfig(num_seeds=3)))
     assert (results.finished, len(runs.started), len(results.report.runs)) == (False, 1, 1)
-
-
-def test_sigterm_before_a_run_has_its_process_reaches_it(tmp_path, runs, monkeypatch):
-    children, terminated = [], []
-
-    class Child:
-        def terminate(self):
-            terminated.append(self)
-
-    class Pool:
-        def submit(self, *_):
-            signal.raise_signal(signal.SIGTERM)
-            children.append(Child())
-            done = Future()
-            done.set_result(None)
-            return done
-
-    monkeypatch.setattr(many_runs, "worker_pool", lambda *_: contextlib.nullcontext(Pool()))
-    monkeypatch.setattr(many_runs.multiprocessing, "active_children", lambda: children)
-    assert not run(configuration(tmp_path, ManyRunsConfig(num_seeds=2))).finished
-    assert terminated == children
 
 
 def test_a_refused_command_leaves_the_flags_of_the_one_before(tmp_path, runs):

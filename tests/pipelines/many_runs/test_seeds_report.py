@@ -2,11 +2,10 @@ import json
 import math
 import statistics
 
-import numpy as np
 import pytest
 
 from pipelines.fine_tuning.options import Setting
-from pipelines.fine_tuning.run_spread import RunsReport, ScoredRun, Spread
+from pipelines.many_runs.seeds_report import RunsReport, ScoredRun, stored_spreads
 
 SMALL, LARGE = Setting(16, 5e-5, 3.0), Setting(32, 2e-5, 4.0)
 
@@ -24,21 +23,6 @@ def run(seed, accuracy, setting=SMALL, f1=0.5):
 
 def report(*runs, constant=0.5, expected=None):
     return RunsReport("MRPC", runs, {"eval_accuracy": constant}, expected or len(runs))
-
-
-def test_a_spread_is_that_of_numpy():
-    values = np.random.default_rng(1).random(9)
-    spread = Spread.of(values.tolist())
-    assert spread.mean == pytest.approx(values.mean())
-    assert spread.sigma == pytest.approx(values.std(ddof=1))
-    assert spread.median == pytest.approx(np.median(values))
-    assert (spread.minimum, spread.maximum) == (values.min(), values.max())
-    assert str(spread) == f"{values.mean():.4f} ± {values.std(ddof=1):.4f}"
-
-
-def test_one_run_has_no_deviation():
-    assert math.isnan(Spread.of([0.75]).sigma)
-    assert str(Spread.of([0.75])) == "0.7500"
 
 
 def test_the_first_metric_chooses_and_a_loss_is_none():
@@ -88,3 +72,14 @@ def test_json_has_null_for_nan(tmp_path):
     values = json.loads(report(run(1, math.nan)).write(tmp_path)[0].read_text())
     assert values["runs"][0]["eval_accuracy"] is None
     assert values["settings"][0]["spread"]["eval_accuracy"]["mean"] == 0.0
+
+
+def test_what_is_read_again_is_what_was_written(tmp_path):
+    found = report(run(1, 0.6))
+    found.write(tmp_path)
+    again = stored_spreads(tmp_path)["eval_accuracy"]
+    assert f"{again:.2f}" == f"{found.spread(found.runs):.2f}" == "0.60"
+    assert math.isnan(again.sigma)
+    report(run(1, 0.6), run(2, 0.6)).write(tmp_path)
+    assert f"{stored_spreads(tmp_path)['eval_accuracy']:.2f}" == "0.60 ± 0.00"
+    assert stored_spreads(tmp_path / "none") == {}

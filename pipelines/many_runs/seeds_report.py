@@ -1,8 +1,7 @@
-"""The spread of a score over runs: its figures, its tables and its picture."""
+"""The report on runs of several seeds and settings: `runs.json`, its table, its picture."""
 
 import json
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 from keras_bert_impl.files import open_whole
 from pipelines.fine_tuning.options import Setting
+from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
+from pipelines.pictures import write_png
 
 _WITHOUT_A_BEST = ("loss", "global_step")
 
@@ -32,51 +33,8 @@ class ScoredRun:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """A figure over several runs.
-
-    Attributes:
-        runs: how many.
-        mean: the mean.
-        sigma: the standard deviation of one run (n - 1 below the fraction line); NaN of one run.
-        median: the median.
-        minimum: the smallest.
-        maximum: the largest.
-    """
-
-    runs: int
-    mean: float
-    sigma: float
-    median: float
-    minimum: float
-    maximum: float
-
-    @classmethod
-    def of(cls, values: Iterable[float]) -> "Spread":
-        """The spread of some values; one that is NaN counts as 0, as a correlation of a constant.
-
-        Example:
-            >>> Spread.of([1.0, 2.0, 6.0])
-            Spread(runs=3, mean=3.0, sigma=2.6457513110645907, median=2.0, minimum=1.0, maximum=6.0)
-        """
-        known = [number(value) for value in values]
-        sigma = statistics.stdev(known) if len(known) > 1 else math.nan
-        middle = statistics.median(known)
-        return cls(len(known), statistics.fmean(known), sigma, middle, min(known), max(known))
-
-    def __str__(self) -> str:
-        sigma = "" if math.isnan(self.sigma) else f" ± {self.sigma:.4f}"
-        return f"{self.mean:.4f}{sigma}"
-
-
-def number(value: float) -> float:
-    """The value, or 0 for NaN: a model whose answers are all alike has no correlation."""
-    return 0.0 if math.isnan(value) else value
-
-
-@dataclass(frozen=True)
 class RunsReport:
-    """What many runs gave.
+    """Scores of many runs, compared.
 
     Attributes:
         task: the task's name.
@@ -132,7 +90,7 @@ class RunsReport:
 
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values; NaN is null."""
-        return _without_nan(
+        return without_nan(
             {
                 "task": self.task,
                 "chosen_by": self.metric,
@@ -211,34 +169,29 @@ class RunsReport:
         return paths
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    r"""A table whose columns are aligned, so that a terminal shows it as well.
+def stored_spreads(folder: Path) -> dict[str, Spread]:
+    """The spread of each compared figure that `runs.json` says; empty where there is none.
 
-    Example:
-        >>> print(*markdown_table(["n", "score"], [["10", "0.5"]]), sep="\n")
-        | n  | score |
-        |----|-------|
-        | 10 | 0.5   |
+    Args:
+        folder: of runs of one setting, finished or not.
     """
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        return f"| {' | '.join(padded)} |"
-
-    rule = f"|{'|'.join('-' * (width + 2) for width in widths)}|"
-    return [line(header), rule, *map(line, rows)]
+    try:
+        (setting,) = json.loads((folder / "runs.json").read_text(encoding="utf-8"))["settings"]
+        found = setting["spread"]
+        for values in found.values():
+            if values["sigma"] is None:  # of one run: JSON has no NaN
+                values["sigma"] = math.nan
+        return {name: Spread(**values) for name, values in found.items()}
+    except (OSError, ValueError, KeyError):
+        return {}
 
 
 def _draw(report: RunsReport, path: Path) -> None:
-    """Draws a point a run, a column a setting, with mean and deviation beside the points."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    """Draws a point a run, a column a setting, with mean and deviation next to the points."""
     from matplotlib.figure import Figure
 
     groups = report.settings()
-    # Without pyplot there is no global state, and no window system is looked for.
     figure = Figure(figsize=(max(4.0, 1.0 + 0.6 * len(groups)), 5.0), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for column, (_, runs) in enumerate(groups):
         axes.plot([column] * len(runs), [report.score(run) for run in runs], "o", alpha=0.5)
@@ -254,16 +207,7 @@ def _draw(report: RunsReport, path: Path) -> None:
     axes.set_title(f"{report.task}: {len(report.runs)} run{'s' * (len(report.runs) > 1)}")
     axes.grid(axis="y", alpha=0.3)
     axes.legend(fontsize=8)
-    with open_whole(path, "wb") as file:
-        figure.savefig(file, dpi=120, format="png")
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_nan(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    write_png(path, figure)
 
 
 def _cell(value: Any) -> str:

@@ -1,0 +1,201 @@
+"""Statistics of the scores of several runs: mean and deviation, intervals, letters, a table.
+
+Two sets of scores differ if Welch's interval of the difference of their means, at 95 %, leaves out
+0 (Welch 1947, "The generalization of Student's problem when several different population variances
+are involved"). No correction is made for the number of pairs. Sets that share a letter cannot be
+told apart (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise
+comparisons").
+"""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+LEVEL = 0.95
+SIGMAS = 3.0
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure over several runs.
+
+    Attributes:
+        runs: how many.
+        mean: the mean.
+        sigma: the standard deviation of one run (n - 1 below the fraction line); NaN of one run.
+        median: the median.
+        minimum: the smallest.
+        maximum: the largest.
+    """
+
+    runs: int
+    mean: float
+    sigma: float
+    median: float
+    minimum: float
+    maximum: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Spread":
+        """The spread of some values; one that is NaN counts as 0, as a correlation of a constant.
+
+        Example:
+            >>> Spread.of([1.0, 2.0, 6.0])
+            Spread(runs=3, mean=3.0, sigma=2.6457513110645907, median=2.0, minimum=1.0, maximum=6.0)
+        """
+        known = [number(value) for value in values]
+        sigma = statistics.stdev(known) if len(known) > 1 else math.nan
+        middle = statistics.median(known)
+        return cls(len(known), statistics.fmean(known), sigma, middle, min(known), max(known))
+
+    def __str__(self) -> str:
+        return format(self)
+
+    def __format__(self, spec: str) -> str:
+        spec = spec or ".4f"
+        sigma = "" if math.isnan(self.sigma) else f" ± {self.sigma:{spec}}"
+        return f"{self.mean:{spec}}{sigma}"
+
+
+def number(value: float) -> float:
+    """The value, or 0 for NaN: a model whose answers are all alike has no correlation."""
+    return 0.0 if math.isnan(value) else value
+
+
+def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the difference of two means.
+
+    Args:
+        first: scores; at least two.
+        second: scores; at least two.
+
+    Returns:
+        Both ends of the mean of `first` minus that of `second`.
+
+    Example:
+        >>> low, high = welch_interval([1.0, 2.0, 3.0], [1.0, 2.0, 6.0])
+        >>> round(low, 2), round(high, 2)
+        (-6.74, 4.74)
+    """
+    from scipy import stats
+
+    difference = statistics.fmean(first) - statistics.fmean(second)
+    parts = [statistics.variance(scores) / len(scores) for scores in (first, second)]
+    if not (error := math.sqrt(sum(parts))):
+        return difference, difference
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (len(scores) - 1) for part, scores in zip(parts, (first, second), strict=True)
+    )
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error
+    return difference - reach, difference + reach
+
+
+def differs_significantly(first: Sequence[float], second: Sequence[float]) -> bool:
+    """Whether two sets of scores differ; of a single score nobody knows.
+
+    Example:
+        >>> differs_significantly([1.0, 1.1], [5.0, 5.1]), differs_significantly([1.0, 1.1], [9.0])
+        (True, False)
+    """
+    if min(len(first), len(second)) < 2:
+        return False
+    low, high = welch_interval(first, second)
+    return not low <= 0.0 <= high
+
+
+def shared_letters(groups: Sequence[Sequence[float]]) -> list[str]:
+    """Letters for sets of scores: two that share one cannot be told apart, all others can.
+
+    Args:
+        groups: the scores of each field of a column; empty where there are none yet.
+
+    Returns:
+        The letters of each; "a" is with the best.
+
+    Example:
+        >>> shared_letters([[5.0, 5.1], [9.0, 9.1], [9.0, 9.2], []])
+        ['b', 'a', 'a', '']
+    """
+    present = [number for number, scores in enumerate(groups) if scores]
+    present.sort(key=lambda number: -statistics.fmean(groups[number]))
+    alike = {
+        frozenset(pair)
+        for pair in combinations(present, 2)
+        if not differs_significantly(groups[pair[0]], groups[pair[1]])
+    }
+    letters = [""] * len(groups)
+    for letter, clique in zip(_LETTERS, _cliques(present, alike), strict=False):
+        for number in clique:
+            letters[number] += letter
+    return letters
+
+
+def beats(better: Sequence[float], worse: Sequence[float]) -> bool:
+    """Whether one set of scores lies above another by three standard deviations.
+
+    The deviation is that of the difference of two single runs. Of a single run it is not known.
+
+    Example:
+        >>> beats([9.0, 9.1], [5.0, 5.1]), beats([9.0, 9.1], [8.8, 8.9]), beats([9.0], [5.0])
+        (True, False, False)
+    """
+    if min(len(better), len(worse)) < 2:
+        return False
+    sigma = math.hypot(statistics.stdev(better), statistics.stdev(worse))
+    return statistics.fmean(better) - statistics.fmean(worse) > SIGMAS * sigma
+
+
+def _cliques(ordered: Sequence[int], alike: set[frozenset[int]]) -> list[list[int]]:
+    """The largest sets of which all pairs are alike, those with the first numbers first."""
+    found: list[list[int]] = []
+
+    def extend(chosen: list[int], open_ones: list[int], closed: list[int]) -> None:
+        if not open_ones and not closed:
+            found.append(chosen)
+        for position, number in enumerate(open_ones):
+            later, earlier = open_ones[position + 1 :], closed + open_ones[:position]
+            extend(
+                [*chosen, number],
+                [other for other in later if frozenset((number, other)) in alike],
+                [other for other in earlier if frozenset((number, other)) in alike],
+            )
+
+    extend([], list(ordered), [])
+    return [clique for clique in found if clique]
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    r"""A table whose columns are aligned, so that a terminal shows it as well.
+
+    Example:
+        >>> print(*markdown_table(["n", "score"], [["10", "0.5"]]), sep="\n")
+        | n  | score |
+        |----|-------|
+        | 10 | 0.5   |
+    """
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        return f"| {' | '.join(padded)} |"
+
+    rule = f"|{'|'.join('-' * (width + 2) for width in widths)}|"
+    return [line(header), rule, *map(line, rows)]
+
+
+def without_nan(value: Any) -> Any:
+    """A JSON value with null for NaN, which JSON has not.
+
+    Example:
+        >>> without_nan({"sigma": math.nan, "scores": (0.5, math.nan)})
+        {'sigma': None, 'scores': [0.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {name: without_nan(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
