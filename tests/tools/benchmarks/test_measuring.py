@@ -24,7 +24,7 @@ def test_who_fails_takes_no_further_turns(capsys):
 
 
 def test_a_child_that_fails_gives_its_reason():
-    with pytest.raises(LeftOutError, match="No module named tools.benchmarks.none"):
+    with pytest.raises(LeftOutError, match=r"No module named tools\.benchmarks\.none"):
         in_child("tools.benchmarks.none", {})
 
 
