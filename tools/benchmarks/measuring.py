@@ -14,6 +14,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
+from keras_bert_impl.progress import Progress
+
 Figure = TypeVar("Figure")
 
 _MOST_OF_AN_ERROR = 2000
@@ -33,17 +35,18 @@ def in_turns(ways: Mapping[str, Callable[[], Figure]], rounds: int = 1) -> dict[
         >>> in_turns({"two": lambda: 2, "three": lambda: 3}, rounds=2)
         {'two': [2, 2], 'three': [3, 3]}
     """
-    figures: dict[str, list[Figure]] = {}
-    left_out = set()
+    figures: dict[str, list[Figure]] = {name: [] for name in ways}
+    taking_part = dict(ways)
+    progress = Progress("measure", rounds * len(ways), "turns")
     for _ in range(rounds):
-        for name, measure in ways.items():
-            if name in left_out:
-                continue
+        for name, measure in [*taking_part.items()]:
             try:
-                figures.setdefault(name, []).append(measure())
+                figures[name].append(measure())
             except LeftOutError as error:
-                left_out.add(name)
+                del taking_part[name]
                 sys.stderr.write(f"{name} is left out: {error}\n")
+            progress.advance(note=name)
+    progress.close()
     return {name: found for name, found in figures.items() if found}
 
 

@@ -20,7 +20,7 @@ def test_who_fails_takes_no_further_turns(capsys):
 
     assert in_turns({"fails": fails, "works": works}, 3) == {"fails": [1], "works": [2, 2, 2]}
     assert asked == ["fails", "works", "fails", "works", "works"]
-    assert capsys.readouterr().err == "fails is left out: it is tired\n"
+    assert capsys.readouterr().err.count("fails is left out: it is tired\n") == 1
 
 
 def test_a_child_that_fails_gives_its_reason():
