@@ -50,12 +50,15 @@ def in_turns(ways: Mapping[str, Callable[[], Figure]], rounds: int = 1) -> dict[
     return {name: found for name, found in figures.items() if found}
 
 
-def in_child(module: str, case: Mapping[str, Any], **environment: str) -> dict[str, Any]:
+def in_child(
+    module: str, case: Mapping[str, Any], *flags: str, **environment: str
+) -> dict[str, Any]:
     """Measures a case in a process of its own, by the `--child` flag of a benchmark's module.
 
     Args:
         module: its name in full.
         case: what the flag says, as JSON.
+        flags: further flags; those that the module requires.
         environment: variables that the process has besides ours.
 
     Returns:
@@ -64,13 +67,15 @@ def in_child(module: str, case: Mapping[str, Any], **environment: str) -> dict[s
     Raises:
         LeftOutError: the process failed.
     """
-    return answer_of(start_child(module, case, **environment))
+    return answer_of(start_child(module, case, *flags, **environment))
 
 
-def start_child(module: str, case: Mapping[str, Any], **environment: str) -> subprocess.Popen:
+def start_child(
+    module: str, case: Mapping[str, Any], *flags: str, **environment: str
+) -> subprocess.Popen:
     """Starts what `in_child` waits for."""
     return subprocess.Popen(
-        [sys.executable, "-m", module, f"--child={json.dumps(case)}"],
+        [sys.executable, "-m", module, f"--child={json.dumps(case)}", *flags],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
