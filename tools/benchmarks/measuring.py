@@ -8,6 +8,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
@@ -17,8 +18,6 @@ from typing import Any, TypeVar
 from keras_bert_impl.progress import Progress
 
 Figure = TypeVar("Figure")
-
-_MOST_OF_AN_ERROR = 2000
 
 
 class LeftOutError(Exception):
@@ -50,45 +49,78 @@ def in_turns(ways: Mapping[str, Callable[[], Figure]], rounds: int = 1) -> dict[
     return {name: found for name, found in figures.items() if found}
 
 
-def in_child(
-    module: str, case: Mapping[str, Any], *flags: str, **environment: str
-) -> dict[str, Any]:
-    """Measures a case in a process of its own, by the `--child` flag of a benchmark's module.
+class Child:
+    """A process that measures a case, by the `--child` flag of a benchmark's module.
 
     Args:
         module: its name in full.
         case: what the flag says, as JSON.
-        flags: further flags; those that the module requires.
+        flags: further flags, such as those that the module requires.
         environment: variables that the process has besides ours.
+    """
 
-    Returns:
-        The JSON of the last line that the process prints.
+    def __init__(
+        self, module: str, case: Mapping[str, Any], *flags: str, **environment: str
+    ) -> None:
+        # A file, because a pipe that nobody reads would stop a process that logs much.
+        self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, f"--child={json.dumps(case)}", *flags],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
+        )
+
+    def answer(self) -> dict[str, Any]:
+        """Waits for its end; gives the JSON of the last line that it prints.
+
+        Raises:
+            LeftOutError: it failed.
+        """
+        output, _ = self._process.communicate()
+        if self._process.returncode:
+            raise LeftOutError(self._reason())
+        return json.loads(output.splitlines()[-1])
+
+    def ask(self, question: Mapping[str, Any]) -> Any:
+        """Asks a process that answers lines of JSON on its standard input with others.
+
+        Raises:
+            LeftOutError: it ended.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except OSError:
+            answer = ""
+        if not answer:
+            raise LeftOutError(self._reason())
+        return json.loads(answer)
+
+    def end(self) -> None:
+        """Ends the process."""
+        self._process.terminate()
+        self._process.communicate()
+
+    def _reason(self) -> str:
+        self._errors.seek(0)
+        return (self._errors.read().strip().splitlines() or ["it gave no reason"])[-1]
+
+
+def in_child(
+    module: str, case: Mapping[str, Any], *flags: str, **environment: str
+) -> dict[str, Any]:
+    """Measures a case in a process of its own; the arguments are those of `Child`.
 
     Raises:
         LeftOutError: the process failed.
     """
-    return answer_of(start_child(module, case, *flags, **environment))
-
-
-def start_child(
-    module: str, case: Mapping[str, Any], *flags: str, **environment: str
-) -> subprocess.Popen:
-    """Starts what `in_child` waits for."""
-    return subprocess.Popen(
-        [sys.executable, "-m", module, f"--child={json.dumps(case)}", *flags],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
-    )
-
-
-def answer_of(child: subprocess.Popen) -> dict[str, Any]:
-    """Waits for the answer of a child."""
-    output, errors = child.communicate()
-    if child.returncode:
-        raise LeftOutError(errors.strip()[-_MOST_OF_AN_ERROR:] or "it gave no reason")
-    return json.loads(output.splitlines()[-1])
+    return Child(module, case, *flags, **environment).answer()
 
 
 def seconds_of(call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:

@@ -17,7 +17,7 @@ leaves untrained, is trained on both sides, as in google's code.
 It needs torch and transformers beside this package (pip install torch transformers).
 
 Example:
-  python -m tools.benchmarks.transformers_parity --data_dir=glue_data --tasks=MRPC,STS-B
+  python -m tools.benchmarks.parity --data_dir=glue_data --tasks=MRPC,STS-B
       --init_checkpoint=all-MiniLM-L6-v2
 """
 

@@ -24,14 +24,13 @@ import contextlib
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +39,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import REQUIRED, check_options, option
 from tools import command_line
-from tools.benchmarks.measuring import LeftOutError, Table, in_turns, seconds_of, show_json
+from tools.benchmarks.measuring import Child, Table, cores, in_turns, seconds_of, show_json
 from tools.config_flags import ConfigFlags
 
 MIXED, EQUAL, ONE, SAME_BYTES = "mixed", "equal", "one", "same_bytes"
@@ -200,10 +199,7 @@ def onnxruntime(setting: Setting) -> Embed:
     )
 
     def forward(rows: Sequence[list[int]]) -> Vectors:
-        lengths = np.array([len(row) for row in rows])
-        mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
-        padded = np.zeros_like(mask)
-        padded[mask > 0] = np.concatenate(rows)
+        padded, mask, lengths = _padded(rows, np.int64)
         (hidden,) = session.run(["hidden"], dict(zip(names, (padded, mask, 0 * mask), strict=True)))
         return _mean(hidden, lengths)
 
@@ -222,10 +218,7 @@ def keras_hub(setting: Setting) -> Embed:
     compute = tf.function(lambda inputs: encoder(inputs)["sequence_output"], reduce_retracing=True)
 
     def forward(rows: Sequence[list[int]]) -> Vectors:
-        lengths = np.array([len(row) for row in rows])
-        mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int32)
-        padded = np.zeros_like(mask)
-        padded[mask > 0] = np.concatenate(rows)
+        padded, mask, lengths = _padded(rows, np.int32)
         inputs = {"token_ids": padded, "padding_mask": mask, "segment_ids": 0 * mask}
         hidden = compute({name: tf.constant(array) for name, array in inputs.items()})
         return _mean(tf.cast(hidden, tf.float32).numpy(), lengths)
@@ -314,6 +307,15 @@ def _batches(rows: Sequence[list[int]]) -> Iterator[list[int]]:
         order = order[count:]
 
 
+def _padded(rows: Sequence[list[int]], dtype: Any) -> tuple[NDArray, NDArray, NDArray]:
+    """Ids and mask [rows, length], and the lengths."""
+    lengths = np.array([len(row) for row in rows])
+    mask = (np.arange(lengths.max()) < lengths[:, None]).astype(dtype)
+    padded = np.zeros_like(mask)
+    padded[mask > 0] = np.concatenate(rows)
+    return padded, mask, lengths
+
+
 def _mean(hidden: NDArray, lengths: Any) -> Vectors:
     """The mean of each row's real tokens: [rows, length, width] -> [rows, width]."""
     counts = np.asarray(lengths)[:, None]
@@ -359,65 +361,13 @@ def _contenders() -> dict[str, Contender]:
 CONTENDERS = _contenders()
 
 
-class Child:
-    """A contender in a process of its own.
-
-    Args:
-        name: the contender.
-        setting: what it gets, as JSON.
-        folder: where its messages go.
-    """
-
-    def __init__(self, name: str, setting: Mapping[str, Any], folder: Path) -> None:
-        self.name, self._errors = name, folder / f"{name}.log"
-        words = json.dumps({"contender": name, "setting": setting})
-        with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tools.benchmarks.serving", "--model=", "--input_file=",
-                 f"--child={words}"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            )  # fmt: skip
-
-    def ask(self, workload: str, texts: Sequence[str]) -> float:
-        """Runs a workload; gives its figure.
-
-        Raises:
-            LeftOutError: the process ended.
-        """
-        try:
-            _send(self._process.stdin, {"workload": workload, "texts": list(texts)})
-            answer = self._process.stdout.readline() if self._process.stdout else ""
-        except OSError:
-            answer = ""
-        if not answer:
-            lines = self._errors.read_text(errors="replace").strip().splitlines()
-            raise LeftOutError((lines or ["it gave no reason"])[-1])
-        return float(json.loads(answer))
-
-    def end(self) -> None:
-        """Ends the process."""
-        self._process.terminate()
-        self._process.wait()
-
-
-def _send(file: IO[str] | None, message: Mapping[str, Any]) -> None:
-    assert file is not None
-    file.write(json.dumps(message) + "\n")
-    file.flush()
-
-
 def serve_child(words: str) -> None:
     """The child: opens its contender, then answers workloads with a figure each."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
     given = json.loads(words)
     contender = CONTENDERS[given["contender"]]
-    cores = sorted(os.sched_getaffinity(0))[: given["setting"]["threads"]]
-    os.sched_setaffinity(0, cores)
+    os.sched_setaffinity(0, cores()[: given["setting"]["threads"]])
     embed = contender.make(Setting(**given["setting"], precision=contender.precision))
     for line in sys.stdin:
         asked = json.loads(line)
@@ -500,11 +450,12 @@ def compare(config: ServingConfig, folder: Path) -> Figures:
     with contextlib.ExitStack() as stack:
 
         def opened(name: str) -> Child:
-            child = Child(name, setting, folder)
+            case = {"contender": name, "setting": setting}
+            child = Child("tools.benchmarks.serving", case, "--model=", "--input_file=")
             stack.callback(child.end)
             # The first texts open it, one after the other, and warm it up.
-            child.ask(MIXED, texts[MIXED][:_WARM_UP])
-            child.ask(ONE, texts[ONE][:2])
+            child.ask({"workload": MIXED, "texts": texts[MIXED][:_WARM_UP]})
+            child.ask({"workload": ONE, "texts": texts[ONE][:2]})
             return child
 
         names = config.contenders or tuple(CONTENDERS)
@@ -514,11 +465,11 @@ def compare(config: ServingConfig, folder: Path) -> Figures:
 
         def ask(name: str) -> dict[str, float]:
             (child,) = children[name]
-            found = {workload: child.ask(workload, texts[workload]) for workload in _SPEEDS}
+            wanted = list(_SPEEDS)
             if texts[SAME_BYTES] and name not in compared:  # once: bytes do not vary with the round
                 compared.add(name)
-                found[SAME_BYTES] = child.ask(SAME_BYTES, texts[SAME_BYTES])
-            return found
+                wanted.append(SAME_BYTES)
+            return {what: child.ask({"workload": what, "texts": texts[what]}) for what in wanted}
 
         found = in_turns({name: partial(ask, name) for name in children}, config.rounds)
     return {

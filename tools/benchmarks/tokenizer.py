@@ -4,7 +4,7 @@
 turns, on one thread. The table shows the median and the best speed of the rounds in MB a second of
 processor time (so that other work on the machine counts little), and on how many lines the ids
 differ from the plain reference's. After the table: the time for one short line and start-up in
-processor time, and what one and two threads and processes reach by the clock (on an idle machine).
+processor time, and what one and two threads reach by the clock (on an idle machine).
 
 --task=sentences: right on hard cases, and how fast. The hard cases are paragraphs whose sentences
 were marked by hand (tests/golden/sentences). Speed is in MB of UTF-8 a second of processor time, in
@@ -23,7 +23,6 @@ Example:
 """
 
 import importlib
-import multiprocessing
 import os
 import statistics
 import sys
@@ -229,36 +228,14 @@ def _one_line_milliseconds(tokenizer: "Tokenizer") -> float:
     return 1000 * every / calls
 
 
-def _cut_all(arguments: tuple[str, bool, list[list[str]]]) -> tuple[float, float]:
-    """Cuts all batches in this process; gives when it began and ended (wall clock)."""
-    vocab_file, do_lower_case, batches = arguments
-    tokenizer = _tokenizer(vocab_file, do_lower_case)
-    tokenizer.encode_lines(batches[0])
-    start = time.time()
-    for batch in batches * _REPEATS:
-        tokenizer.encode_lines(batch)
-    return start, time.time()
-
-
-def _twice(
-    vocab_file: str, do_lower_case: bool, batches: list[list[str]]
-) -> Iterator[tuple[str, float]]:
-    """MB a second of one worker and of two, as threads and as processes."""
+def _in_threads(tokenizer: "Tokenizer", batches: list[list[str]]) -> Iterator[tuple[str, float]]:
+    """MB a second of one thread and of two, by the clock."""
     size = _REPEATS * _bytes_of(text for batch in batches for text in batch) / 1e6
-    tokenizer = _tokenizer(vocab_file, do_lower_case)
     for threads in (1, 2):
         with ThreadPoolExecutor(threads) as pool:
-            start = time.perf_counter()
-            list(pool.map(tokenizer.encode_lines, batches * _REPEATS))
-            yield f"{threads} thread{'s' * (threads > 1)}", size / (time.perf_counter() - start)
-    context = multiprocessing.get_context("spawn")
-    for processes in (1, 2):
-        with context.Pool(processes) as pool_of_processes:
-            work = [(vocab_file, do_lower_case, batches)] * processes
-            spans = pool_of_processes.map(_cut_all, work, chunksize=1)
-            # Only while all of them work is it a fair race; they begin within a moment.
-            seconds = max(end for _, end in spans) - min(start for start, _ in spans)
-            yield f"{processes} process{'es' * (processes > 1)}", size * processes / seconds
+            work = partial(pool.map, tokenizer.encode_lines, batches * _REPEATS)
+            seconds = seconds_of(lambda: list(work()))  # noqa: B023 -- called at once
+            yield f"{threads} thread{'s' * (threads > 1)}", size / seconds
 
 
 def compare_tokenizers(config: TextConfig) -> None:
@@ -279,20 +256,20 @@ def compare_tokenizers(config: TextConfig) -> None:
     cuts = tokenizers_of(*given)
     speeds = measure(cuts, batches, config.rounds)
     differing = differing_lines(cuts, batches, _settings(*given))
-    ours = statistics.median(speeds["this project"])
+    our_speed = statistics.median(speeds["this project"])
     size = _bytes_of(lines) / 1e6
     print(f"{len(lines)} lines, {size:.1f} MB, do_lower_case={config.do_lower_case}\n")
     columns = {"median": ".1f", "best": ".1f", "ours/it": ".2f", "differing lines": ""}
     table = Table({"tokenizer": "", **columns}, first=31)
     for name, values in speeds.items():
         median = statistics.median(values)
-        table.row(name, median, max(values), ours / median, differing[name])
-    cold, cached = _start_up_seconds(*given)
+        table.row(name, median, max(values), our_speed / median, differing[name])
+    (cold, cached), ours = _start_up_seconds(*given), _tokenizer(*given)
     extra = {
         "start_up_seconds": round(cold, 3),
         "start_up_seconds_cached": round(cached, 3),
-        "one_line_milliseconds": round(_one_line_milliseconds(_tokenizer(*given)), 4),
-        **{f"mb_per_second_{name}": round(v, 1) for name, v in _twice(*given, batches)},
+        "one_line_milliseconds": round(_one_line_milliseconds(ours), 4),
+        **{f"mb_per_second_{name}": round(v, 1) for name, v in _in_threads(ours, batches)},
     }
     print("\n" + "\n".join(f"{name}: {value}" for name, value in extra.items()) + "\n")
     for name, values in speeds.items():
@@ -359,7 +336,6 @@ def compare_splitters(config: TextConfig) -> None:
     for name, (split, share) in splitters_of(code).items():
         right = right_cases(split, cases, config.show_wrong)
         part = paragraphs[: max(20, int(len(paragraphs) * share))]
-        # What splits may do it as it is asked for each sentence.
         seconds = seconds_of(lambda: [list(split(text)) for text in part], time.process_time)  # noqa: B023 -- called at once
         speed = round(_bytes_of(part) / seconds / 1e6, 2) if part else None
         table.row(name, right, speed)

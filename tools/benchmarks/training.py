@@ -35,15 +35,14 @@ from typing import TYPE_CHECKING, Any
 from keras_bert_impl.options import check_options, option
 from tools import command_line
 from tools.benchmarks.measuring import (
+    Child,
     Table,
-    answer_of,
     cores,
     in_child,
     in_turns,
     peak_bytes,
     show_json,
     spread,
-    start_child,
 )
 from tools.config_flags import ConfigFlags
 
@@ -278,8 +277,8 @@ def _in_children(way: str, case: Case, folder: Path) -> dict[str, float]:
     children = []
     for share in [ours[:half], ours[half:]] if way == "half" and half else [ours]:
         given = {"way": way, "case": case, "folder": str(folder)}
-        children.append(start_child(_MODULE, {"cores": share, "way": given}))
-    return max(map(answer_of, children), key=lambda each: each["seconds"])
+        children.append(Child(_MODULE, {"cores": share, "way": given}))
+    return max((child.answer() for child in children), key=lambda each: each["seconds"])
 
 
 def _run() -> None:
@@ -301,12 +300,13 @@ def _measure_here(given: dict[str, Any]) -> None:
 
 
 def _compare_memory(cases: Sequence[str], vocab_size: int) -> None:
+    given = {case: {"memory": {"case": case, "vocab_size": vocab_size}} for case in cases}
+    found = in_turns({case: partial(in_child, _MODULE, asked) for case, asked in given.items()})
     table = Table({"case": "", "measured GB": ".2f", "estimate GB": ".2f", "ratio": ".2f"}, 32)
-    for case in cases:
-        found = in_child(_MODULE, {"memory": {"case": case, "vocab_size": vocab_size}})
-        measured, estimate = found["measured"] / 1e9, found["estimate"] / 1e9
+    for case, (figures,) in found.items():
+        measured, estimate = figures["measured"] / 1e9, figures["estimate"] / 1e9
         table.row(case, measured, estimate, estimate / measured)
-        show_json(found)
+        show_json(figures)
 
 
 def _compare_ways(config: TrainingBenchmarkConfig) -> None:

@@ -58,12 +58,12 @@ def children(monkeypatch):
     asked = []
 
     class Told:
-        def __init__(self, name, setting, folder):
-            self.name, self.count = name, 0
+        def __init__(self, module, case, *flags):
+            self.name, self.count = case["contender"], 0
 
-        def ask(self, workload, texts):
+        def ask(self, question):
             self.count += 1
-            asked.append((self.name, workload))
+            asked.append((self.name, question["workload"]))
             if self.name == "keras_hub_float32" or (
                 self.name == "ctranslate2_float32" and self.count > 6
             ):
