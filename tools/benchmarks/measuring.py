@@ -24,7 +24,9 @@ class LeftOutError(Exception):
     """A contender cannot take part; the message says why."""
 
 
-def in_turns(ways: Mapping[str, Callable[[], Figure]], rounds: int = 1) -> dict[str, list[Figure]]:
+def in_turns(
+    ways: Mapping[str, Callable[[], Figure]], rounds: int = 1, label: str = "measure"
+) -> dict[str, list[Figure]]:
     """What each way gives, round by round.
 
     They take turns, so that a slow minute of the machine does not hit one of them alone. A way that
@@ -36,7 +38,7 @@ def in_turns(ways: Mapping[str, Callable[[], Figure]], rounds: int = 1) -> dict[
     """
     figures: dict[str, list[Figure]] = {name: [] for name in ways}
     taking_part = dict(ways)
-    progress = Progress("measure", rounds * len(ways), "turns")
+    progress = Progress(label, rounds * len(ways), "turns")
     for _ in range(rounds):
         for name, measure in [*taking_part.items()]:
             try:

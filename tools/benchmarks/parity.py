@@ -88,12 +88,11 @@ FLAGS = ConfigFlags(__doc__, ParityConfig)
 
 _DEV_BATCH = 32
 
-
 Batch = Mapping[str, NDArray]
 
-WITHOUT_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+_WITHOUT_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
-BETAS, EPSILON, WEIGHT_DECAY, CLIP_NORM = (0.9, 0.999), 1e-6, 0.01, 1.0
+_BETAS, _EPSILON, _WEIGHT_DECAY, _CLIP_NORM = (0.9, 0.999), 1e-6, 0.01, 1.0
 _NOT_DECAYED = ("bias", "LayerNorm.weight")
 _TAGS = "tag_ids"
 _SPAN = ("start_logits", "end_logits")
@@ -187,8 +186,8 @@ class Work:
         ]
         return dataclasses.replace(self, batches=batches)
 
-    def run_of(self, losses: list[float], outputs: Iterable[Batch]) -> TrainingRun:
-        """What came of it.
+    def finished(self, losses: list[float], outputs: Iterable[Batch]) -> TrainingRun:
+        """A run with its decisions in the order of the dev set's rows.
 
         Args:
             losses: of each step.
@@ -241,12 +240,7 @@ def google_adamw(
 ) -> None:
     """One update by google's AdamW, in place; arrays of NumPy or PyTorch.
 
-    Args:
-        weight: what is updated.
-        gradient: the clipped gradient.
-        moments: the means of the gradient and of its square.
-        rate: the learning rate.
-        decay: the weight decay of this weight.
+    The moments are the means of the (clipped) gradient and of its square.
 
     Example:
         >>> weight, moments = np.array([1.0]), (np.zeros(1), np.zeros(1))
@@ -255,11 +249,11 @@ def google_adamw(
         0.684
     """
     first, second = moments
-    first *= BETAS[0]
-    first += (1 - BETAS[0]) * gradient
-    second *= BETAS[1]
-    second += (1 - BETAS[1]) * gradient * gradient
-    weight -= rate * (first / (second**0.5 + EPSILON) + decay * weight)
+    first *= _BETAS[0]
+    first += (1 - _BETAS[0]) * gradient
+    second *= _BETAS[1]
+    second += (1 - _BETAS[1]) * gradient * gradient
+    weight -= rate * (first / (second**0.5 + _EPSILON) + decay * weight)
 
 
 def our_training(
@@ -283,7 +277,7 @@ def our_training(
         found = answer({name: tf.constant(batch[name]) for name in head.objective.input_names})
         return {name: found[name].numpy() for name in work.peer.outputs}
 
-    return work.run_of(losses, map(answered, work.dev))
+    return work.finished(losses, map(answered, work.dev))
 
 
 def their_training(work: Work, folder: str, kernel: NDArray, bias: NDArray) -> TrainingRun:
@@ -291,7 +285,7 @@ def their_training(work: Work, folder: str, kernel: NDArray, bias: NDArray) -> T
     import torch
 
     torch.set_num_threads(len(cores()))
-    model = work.peer.load(folder, **WITHOUT_DROPOUT)
+    model = work.peer.load(folder, **_WITHOUT_DROPOUT)
     # [PAD]'s vector has no gradient in transformers. Where padding competes with an answer,
     # google's code trains it, and so do we.
     model.get_input_embeddings().padding_idx = None
@@ -306,10 +300,10 @@ def their_training(work: Work, folder: str, kernel: NDArray, bias: NDArray) -> T
         model.zero_grad()
         loss = model(**torch_inputs(batch), **torch_labels(batch, work.peer)).loss
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(weights.values(), CLIP_NORM)
+        torch.nn.utils.clip_grad_norm_(weights.values(), _CLIP_NORM)
         with torch.no_grad():
             for name, weight in weights.items():
-                decay = 0.0 if name.endswith(_NOT_DECAYED) else WEIGHT_DECAY
+                decay = 0.0 if name.endswith(_NOT_DECAYED) else _WEIGHT_DECAY
                 google_adamw(weight, weight.grad, moments[name], rate, decay)
         losses.append(loss.item())
     model.eval()
@@ -319,7 +313,7 @@ def their_training(work: Work, folder: str, kernel: NDArray, bias: NDArray) -> T
             found = model(**torch_inputs(batch))
         return {name: found[name].numpy() for name in work.peer.outputs}
 
-    return work.run_of(losses, map(answered, work.dev))
+    return work.finished(losses, map(answered, work.dev))
 
 
 def compare(ours: TrainingRun, theirs: TrainingRun) -> dict[str, float]:
@@ -440,7 +434,7 @@ def _compare_task(config: ParityConfig, compared: Compared, folder: Path) -> dic
     source, task = find_model(config.init_checkpoint), compared.task
     keras.utils.set_random_seed(config.seed)
     with devices.strategy.scope():
-        head = task.head(task.configure(source.config.replace(**WITHOUT_DROPOUT)))
+        head = task.head(task.configure(source.config.replace(**_WITHOUT_DROPOUT)))
     restore(head.model, str(source.checkpoint))
     projection = operator.attrgetter(compared.last_layer)(head.model)
     kernel, bias = (np.array(weight) for weight in (projection.kernel, projection.bias))

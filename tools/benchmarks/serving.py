@@ -459,7 +459,7 @@ def compare(config: ServingConfig, folder: Path) -> Figures:
             return child
 
         names = config.contenders or tuple(CONTENDERS)
-        children = in_turns({name: partial(opened, name) for name in names})
+        children = in_turns({name: partial(opened, name) for name in names}, label="open")
 
         compared = {name for name in children if name.startswith("products")}
 

@@ -74,7 +74,7 @@ def test_logits_stand_in_the_order_of_the_rows():
     work = Work([], [], [{}, {}], rows, Peer.of_texts(1))
     logits = [np.array([[2.0], [0.0]]), np.array([[1.0], [99.0]])]  # the last batch is filled up
     outputs = ({"logits": array} for array in logits)
-    assert work.run_of([], outputs).logits.tolist() == [[0.0], [1.0], [2.0]]
+    assert work.finished([], outputs).logits.tolist() == [[0.0], [1.0], [2.0]]
 
 
 def test_starts_and_ends_are_decided_among_the_tokens_of_a_row():
@@ -88,7 +88,7 @@ def test_starts_and_ends_are_decided_among_the_tokens_of_a_row():
     assert logits.tolist() == [[1.0, 2.0], [3.0, none], [0.0, 0.0], [0.0, none]]
     assert rows.tolist() == [0, 1, 0, 1]
     work = Work([], [], batches, [np.array([1, 2]), np.array([0])], Peer.of_questions(2))
-    found = work.run_of([], iter(outputs)).logits
+    found = work.finished([], iter(outputs)).logits
     assert found[:2].tolist() == [[4.0, 5.0, 6.0], [0.0, 0.0, 0.0]]
     assert found[4].tolist() == [3.0, none, none]
 
