@@ -5,7 +5,7 @@ Both take google's AdamW: no bias correction, weight decay 0.01 but for LayerNor
 gradient clipped to a global norm of 1, a linear warm-up and a linear decay. What is printed for
 each task: the largest difference between their losses, and how much of the dev set both predict
 alike: a text's label, a tagged word's tag, where a window's answer starts and where it ends (of a
-regression the largest difference between their numbers). Beside it stands how far transformers'
+regression the largest difference between their numbers). Next to it stands how far transformers'
 losses lie from its own where each batch has its rows in reverse: the sums over rows are rounded
 otherwise, and nothing else differs.
 
@@ -14,7 +14,7 @@ form) and tagged words (--tags_dir) are compared if they are given. In the loss 
 padding competes with the answer, as it does in transformers; but [PAD]'s vector, which transformers
 leaves untrained, is trained on both sides, as in google's code.
 
-It needs torch and transformers beside this package (pip install torch transformers).
+It needs torch and transformers in addition (pip install torch transformers).
 
 Example:
   python -m tools.benchmarks.parity --data_dir=glue_data --tasks=MRPC,STS-B

@@ -1,4 +1,4 @@
-"""Times the features of questions beside the original's and transformers', and asks long passages.
+"""Times the features of questions, the original's and transformers' as well; asks long passages.
 
 Each contender is a fresh process on one core, and reads a file in SQuAD's form to train on:
   ours          reads, tokenizes and writes rows to shards, as run_squad does; the whole file
