@@ -1,7 +1,7 @@
 """Splits a paragraph into sentences.
 
 The library `sentencex` proposes the boundaries: it knows the abbreviations of many languages and is
-by far the fastest of those compared (tools/benchmarks/sentences.py). Some of its mistakes can be
+by far the fastest of those compared (tools/benchmarks/tokenizer.py). Some of its mistakes can be
 recognised from the text on both sides of a boundary; those boundaries are removed here.
 """
 

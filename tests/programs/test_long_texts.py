@@ -1,5 +1,6 @@
 """Documents whose deciding word stands after the model's limit: trained, scored and served."""
 
+import json
 from functools import cache
 
 import numpy as np
@@ -14,6 +15,7 @@ from pipelines.tasks.labels.glue import SST_2
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import run_classifier
 from pipelines.tasks.register import open_and_serve
+from tests.support import long_documents
 from tests.support.model_folders import WORDS, write_start
 
 pytestmark = pytest.mark.slow
@@ -96,3 +98,34 @@ def test_the_two_ends_see_what_stands_at_the_end(documents, trained):
     folder, ends = trained("ends", LongTexts(long_text="head_tail"))
     assert ends >= truncated + 0.1
     assert (folder / "test_results.tsv").read_text().count("\n") == 40
+
+
+def test_documents_of_a_corpus_hide_their_deciding_sentence_in_it(tmp_path):
+    """What tests/support/long_documents.py writes for RESULTS.md, which trains on it."""
+    for split in ("train", "dev"):
+        lines = [f"a {('dull', 'fine')[n % 2]} film of {split} {n}\t{n % 2}\n" for n in range(40)]
+        (tmp_path / f"{split}.tsv").write_text("sentence\tlabel\n" + "".join(lines))
+    filler = [f"sentence {number} says nothing much.\n\nHeading\n" for number in range(400)]
+    (tmp_path / "filler.txt").write_text("".join(filler))
+    flags = [f"--data_dir={tmp_path}", f"--filler_file={tmp_path}/filler.txt", "--num_train=20"]
+    flags += ["--num_dev=10", "--words_before=30", "--words_after=12", "--least_words=5"]
+    written = []
+    for _ in range(2):
+        long_documents.main([*flags, f"--output_dir={tmp_path}/long"])
+        written.append((tmp_path / "long" / "train.jsonl").read_bytes())
+    assert written[0] == written[1]
+    seen = set()
+    for split, count in (("train", 20), ("dev", 10)):
+        text = (tmp_path / "long" / f"{split}.jsonl").read_text()
+        rows = [json.loads(line) for line in text.splitlines()]
+        assert [row["label"] for row in rows] == ["negative", "positive"] * (count // 2)
+        for row in rows:
+            words = row["text"].split()
+            word = {"negative": "dull", "positive": "fine"}[row["label"]]
+            assert words.index(word) == row["words_before"] + 1 >= 31
+            assert len(words) - row["words_before"] - 6 <= 12 + 4
+            assert f"film of {split}" in row["text"]
+            assert "Heading" not in words
+            numbers = {words[at + 1] for at, one in enumerate(words) if one == "sentence"}
+            assert not seen & numbers  # no document shares filler with another
+            seen |= numbers

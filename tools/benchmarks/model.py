@@ -1,8 +1,8 @@
 """Compares our model's training step or inference with KerasHub's and PyTorch's in one run.
 
-Contenders take turns, each in a process of its own, so that a slow minute of the machine does not
-hit one of them alone. All sequences are full: no contender gains by skipping padding. The ceiling
-is the matrix products alone. Peak memory is the process's.
+Contenders take turns, each in a process of its own. All sequences are full: no contender gains by
+skipping padding. The peers run in their best settings for CPUs. The ceiling is the matrix products
+alone. Peak memory is the process's.
 
 train: a pre-training step with forward and backward pass, clipping and AdamW; the encoder with the
 masked-LM head (ours computes the next-sentence head, too).
@@ -15,44 +15,439 @@ Example:
 
 import dataclasses
 import json
-import os
-import platform
-import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tools import command_line
+import numpy as np
 
-FLAGS = command_line.FlagSet(__doc__)
-_TASK = FLAGS.choice("task", "train", ("train", "inference"), "What to measure.")
-_SIZE = FLAGS.string("size", "base", "The model: tiny, mini, small, medium, base or large.")
-_BATCH_SIZE = FLAGS.integer("batch_size", 16, "Sequences a step.", lower_bound=1)
-_LENGTH = FLAGS.integer("max_seq_length", 128, "Tokens a sequence.", lower_bound=8)
-_PRECISION = FLAGS.choice("precision", "bfloat16", ("bfloat16", "float32"), "What to compute in.")
-_STEPS = FLAGS.integer("steps", 4, "Timed steps a round, after two untimed ones.", lower_bound=1)
-_ROUNDS = FLAGS.integer("rounds", 2, "How often the contenders take turns.", lower_bound=1)
-_CONTENDERS = FLAGS.words(
-    "contenders",
-    ["ours_fast", "ours_plain", "keras_hub", "torch"],
-    "The contenders beside the ceiling; torch_compiled, ours_recompute (train), ours_jax and "
-    "keras_hub_jax (train) can take part as well.",
+from keras_bert_impl.config import BertConfig, named_config
+from keras_bert_impl.options import check_options, option
+from keras_bert_impl.planning.size import encoder_flops, made_up_examples, training_flops
+from tools import command_line
+from tools.benchmarks.measuring import (
+    Table,
+    in_child,
+    in_turns,
+    machine,
+    peak_bytes,
+    show_json,
+    spread,
 )
-_CHILD = FLAGS.string("child", None, "Measures one of them here (used by the tool itself).")
+from tools.config_flags import ConfigFlags
 
 _WARM_UP = 2
 _ON_JAX = ("ours_jax", "keras_hub_jax")
+Step = Callable[[], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """The same sizes, data and precision for every contender.
+
+    Example:
+        >>> Workload(size="tiny", batch_size=2).features()["masked_lm_positions"].shape
+        (2, 19)
+    """
+
+    size: str = option("base", "The model: tiny, mini, small, medium, base or large.")
+    batch_size: int = option(16, "Sequences a step.", at_least=1)
+    max_seq_length: int = option(128, "Tokens a sequence.", at_least=8)
+    precision: str = option("bfloat16", "What to compute in.", choices=("bfloat16", "float32"))
+    steps: int = option(4, "Timed steps a round, after two untimed ones.", at_least=1)
+    vocab_size: int = option(30522, "Tokens in the model's vocabulary.", at_least=10)
+
+    @property
+    def predictions(self) -> int:
+        """Masked positions a sequence."""
+        return max(1, round(self.max_seq_length * 0.15))
+
+    @property
+    def policy(self) -> str:
+        """The name of the precision in Keras."""
+        return "mixed_bfloat16" if self.precision == "bfloat16" else "float32"
+
+    @property
+    def config(self) -> BertConfig:
+        """The model's configuration."""
+        return named_config(self.size, self.vocab_size)
+
+    def features(self) -> dict[str, np.ndarray]:
+        """Random pre-training features of one batch."""
+        length, predictions = self.max_seq_length, self.predictions
+        return made_up_examples(self.batch_size, length, predictions, self.vocab_size)
+
+    def flops(self, training: bool) -> float:
+        """Floating-point operations of all matrix products of one step."""
+        length = self.max_seq_length
+        if training:
+            return self.batch_size * training_flops(self.config, length, self.predictions)
+        return self.batch_size * encoder_flops(self.config, length)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(Workload):
+    """What is compared."""
+
+    task: str = option("train", "What to measure.", choices=("train", "inference"))
+    rounds: int = option(2, "How often the contenders take turns.", at_least=1)
+    contenders: tuple[str, ...] = option(
+        ("ours_fast", "ours_plain", "keras_hub", "torch"),
+        "The contenders besides the ceiling; torch_compiled, ours_recompute (train), ours_jax and "
+        "keras_hub_jax (train) can take part as well.",
+    )
+    child: str | None = option(None, "Measures one of them here (used by the tool itself).")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+FLAGS = ConfigFlags(__doc__, ModelConfig)
+
+
+def matrix_products(workload: Workload, training: bool) -> Step:
+    """Computes the matrix products of one step and nothing else (TensorFlow; oneDNN on CPUs)."""
+    import tensorflow as tf
+
+    dtype = tf.bfloat16 if workload.precision == "bfloat16" else tf.float32
+    config, tokens = workload.config, workload.batch_size * workload.max_seq_length
+    hidden, wide, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
+
+    def operands(inputs: int, width: int, outputs: int) -> list[Any]:
+        """Inputs, kernel and upstream gradient of one dense layer."""
+        shapes = (inputs, width), (width, outputs), (inputs, outputs)
+        return [tf.random.normal(shape, dtype=dtype) for shape in shapes]
+
+    dense_layers = [
+        operands(tokens, hidden, 3 * hidden),  # query, key and value
+        operands(tokens, hidden, hidden),
+        operands(tokens, hidden, wide),
+        operands(tokens, wide, hidden),
+    ]
+    per_head = (workload.batch_size * heads, workload.max_seq_length, hidden // heads)
+    queries = tf.random.normal(per_head, dtype=dtype)
+    masked = workload.batch_size * workload.predictions
+    masked_lm_head = operands(masked, hidden, workload.vocab_size)
+
+    def multiply(parts: list[Any]) -> list[Any]:
+        inputs, kernel, upstream = parts
+        forward = [tf.matmul(inputs, kernel)]
+        if not training:
+            return forward
+        back = tf.matmul(upstream, kernel, transpose_b=True)
+        return [*forward, back, tf.matmul(inputs, upstream, transpose_a=True)]
+
+    @tf.function
+    def compute() -> Any:
+        total = tf.constant(0.0)
+        for _ in tf.range(config.num_hidden_layers):
+            results = [result for parts in dense_layers for result in multiply(parts)]
+            for _ in range(3 if training else 1):  # the backward pass has twice as many
+                scores = tf.matmul(queries, queries, transpose_b=True)
+                results += [scores, tf.matmul(scores, queries)]
+            total += tf.add_n([_corner(result) for result in results])
+        if training:
+            for result in multiply(masked_lm_head):
+                total += _corner(result)
+        return total
+
+    return lambda: float(compute())
+
+
+def _corner(result: Any) -> Any:
+    """One number of a product: asking for it keeps the product from being optimized away."""
+    import tensorflow as tf
+
+    return tf.cast(tf.reshape(result, [-1])[0], tf.float32)
+
+
+def training_step(workload: Workload, kernels: str, recompute: bool = False) -> Step:
+    """Takes one step of the real trainer each time it is called (TensorFlow)."""
+    from keras_bert_impl.models.pretrainer import BertPretrainer
+    from keras_bert_impl.training.config import TrainingConfig, dtype_policy
+    from keras_bert_impl.training.objectives import PretrainingObjective
+    from keras_bert_impl.training.state import TrainingState
+    from keras_bert_impl.training.step import TrainingStep
+    from keras_bert_impl.training.strategy import make_devices
+
+    config = TrainingConfig(
+        learning_rate=1e-4,
+        num_train_steps=1000,
+        num_warmup_steps=10,
+        train_batch_size=workload.batch_size,
+        precision=workload.precision,
+        kernels=kernels,
+    )
+    devices = make_devices(config)
+    with devices.strategy.scope():
+        model = BertPretrainer(workload.config, dtype=dtype_policy(workload.precision))
+    model.encoder.recompute = recompute
+    state = TrainingState(model, config, devices)
+    objective = PretrainingObjective()
+    step = TrainingStep(state, objective, config)
+    features, number = workload.features(), 0
+
+    def run() -> float:
+        nonlocal number
+        (row,) = step.run(*step.prepare([features], number, [1e-4]))
+        number += 1
+        return step.metrics(row)["loss"]
+
+    return run
+
+
+def jax_training_step(workload: Workload) -> Step:
+    """The same layers and loss on JAX, compiled as a whole, with Keras' AdamW."""
+    import jax
+    import keras
+
+    from keras_bert_impl.layers.dropout import random_address
+    from keras_bert_impl.models.pretrainer import BertPretrainer
+    from keras_bert_impl.optimizers.bert_adamw import BertAdamW
+    from keras_bert_impl.training.objectives import PretrainingObjective
+
+    model = BertPretrainer(workload.config, dtype=workload.policy)
+    optimizer = BertAdamW(1e-4)
+    optimizer.build(model.trainable_variables)
+    features, objective = workload.features(), PretrainingObjective()
+    normalizers = objective.normalizers(features)
+
+    def loss_of(weights: Any, rest: Any, number: Any) -> Any:
+        with random_address(keras.ops.stack([number * 0, number, number * 0, number * 0])):
+            outputs, _ = model.stateless_call(weights, rest, features, training=True)
+        return objective.loss(outputs, features, normalizers)[0]
+
+    @jax.jit
+    def step(weights: Any, rest: Any, slots: Any, number: Any) -> Any:
+        loss, gradients = jax.value_and_grad(loss_of)(weights, rest, number)
+        norm = jax.numpy.sqrt(sum(jax.numpy.sum(part * part) for part in gradients))
+        gradients = [part / jax.numpy.maximum(norm, 1.0) for part in gradients]
+        weights, slots = optimizer.stateless_apply(slots, gradients, weights)
+        return loss, weights, slots
+
+    state = [
+        [variable.value for variable in variables]
+        for variables in (
+            model.trainable_variables,
+            model.non_trainable_variables,
+            optimizer.variables,
+        )
+    ]
+    number = 0
+
+    def run() -> float:
+        nonlocal number
+        loss, state[0], state[2] = step(*state, np.int32(number))
+        number += 1
+        return float(loss)
+
+    return run
+
+
+def inference(workload: Workload, kernels: str) -> Step:
+    """Computes the encoder's outputs of one batch each time it is called."""
+    import keras
+
+    from keras_bert_impl.models.encoder import BertEncoder
+
+    model = BertEncoder(workload.config, dtype=workload.policy)
+    features = {name: workload.features()[name] for name in model.input}
+    if keras.backend.backend() == "jax":
+        import jax
+
+        weights = [
+            [variable.value for variable in variables]
+            for variables in (model.trainable_variables, model.non_trainable_variables)
+        ]
+        call = jax.jit(lambda *state: model.stateless_call(*state, features)[0])
+        return lambda: np.asarray(call(*weights)["pooled_output"].astype("float32"))
+    import tensorflow as tf
+
+    from keras_bert_impl.cpu_kernels.inference import inference_function
+
+    # Called like this, a model computes outside of training.
+    compute = inference_function(model) if kernels == "fused" else tf.function(model)
+    batch = {name: tf.constant(array) for name, array in features.items()}
+    return lambda: np.asarray(compute(batch)["pooled_output"])
+
+
+def keras_hub_training_step(workload: Workload) -> Step:
+    """KerasHub's BERT with its masked-LM head, Keras' AdamW and compiled graph (no XLA on CPU)."""
+    import keras
+    import keras_hub
+
+    encoder = _keras_hub_encoder(workload)
+    positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
+    head = keras_hub.layers.MaskedLMHead(
+        vocabulary_size=workload.vocab_size,
+        token_embedding=encoder.token_embedding,
+        intermediate_activation=lambda inputs: keras.activations.gelu(inputs, approximate=True),
+    )
+    scores = head(encoder.output["sequence_output"], mask_positions=positions)
+    scores = keras.layers.Activation("linear", dtype="float32")(scores)
+    model = keras.Model({**encoder.input, "masked_lm_positions": positions}, scores)
+    on_jax = keras.backend.backend() == "jax"
+    model.compile(
+        optimizer=keras.optimizers.AdamW(1e-4, weight_decay=0.01, global_clipnorm=1.0),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        jit_compile=on_jax,
+    )
+    features = workload.features()
+    inputs = {
+        **_keras_hub_inputs(features),
+        "masked_lm_positions": features["masked_lm_positions"],
+    }
+    return lambda: model.train_on_batch(inputs, features["masked_lm_ids"])
+
+
+def keras_hub_inference(workload: Workload) -> Step:
+    """KerasHub's encoder on one batch."""
+    import tensorflow as tf
+
+    encoder = _keras_hub_encoder(workload)
+    inputs = {
+        name: tf.constant(array) for name, array in _keras_hub_inputs(workload.features()).items()
+    }
+    compute = tf.function(encoder)  # outside of training
+    return lambda: np.asarray(compute(inputs)["pooled_output"])
+
+
+def torch_training_step(workload: Workload, compiled: bool = False) -> Step:
+    """Hugging Face's BERT under bfloat16 autocast, fused AdamW, masked positions only."""
+    import torch
+
+    model = _torch_model(workload, "BertForMaskedLM").train()
+    encode, head = model.bert, model.cls
+    if compiled:
+        encode, head = torch.compile(encode), torch.compile(head)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, weight_decay=0.01, fused=True)
+    features = {name: torch.tensor(array).long() for name, array in workload.features().items()}
+    positions = features["masked_lm_positions"][..., None]
+
+    def run() -> float:
+        with _autocast(workload):
+            sequence = encode(
+                input_ids=features["input_ids"],
+                attention_mask=features["input_mask"],
+                token_type_ids=features["segment_ids"],
+            ).last_hidden_state
+            masked = torch.gather(sequence, 1, positions.expand(-1, -1, sequence.shape[-1]))
+            scores = head(masked).float()
+            loss = torch.nn.functional.cross_entropy(
+                scores.view(-1, workload.vocab_size), features["masked_lm_ids"].view(-1)
+            )
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return float(loss)
+
+    return run
+
+
+def torch_inference(workload: Workload, compiled: bool = False) -> Step:
+    """Hugging Face's encoder on one batch, its weights in bfloat16 (faster than autocast)."""
+    import torch
+
+    model = _torch_model(workload, "BertModel").eval()
+    if workload.precision == "bfloat16":
+        model = model.to(torch.bfloat16)
+    if compiled:
+        import torch._inductor.config as inductor
+
+        inductor.freezing = True
+        model = torch.compile(model)
+    features = {name: torch.tensor(array).long() for name, array in workload.features().items()}
+
+    def run() -> Any:
+        with torch.no_grad():
+            return model(
+                input_ids=features["input_ids"],
+                attention_mask=features["input_mask"],
+                token_type_ids=features["segment_ids"],
+            ).pooler_output.float()
+
+    return run
+
+
+def _keras_hub_encoder(workload: Workload) -> Any:
+    import keras
+    import keras_hub
+
+    if workload.precision == "bfloat16":
+        keras.config.set_dtype_policy("mixed_bfloat16")
+    config = workload.config
+    return keras_hub.models.BertBackbone(
+        config.vocab_size,
+        config.num_hidden_layers,
+        config.num_attention_heads,
+        config.hidden_size,
+        config.intermediate_size,
+        dropout=0.1,
+        max_sequence_length=512,
+    )
+
+
+def _keras_hub_inputs(features: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "token_ids": features["input_ids"],
+        "padding_mask": features["input_mask"],
+        "segment_ids": features["segment_ids"],
+    }
+
+
+def _torch_model(workload: Workload, name: str) -> Any:
+    import transformers
+
+    ours = workload.config
+    config = transformers.BertConfig(
+        vocab_size=ours.vocab_size,
+        num_hidden_layers=ours.num_hidden_layers,
+        num_attention_heads=ours.num_attention_heads,
+        hidden_size=ours.hidden_size,
+        intermediate_size=ours.intermediate_size,
+        attn_implementation="sdpa",
+    )
+    return getattr(transformers, name)(config)
+
+
+def _autocast(workload: Workload) -> Any:
+    import torch
+
+    return torch.autocast("cpu", torch.bfloat16, enabled=workload.precision == "bfloat16")
+
+
+CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
+    "train": {
+        "ceiling": partial(matrix_products, training=True),
+        "ours_fast": partial(training_step, kernels="fast"),
+        "ours_plain": partial(training_step, kernels="plain"),
+        "ours_recompute": partial(training_step, kernels="fast", recompute=True),
+        "ours_jax": jax_training_step,
+        "keras_hub": keras_hub_training_step,
+        "keras_hub_jax": keras_hub_training_step,
+        "torch": torch_training_step,
+        "torch_compiled": partial(torch_training_step, compiled=True),
+    },
+    "inference": {
+        "ceiling": partial(matrix_products, training=False),
+        "ours_fast": partial(inference, kernels="fused"),
+        "ours_plain": partial(inference, kernels="plain"),
+        "ours_jax": partial(inference, kernels="plain"),
+        "keras_hub": keras_hub_inference,
+        "torch": torch_inference,
+        "torch_compiled": partial(torch_inference, compiled=True),
+    },
+}
 
 
 def measure(task: str, contender: str, workload: dict[str, Any]) -> dict[str, Any]:
     """Measures a contender in this process: seconds of each timed step, and its peak memory."""
-    from tools.benchmarks.contenders import CONTENDERS
-    from tools.benchmarks.workload import Workload
-
     settings = Workload(**workload)
     step = CONTENDERS[task][contender](settings)
     for _ in range(_WARM_UP):
@@ -63,67 +458,52 @@ def measure(task: str, contender: str, workload: dict[str, Any]) -> dict[str, An
         step()
         seconds.append(time.perf_counter() - start)
         processor.append(time.process_time() - busy)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"seconds": seconds, "processor_seconds": processor, "peak_bytes": [peak]}
+    return {"seconds": seconds, "processor_seconds": processor, "peak_bytes": [peak_bytes()]}
 
 
-def _measure_in_child(task: str, contender: str, workload: dict[str, Any]) -> dict[str, list]:
-    """Measures a contender in a new process; nothing where that fails, and stderr says why."""
+def _measure_in_child(task: str, contender: str, workload: dict[str, Any]) -> dict[str, Any]:
     backend = "jax" if contender in _ON_JAX else "tensorflow"
     case = {"task": task, "contender": contender, "workload": workload}
-    result = subprocess.run(
-        [sys.executable, "-m", "tools.benchmarks.model", f"--child={json.dumps(case)}"],
-        env={**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
-        text=True,
-        check=False,
+    return in_child("tools.benchmarks.model", case, KERAS_BACKEND=backend)
+
+
+def _compare(config: ModelConfig) -> None:
+    fields = {one.name: vars(config)[one.name] for one in dataclasses.fields(Workload)}
+    found = in_turns(
+        {
+            name: partial(_measure_in_child, config.task, name, fields)
+            for name in ("ceiling", *config.contenders)
+        },
+        config.rounds,
     )
-    if result.returncode:
-        sys.stderr.write(f"{contender} failed:\n{result.stderr[-2000:]}\n")
-        return {}
-    return json.loads(result.stdout.splitlines()[-1])
-
-
-def _compare(task: str, contenders: Sequence[str], workload: Any, rounds: int) -> None:
-    figures: dict[str, dict[str, list[float]]] = {name: {} for name in ("ceiling", *contenders)}
-    fields = dataclasses.asdict(workload)
-    for _ in range(rounds):
-        for name, lists in figures.items():
-            for key, values in _measure_in_child(task, name, fields).items():
-                lists.setdefault(key, []).extend(values)
-    figures = {name: lists for name, lists in figures.items() if lists}
-    print(f"# {_machine()}; {json.dumps(fields)}, {rounds} rounds")
-    _print_table(figures, workload.batch_size, workload.flops(training=task == "train"))
+    figures = {
+        name: {key: [value for one in rounds for value in one[key]] for key in rounds[0]}
+        for name, rounds in found.items()
+    }
+    print(f"# {machine()}; {json.dumps(fields)}, {config.rounds} rounds")
+    _print_table(config, figures)
     for name, lists in figures.items():
-        line = {"task": task, "contender": name, **lists, **fields, "commit": _commit()}
-        print(json.dumps(line))
+        line = {"task": config.task, "contender": name, **lists, **fields, "commit": _commit()}
+        show_json(line)
 
 
-def _print_table(figures: dict[str, Any], batch_size: int, flops: float) -> None:
+def _print_table(config: ModelConfig, figures: dict[str, Any]) -> None:
     """Prints a line a contender, with the median step over all rounds."""
     best = statistics.median(figures["ceiling"]["seconds"]) if "ceiling" in figures else None
-    print(
-        f"{'contender':14} {'seq/s':>7} {'s/step':>7} {'spread':>7} {'GFLOP/s':>8} "
-        f"{'of ceiling':>10} {'peak GB':>8}"
-    )
+    flops = config.flops(training=config.task == "train")
+    formats = {"seq/s": ".2f", "s/step": ".3f", "spread": ".0%", "GFLOP/s": ".0f"}
+    table = Table({"contender": "", **formats, "of ceiling": ".0%", "peak GB": ".2f"}, first=14)
     for name, lists in figures.items():
         median = statistics.median(lists["seconds"])
-        spread = (max(lists["seconds"]) - min(lists["seconds"])) / median
-        share = f"{best / median:10.0%}" if best else f"{'':10}"
-        peak = max(lists["peak_bytes"]) / 1e9
-        print(
-            f"{name:14} {batch_size / median:7.2f} {median:7.3f} {spread:7.0%} "
-            f"{flops / median / 1e9:8.0f} {share} {peak:8.2f}"
+        table.row(
+            name,
+            config.batch_size / median,
+            median,
+            spread(lists["seconds"]),
+            flops / median / 1e9,
+            best and best / median,
+            max(lists["peak_bytes"]) / 1e9,
         )
-
-
-def _machine() -> str:
-    model = platform.processor() or platform.machine()
-    cpu = Path("/proc/cpuinfo")
-    if cpu.exists():
-        names = [row for row in cpu.read_text().splitlines() if row.startswith("model name")]
-        model = f"{len(names)} x {names[0].split(':')[1].strip()}" if names else model
-    return f"{model}, Python {platform.python_version()}"
 
 
 def _commit() -> str:
@@ -133,19 +513,11 @@ def _commit() -> str:
 
 
 def _run() -> None:
-    if child := _CHILD.value:
-        print(json.dumps(measure(**json.loads(child))))
+    config = FLAGS.config()
+    if config.child:
+        show_json(measure(**json.loads(config.child)))
         return
-    from tools.benchmarks.workload import Workload
-
-    workload = Workload(
-        size=_SIZE.value,
-        batch_size=_BATCH_SIZE.value,
-        length=_LENGTH.value,
-        precision=_PRECISION.value,
-        steps=_STEPS.value,
-    )
-    _compare(_TASK.value, _CONTENDERS.value, workload, _ROUNDS.value)
+    _compare(config)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

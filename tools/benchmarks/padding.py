@@ -22,17 +22,14 @@ Example:
 
 import collections
 import contextlib
-import importlib.util
 import itertools
-import json
 import multiprocessing
-import os
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +37,16 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, option
 from tools import command_line
-from tools.benchmarks.parity_courses import Peer, torch_inputs, torch_labels
+from tools.benchmarks.measuring import (
+    Table,
+    cores,
+    in_turns,
+    missing,
+    seconds_of,
+    show_json,
+    spread,
+)
+from tools.benchmarks.parity import Peer, torch_inputs, torch_labels
 from tools.config_flags import ConfigFlags
 
 
@@ -82,16 +88,7 @@ Steps = Callable[[int], None]
 def our_ways(
     rows: Any, head: Any, devices: Any, training: Any, length: int, wanted: Sequence[str]
 ) -> dict[str, Any]:
-    """What takes a number of further steps, and the share of padding, by way.
-
-    Args:
-        rows: the rows of the training split.
-        head: the task's model and objective.
-        devices: where it is trained.
-        training: batch size and seed.
-        length: the most tokens of a row.
-        wanted: the ways to make.
-    """
+    """What takes a number of further steps, and the share of padding, by way."""
     from keras_bert_impl.training.batches import prefetched
     from keras_bert_impl.training.state import TrainingState
     from keras_bert_impl.training.step import TrainingStep
@@ -130,16 +127,7 @@ def our_ways(
 def answer_ways(
     rows: Any, head: Any, devices: Any, size: int, length: int, num_steps: int
 ) -> dict[str, Any]:
-    """What answers a number of further batches, and the share of padding, by way.
-
-    Args:
-        rows: the rows to answer.
-        head: the task's model and objective.
-        devices: where it is computed.
-        size: rows of a batch.
-        length: the most tokens of a row.
-        num_steps: how many batches to choose, evenly from short and long ones.
-    """
+    """What answers a number of further batches, and the share of padding, by way."""
     from keras_bert_impl.training.evaluation import Prediction
     from pipelines.inputs.row_batches import RowEvaluation
 
@@ -197,7 +185,7 @@ def start_trainer(folder: str, peer: Peer, batches: list[Any]) -> None:
     """Makes the model of this process, and takes two steps so that nothing is new afterwards."""
     import torch
 
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.set_num_threads(len(cores()))
     model = peer.load(folder).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
     _TRAINER[:] = [model, optimizer, peer, itertools.cycle(batches)]
@@ -219,21 +207,12 @@ def take_in_trainer(count: int) -> None:
 def measure(
     ways: dict[str, Steps], num_steps: int, rounds: int, batch_size: int
 ) -> dict[str, list[float]]:
-    """Examples a second of each way, round by round.
+    """Examples a second of each way, round by round."""
 
-    Args:
-        ways: what takes a number of steps.
-        num_steps: steps of a measurement.
-        rounds: how often each way is measured, in turns.
-        batch_size: examples of a step.
-    """
-    rates: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, take in ways.items():
-            start = time.perf_counter()
-            take(num_steps)
-            rates[name].append(num_steps * batch_size / (time.perf_counter() - start))
-    return rates
+    def rate(take: Steps) -> float:
+        return num_steps * batch_size / seconds_of(lambda: take(num_steps))
+
+    return in_turns({name: partial(rate, take) for name, take in ways.items()}, rounds)
 
 
 def _run() -> None:
@@ -295,9 +274,8 @@ def _task(config: PaddingConfig) -> Any:
 
 
 def _why_no_trainer(config: PaddingConfig) -> str | None:
-    missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
-    if missing:
-        return f"{' and '.join(missing)} not installed."
+    if lacking := missing("torch", "transformers"):
+        return f"{' and '.join(lacking)} not installed."
     return None if config.init_checkpoint else "it needs --init_checkpoint."
 
 
@@ -305,19 +283,16 @@ def _show(
     config: PaddingConfig, task: str, rates: dict[str, list[float]], padding: dict[str, float]
 ) -> None:
     middle = {name: statistics.median(measured) for name, measured in rates.items()}
-    cores = len(os.sched_getaffinity(0))
     shape = f"length {config.max_seq_length}, batches of {config.train_batch_size}"
-    print(f"{task}, {shape}, {cores} cores")
-    print(f"{'way':13} {'padding':>8} {'examples/s':>11} {'spread':>7} {'to pad':>7}")
-    ratios = {}
+    print(f"{task}, {shape}, {len(cores())} cores")
+    columns = {"padding": ".1%", "examples/s": ".1f", "spread": ".1%", "to pad": ".2f"}
+    table, ratios = Table({"way": "", **columns}, first=13), {}
     for name, measured in rates.items():
         if base := middle.get("answer_pad" if name.startswith("answer") else "pad"):
             ratios[name] = middle[name] / base
-        spread = (max(measured) - min(measured)) / middle[name]
-        ratio = f"{ratios[name]:7.2f}" if base else ""
-        print(f"{name:13} {padding[name]:8.1%} {middle[name]:11.1f} {spread:7.1%} {ratio}")
+        table.row(name, padding[name], middle[name], spread(measured), ratios.get(name))
     figures = {"examples_per_second": rates, "padding": padding, "to_pad": ratios}
-    print(json.dumps({"task": task, "max_seq_length": config.max_seq_length, **figures}))
+    show_json({"task": task, "max_seq_length": config.max_seq_length, **figures})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

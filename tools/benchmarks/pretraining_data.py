@@ -1,15 +1,20 @@
-r"""Times create_pretraining_data from sentence text to finished shards, the original beside it.
+r"""Times create_pretraining_data from sentence text to finished shards, or the reading of shards.
 
   python -m tools.benchmarks.pretraining_data --input_file=corpus.txt --vocab_file=vocab.txt \
       --original=PATH/TO/google-research-bert --original_bytes=5000000
 
 Each run is a fresh process (start-up included). The peak memory is that of all processes together
 (each with an equal part of what they share). The original runs unmodified under TensorFlow 2's
-compat.v1 on the first `original_bytes` of the text, whole documents. Prints a table and one line of
-JSON. Processor seconds leave out workers that are forked (more than one worker).
+compat.v1 on the first `original_bytes` of the text, whole documents. Processor seconds leave out
+workers that are forked (more than one worker).
+
+  taskset -c 0 python -m tools.benchmarks.pretraining_data --task=reading \
+      --input_file=data/train.tfrecord
+
+Times reading on one core: by an arithmetical order, in sequence, and records that are not parsed.
+Both print a table and one line of JSON.
 """
 
-import dataclasses
 import json
 import re
 import resource
@@ -18,24 +23,49 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import REQUIRED, check_options, option
 from tools import command_line
+from tools.benchmarks.measuring import Table, show_json
+from tools.config_flags import ConfigFlags
 
-FLAGS = command_line.FlagSet(__doc__)
-_INPUT_FILE = FLAGS.string("input_file", None, "Documents, one sentence a line.", required=True)
-_VOCAB_FILE = FLAGS.string("vocab_file", None, "The vocabulary.", required=True)
-_ORIGINAL = FLAGS.string(
-    "original", None, "Folder with google-research/bert, to time it on the same text."
-)
-_ORIGINAL_BYTES = FLAGS.integer(
-    "original_bytes", 5_000_000, "How much of the text the original gets; its cost is linear."
-)
-_WORKERS = FLAGS.words("workers", ["1", "2"], "Numbers of workers to try.")
-_LENGTHS = FLAGS.words("lengths", ["128"], "Lengths to try.")
-_WHOLE_WORDS = FLAGS.switch("whole_words", True, "Time whole-word masking too (one worker).")
-_DUPE_FACTOR = FLAGS.integer("dupe_factor", 10, "Copies of every document.")
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainingDataConfig:
+    """What is timed."""
+
+    task: str = option("creation", "What to time.", choices=("creation", "reading"))
+    input_file: str = option(
+        REQUIRED, "Documents, one sentence a line; to read: shards, as for run_pretraining."
+    )
+    vocab_file: str | None = option(None, "The vocabulary.")
+    original: str | None = option(
+        None, "Folder with google-research/bert, to time it on the same text."
+    )
+    original_bytes: int = option(
+        5_000_000, "How much of the text the original gets; its cost is linear.", at_least=1
+    )
+    workers: tuple[int, ...] = option((1, 2), "Numbers of workers to try.")
+    lengths: tuple[int, ...] = option((128,), "Lengths to try.")
+    whole_words: bool = option(True, "Time whole-word masking too (one worker).")
+    dupe_factor: int = option(10, "Copies of every document.", at_least=1)
+    batch_size: int = option(256, "Examples of a batch that is read.", at_least=1)
+    seconds: float = option(10.0, "How long each way of reading is timed.", more_than=0)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.task == "creation" and not self.vocab_file:
+            raise UserError("shards are created with a vocabulary; give `vocab_file`.")
+
+
+FLAGS = ConfigFlags(__doc__, PretrainingDataConfig)
 
 _SHIM = """
 import sys, types
@@ -75,7 +105,7 @@ def _shared_out_memory(process: int) -> int:
     return int(re.search(r"^Pss:\s+(\d+)", text, re.M)[1])  # type: ignore[index]
 
 
-def _timed(command: list[str]) -> dict[str, float]:
+def timed(command: list[str]) -> dict[str, float]:
     """Seconds, seconds of processor time and peak MiB of a command and all that it starts."""
     start, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -101,111 +131,118 @@ def _timed(command: list[str]) -> dict[str, float]:
     }
 
 
-@dataclasses.dataclass(frozen=True)
-class _Comparison:
-    """The text and the settings that both contenders get.
+@dataclass(frozen=True)
+class Run:
+    """One run: who, the length of its examples, its workers, and what is masked."""
 
-    Attributes:
-        input_file, vocab_file: text and vocabulary.
-        dupe_factor: copies of every document.
-        original: folder of the original, or None.
-        original_bytes: how much of the text the original gets.
-        folder: for the shards.
-    """
+    contender: str
+    length: int
+    workers: int
+    whole_words: bool
 
-    input_file: str
-    vocab_file: str
-    dupe_factor: int
-    original: str | None
-    original_bytes: int
-    folder: Path
 
-    def time_ours(self, length: int, workers: int, whole_words: bool) -> dict:
-        """Times our tool."""
+def runs_of(config: PretrainingDataConfig) -> list[Run]:
+    """All runs in their order."""
+    runs = []
+    for length in config.lengths:
+        for whole_words in (False, True) if config.whole_words else (False,):
+            if config.original is not None:
+                runs.append(Run("original", length, 1, whole_words))
+            tried = (1,) if whole_words else config.workers
+            runs += [Run("ours", length, number, whole_words) for number in tried]
+    return runs
+
+
+def time_run(config: PretrainingDataConfig, run: Run, folder: Path) -> dict[str, Any]:
+    """Times a run, which writes its shards to a folder."""
+    flags = [
+        f"--vocab_file={config.vocab_file}",
+        f"--max_seq_length={run.length}",
+        f"--max_predictions_per_seq={max(1, round(run.length * 0.15))}",
+        f"--dupe_factor={config.dupe_factor}",
+        f"--do_whole_word_mask={str(run.whole_words).lower()}",
+    ]
+    target = folder / f"{run.contender}.tfrecord"
+    if run.contender == "ours":
         command = [sys.executable, "-m", "tools.create_pretraining_data"]
-        command += [f"--input_file={self.input_file}", f"--num_workers={workers}"]
-        command += [f"--output_file={self.folder}/ours.tfrecord", *self._flags(length, whole_words)]
-        measured = _timed(command)
-        described = (self.folder / "ours.tfrecord.recipe.json").read_text(encoding="utf-8")
+        command += [f"--input_file={config.input_file}", f"--num_workers={run.workers}"]
+        measured = timed([*command, f"--output_file={target}", *flags])
+        described = (folder / f"{target.name}.recipe.json").read_text(encoding="utf-8")
         examples = json.loads(described)["counts"]["examples"]
-        return _row("ours", length, workers, whole_words, examples) | measured
+    else:
+        from pipelines.records.reader import load_sizes
 
-    def time_original(self, length: int, whole_words: bool) -> dict:
-        """Times the original on the first part of the text."""
-        text = Path(self.input_file).read_bytes()[: self.original_bytes]
-        part = self.folder / "part.txt"
+        text = Path(config.input_file).read_bytes()[: config.original_bytes]
+        part = folder / "part.txt"
         part.write_bytes(text[: text.rfind(b"\n\n") + 2])
-        target = self.folder / "original.tfrecord"
-        command = [sys.executable, "-c", _SHIM, str(self.original), f"--input_file={part}"]
-        command += [f"--output_file={target}", *self._flags(length, whole_words)]
-        measured = _timed(command)
-        return _row("original", length, 1, whole_words, _count_records(target)) | measured
-
-    def _flags(self, length: int, whole_words: bool) -> list[str]:
-        return [
-            f"--vocab_file={self.vocab_file}",
-            f"--max_seq_length={length}",
-            f"--max_predictions_per_seq={max(1, round(length * 0.15))}",
-            f"--dupe_factor={self.dupe_factor}",
-            f"--do_whole_word_mask={str(whole_words).lower()}",
-        ]
+        command = [sys.executable, "-c", _SHIM, str(config.original), f"--input_file={part}"]
+        measured = timed([*command, f"--output_file={target}", *flags])
+        examples = len(load_sizes(target))
+    rate = examples / measured["seconds"]
+    return {**vars(run), "examples": examples, **measured, "examples_per_second": rate}
 
 
-def _row(contender: str, length: int, workers: int, whole_words: bool, examples: int) -> dict:
-    return {
-        "contender": contender,
-        "length": length,
-        "workers": workers,
-        "whole_words": whole_words,
-        "examples": examples,
+def _time_creation(config: PretrainingDataConfig) -> None:
+    columns = {"length": "", "workers": "", "whole words": "", "examples": ",", "seconds": ".1f"}
+    columns |= {"cpu_seconds": ".1f", "examples_per_second": ",.0f", "peak_mib": ".0f"}
+    table, rows = Table({"contender": "", **columns}, first=10), []
+    with tempfile.TemporaryDirectory() as scratch:
+        for run in runs_of(config):
+            rows.append(time_run(config, run, Path(scratch)))
+            shown = {**rows[-1], "whole words": "yes" if run.whole_words else "no"}
+            table.row(run.contender, *(shown[name] for name in columns))
+    show_json({"benchmark": "pretraining_data", "rows": rows})
+
+
+def _rate(read: Callable[[int], object], batch_size: int, seconds: float) -> float:
+    """Examples a second; the first batches are not counted."""
+    for step in range(5):
+        read(step)
+    start, step = time.perf_counter(), 5
+    while (passed := time.perf_counter() - start) < seconds:
+        read(step)
+        step += 1
+    return (step - 5) * batch_size / passed
+
+
+def _time_reading(config: PretrainingDataConfig) -> None:
+    from pipelines.inputs.pretraining import PretrainingBatches
+    from pipelines.inputs.pretraining_records import stored_shape
+    from pipelines.records.check import find_shards
+    from pipelines.records.reader import RecordReader
+
+    patterns = config.input_file.split(",")
+    shards = find_shards(patterns)
+    expected, _ = stored_shape(shards)
+    shape = (expected.max_seq_length, expected.max_predictions_per_seq)
+    reader, size = RecordReader([shard.path for shard in shards]), config.batch_size
+    draws = np.random.default_rng(0)
+    ways: dict[str, Callable[[int], object]] = {
+        "arithmetical order": PretrainingBatches(patterns, size, *shape, seed=1).batch_at,
+        "in sequence": PretrainingBatches(patterns, size, *shape, seed=1, shuffle=False).batch_at,
+        "records only, not parsed": lambda _: reader.read(draws.integers(0, len(reader), size)),
     }
-
-
-def _count_records(path: Path) -> int:
-    from pipelines.records.reader import load_sizes
-
-    return len(load_sizes(path))
-
-
-def _compare(
-    comparison: _Comparison, lengths: list[int], workers: list[int], masks: list[bool]
-) -> list[dict]:
-    rows = []
-    for length in lengths:
-        for whole_words in masks:
-            if comparison.original is not None:
-                rows.append(comparison.time_original(length, whole_words))
-            tried = [1] if whole_words else workers
-            rows += [comparison.time_ours(length, number, whole_words) for number in tried]
-    return rows
+    table, rates = Table({"way": "", "examples/s": ",.0f"}), {}
+    for name, read in ways.items():
+        rates[name] = _rate(read, size, config.seconds)
+        table.row(name, rates[name])
+    index = reader.index_bytes() / len(reader)
+    print(f"\nIndex: {index:.1f} MB a million records.")
+    show_json(
+        {
+            "benchmark": "reading",
+            "length": shape[0],
+            "batch_size": size,
+            "records": len(reader),
+            "index_bytes_per_record": index,
+            "examples_per_second": rates,
+        }
+    )
 
 
 def _run() -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        comparison = _Comparison(
-            _INPUT_FILE.value,
-            _VOCAB_FILE.value,
-            _DUPE_FACTOR.value,
-            _ORIGINAL.value,
-            _ORIGINAL_BYTES.value,
-            Path(scratch),
-        )
-        masks = [False, True] if _WHOLE_WORDS.value else [False]
-        rows = _compare(
-            comparison, list(map(int, _LENGTHS.value)), list(map(int, _WORKERS.value)), masks
-        )
-    print(
-        "| contender | length | workers | whole words | examples | s | CPU s | examples/s | MiB |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    for row in rows:
-        row["examples_per_second"] = row["examples"] / row["seconds"]
-        print(
-            f"| {row['contender']} | {row['length']} | {row['workers']} | {row['whole_words']} "
-            f"| {row['examples']:,} | {row['seconds']:.1f} | {row['cpu_seconds']:.1f} "
-            f"| {row['examples_per_second']:,.0f} | {row['peak_mib']:.0f} |"
-        )
-    print(json.dumps({"benchmark": "pretraining_data", "rows": rows}))
+    config = FLAGS.config()
+    (_time_creation if config.task == "creation" else _time_reading)(config)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

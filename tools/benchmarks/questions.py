@@ -1,4 +1,4 @@
-"""Times the features of questions beside the original's and transformers', and asks long passages.
+"""Times the features of questions, the original's and transformers' as well; asks long passages.
 
 Each contender is a fresh process on one core, and reads a file in SQuAD's form to train on:
   ours          reads, tokenizes and writes rows to shards, as run_squad does; the whole file
@@ -21,20 +21,28 @@ Example:
 import importlib
 import json
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.options import REQUIRED, check_options, option
 from tools import command_line
+from tools.benchmarks.measuring import (
+    LeftOutError,
+    Table,
+    cores,
+    in_child,
+    in_turns,
+    peak_bytes,
+    show_json,
+)
 from tools.config_flags import ConfigFlags
 
 
@@ -224,13 +232,19 @@ CONTENDERS = {
 }
 
 
+_CHILDREN_NEED = (
+    *("model", "bert_source", "sample", "max_seq_length"),
+    *("doc_stride", "max_query_length", "model_size"),
+)
+
+
 def _peak_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_bytes() / 2**20
 
 
-def _measure(config: QuestionsConfig, what: str) -> dict[str, Any]:
+def _measure_here(config: QuestionsConfig, what: str) -> dict[str, Any]:
     """What a child process does."""
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    os.sched_setaffinity(0, cores()[:1])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if what not in CONTENDERS:
@@ -239,16 +253,18 @@ def _measure(config: QuestionsConfig, what: str) -> dict[str, Any]:
     return {"questions": count, "seconds": seconds, "peak_mib": _peak_mib()}
 
 
-def _in_a_process(what: str, train_file: Path, folder: Path) -> dict[str, Any]:
-    flags = folder / "flags.cfg"
-    flags.write_text(FLAGS.as_flagfile(without=("child", "train_file")))
-    command = [sys.executable, "-m", "tools.benchmarks.questions", f"--flagfile={flags}"]
-    command += [f"--child={what}", f"--train_file={train_file}"]
-    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        sys.exit(f"failed: {' '.join(command)}\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+def _in_a_process(config: QuestionsConfig, what: str, train_file: Path) -> dict[str, Any]:
+    if what == "original" and config.bert_source is None:
+        raise LeftOutError("it needs --bert_source")
+    given = asdict(config)
+    flags = [f"--{name}={given[name]}" for name in _CHILDREN_NEED if given[name] is not None]
+    return in_child(
+        "tools.benchmarks.questions",
+        {"what": what},
+        *flags,
+        f"--train_file={train_file}",
+        TOKENIZERS_PARALLELISM="false",
+    )
 
 
 def _run() -> None:
@@ -256,35 +272,34 @@ def _run() -> None:
 
     config = FLAGS.config()
     if config.child:
-        print(json.dumps(_measure(config, config.child)))
+        show_json(_measure_here(config, **json.loads(config.child)))
         return
-    rows = []
     with tempfile.TemporaryDirectory() as name:
-        folder, part = Path(name), Path(name) / "part.json"
+        part = Path(name) / "part.json"
         with open_unpacked(str(config.train_file)) as file:
             part.write_text(json.dumps(sampled(json.loads(file.read()), config.sample)))
-        print(f"{'contender':13} {'questions':>9} {'s':>7} {'questions/s':>12} {'MiB':>6}")
-        for contender in config.contenders:
-            if contender == "original" and config.bert_source is None:
-                print("original is left out: it needs --bert_source")
-                continue
-            found = _in_a_process(
-                contender, config.train_file if contender == "ours" else part, folder
-            )
-            rate = found["questions"] / found["seconds"]
-            rows.append({"contender": contender, **found, "questions_per_second": rate})
+        files = {one: config.train_file if one == "ours" else part for one in config.contenders}
+        files |= {str(tokens): part for tokens in config.passage_tokens}
+        ways = {what: partial(_in_a_process, config, what, file) for what, file in files.items()}
+        found = in_turns(ways)
+    _show(found)
+
+
+def _show(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    columns = {"questions": ",", "seconds": ".1f", "questions/s": ",.0f", "MiB": ".0f"}
+    table, rows = Table({"contender": "", **columns}, first=13), []
+    for what, (figures,) in found.items():
+        if what in CONTENDERS:
+            rate = figures["questions"] / figures["seconds"]
+            rows.append({"contender": what, **figures, "questions_per_second": rate})
+            table.row(what, figures["questions"], figures["seconds"], rate, figures["peak_mib"])
+        else:
+            rows.append({"passage_tokens": int(what), **figures})
             print(
-                f"{contender:13} {found['questions']:9,} {found['seconds']:7.1f} {rate:12,.0f} "
-                f"{found['peak_mib']:6.0f}"
+                f"a passage of {int(what):,} tokens: {figures['seconds']:.1f} s, "
+                f"{figures['peak_mib']:.0f} MiB ({figures['before']:.0f} before)"
             )
-        for tokens in config.passage_tokens:
-            found = _in_a_process(str(tokens), part, folder)
-            rows.append({"passage_tokens": tokens, **found})
-            print(
-                f"a passage of {tokens:,} tokens: {found['seconds']:.1f} s, "
-                f"{found['peak_mib']:.0f} MiB ({found['before']:.0f} before)"
-            )
-    print(json.dumps({"benchmark": "questions", "rows": rows}))
+    show_json({"benchmark": "questions", "rows": rows})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

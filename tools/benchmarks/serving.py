@@ -5,6 +5,8 @@ equal, texts of so many tokens; one, a text at a time. Every contender is a proc
 the same threads, opened once; they take turns, round after round, so that a slow minute of the
 machine does not hit one of them alone. The figures are medians of the rounds. The products are the
 matrix products alone, whatever computes them: nothing that multiplies like that can be faster.
+Each contender runs as its users are told to run it, tokenizing included; none pads more than it
+must.
 
 same_bytes is the share of texts whose vector has the same bytes computed alone and among 64.
 
@@ -19,31 +21,38 @@ Examples:
 """
 
 import contextlib
-import dataclasses
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import REQUIRED, check_options, option
-from keras_bert_impl.progress import Progress
 from tools import command_line
+from tools.benchmarks.measuring import Child, Table, cores, in_turns, seconds_of, show_json
 from tools.config_flags import ConfigFlags
 
 MIXED, EQUAL, ONE, SAME_BYTES = "mixed", "equal", "one", "same_bytes"
-_SPEEDS = (MIXED, EQUAL, ONE)
+_SPEEDS, _FORMATS = (MIXED, EQUAL, ONE), (".1f", ".1f", ".2f")
 _AMONG = 64
 _CALIBRATION = 300
 _WARM_UP = 300
+_TOKENS_AT_ONCE = 1024
+
+Figures = dict[str, dict[str, list[float]]]
+Vectors = NDArray[np.float32]
+Embed = Callable[[Sequence[str]], Vectors]
+Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,71 +81,293 @@ class ServingConfig:
 FLAGS = ConfigFlags(__doc__, ServingConfig)
 
 
-class LeftOutError(Exception):
-    """A contender cannot take part; the message says why."""
+@dataclass(frozen=True)
+class Setting:
+    """What every contender gets.
 
-
-class Child:
-    """A contender in a process of its own.
-
-    Args:
-        name: the contender.
-        setting: what it gets, as JSON.
-        folder: where its messages go.
+    Attributes:
+        model: a sentence-transformers directory with mean pooling.
+        threads: how many it may use; TensorFlow and our OpenVINO see it by the process' cores.
+        length: the most tokens of a text.
+        precision: "float32", "bfloat16" or "int8".
+        calibration: texts for the scales of int8.
     """
 
-    def __init__(self, name: str, setting: Mapping[str, Any], folder: Path) -> None:
-        self.name, self._errors = name, folder / f"{name}.log"
-        words = json.dumps({"contender": name, "setting": setting})
-        with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tools.benchmarks.serving", "--model=", "--input_file=",
-                 f"--child={words}"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            )  # fmt: skip
-
-    def ask(self, workload: str, texts: Sequence[str]) -> float:
-        """Runs a workload; gives its figure.
-
-        Raises:
-            LeftOutError: the process ended.
-        """
-        try:
-            _send(self._process.stdin, {"workload": workload, "texts": list(texts)})
-            answer = self._process.stdout.readline() if self._process.stdout else ""
-        except OSError:
-            answer = ""
-        if not answer:
-            lines = self._errors.read_text(errors="replace").strip().splitlines()
-            raise LeftOutError((lines or ["it gave no reason"])[-1])
-        return float(json.loads(answer))
-
-    def end(self) -> None:
-        """Ends the process."""
-        self._process.terminate()
-        self._process.wait()
+    model: str
+    threads: int
+    length: int
+    precision: str
+    calibration: Sequence[str] = ()
 
 
-def _send(file: IO[str] | None, message: Mapping[str, Any]) -> None:
-    assert file is not None
-    file.write(json.dumps(message) + "\n")
-    file.flush()
+def ours(engine: str, deterministic: bool, setting: Setting) -> Embed:
+    """`kb.Embedder`, with an engine."""
+    from keras_bert_impl.serving.embedder import Embedder
+
+    embedder = Embedder.from_pretrained(
+        setting.model,
+        engine=engine,
+        precision=setting.precision,
+        max_seq_length=setting.length,
+        deterministic=deterministic,
+        calibration_texts=setting.calibration,
+    )
+    return embedder.embed
+
+
+def sentence_transformers(backend: str, setting: Setting) -> Embed:
+    """sentence-transformers on PyTorch, or on OpenVINO through optimum-intel."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    torch.set_num_threads(setting.threads)
+    options: dict[str, Any] = {}
+    if backend == "openvino":
+        hint = {"float32": "f32", "bfloat16": "bf16"}[setting.precision]
+        settings = {"INFERENCE_PRECISION_HINT": hint, "INFERENCE_NUM_THREADS": setting.threads}
+        options = {"model_kwargs": {"ov_config": settings, "export": True}}
+    model = SentenceTransformer(setting.model, device="cpu", backend=backend, **options)
+    model.max_seq_length = setting.length
+    if backend == "torch" and setting.precision == "bfloat16":
+        model = model.bfloat16()
+    return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False), np.float32)
+
+
+def ctranslate2(setting: Setting) -> Embed:
+    """CTranslate2's encoder, texts sorted by length."""
+    from ctranslate2 import Encoder
+    from ctranslate2.converters import TransformersConverter
+
+    folder = Path(tempfile.mkdtemp()) / "model"
+    quantization = "int8" if setting.precision == "int8" else None
+    TransformersConverter(setting.model).convert(str(folder), quantization=quantization)
+    encoder = Encoder(
+        str(folder), compute_type=setting.precision, intra_threads=setting.threads, inter_threads=1
+    )
+
+    def forward(rows: Sequence[list[int]]) -> Vectors:
+        hidden = np.asarray(encoder.forward_batch(list(rows)).last_hidden_state)
+        return _mean(hidden, [len(row) for row in rows])
+
+    return _by_length(setting, forward)
+
+
+def onnxruntime(setting: Setting) -> Embed:
+    """ONNX Runtime on PyTorch's export, its graph fused for BERT; texts sorted by length."""
+    import onnxruntime as ort
+    import torch
+    from onnxruntime.quantization import quantize_dynamic
+    from onnxruntime.transformers.optimizer import optimize_model
+    from transformers import AutoModel
+
+    folder = Path(tempfile.mkdtemp())
+    model = AutoModel.from_pretrained(setting.model, attn_implementation="eager").eval()
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    ids = torch.ones([2, 8], dtype=torch.long)
+    axes = {name: {0: "batch", 1: "length"} for name in (*names, "hidden")}
+
+    class Hidden(torch.nn.Module):  # its inputs in an order, its output alone
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids: Any, mask: Any, segments: Any) -> Any:
+            hidden = (1.0 - mask[:, None, None, :].float()) * -10000.0  # as its fusion knows it
+            found = self.model(input_ids=ids, attention_mask=hidden, token_type_ids=segments)
+            return found.last_hidden_state
+
+    torch.onnx.export(
+        Hidden().eval(),
+        (ids, ids, 0 * ids),
+        str(folder / "plain.onnx"),
+        input_names=list(names),
+        output_names=["hidden"],
+        dynamic_axes=axes,
+        dynamo=False,
+    )
+    heads, hidden = model.config.num_attention_heads, model.config.hidden_size
+    fused = optimize_model(str(folder / "plain.onnx"), "bert", num_heads=heads, hidden_size=hidden)
+    fused.save_model_to_file(str(folder / "float32.onnx"))
+    if setting.precision == "int8":
+        paths = (str(folder / name) for name in ("float32.onnx", "int8.onnx"))
+        of_fused = {"DefaultTensorType": 1}  # float32: fused operations say no type
+        quantize_dynamic(*paths, extra_options=of_fused)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = setting.threads
+    session = ort.InferenceSession(
+        str(folder / f"{setting.precision}.onnx"), options, providers=["CPUExecutionProvider"]
+    )
+
+    def forward(rows: Sequence[list[int]]) -> Vectors:
+        padded, mask, lengths = _padded(rows, np.int64)
+        (hidden,) = session.run(["hidden"], dict(zip(names, (padded, mask, 0 * mask), strict=True)))
+        return _mean(hidden, lengths)
+
+    return _by_length(setting, forward)
+
+
+def keras_hub(setting: Setting) -> Embed:
+    """KerasHub's encoder in a compiled graph, texts sorted by length."""
+    import keras
+    import keras_hub as hub
+    import tensorflow as tf
+
+    if setting.precision == "bfloat16":
+        keras.config.set_dtype_policy("mixed_bfloat16")
+    encoder = hub.models.BertBackbone.from_preset(setting.model)
+    compute = tf.function(lambda inputs: encoder(inputs)["sequence_output"], reduce_retracing=True)
+
+    def forward(rows: Sequence[list[int]]) -> Vectors:
+        padded, mask, lengths = _padded(rows, np.int32)
+        inputs = {"token_ids": padded, "padding_mask": mask, "segment_ids": 0 * mask}
+        hidden = compute({name: tf.constant(array) for name, array in inputs.items()})
+        return _mean(tf.cast(hidden, tf.float32).numpy(), lengths)
+
+    return _by_length(setting, forward)
+
+
+def products(setting: Setting) -> Embed:
+    """The matrix products alone of all batches (oneDNN): the ceiling; its vectors mean nothing."""
+    import tensorflow as tf
+
+    from keras_bert_impl.config import BertConfig
+
+    config = BertConfig.from_google_file(Path(setting.model) / "config.json")
+    hidden, wide, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
+    dtype = tf.bfloat16 if setting.precision == "bfloat16" else tf.float32
+    numbers = partial(tf.random.normal, dtype=dtype)
+    kernels = [
+        numbers(shape)
+        for shape in ((hidden, 3 * hidden), (hidden, hidden), (hidden, wide), (wide, hidden))
+    ]
+
+    @cache  # made when the contender is warmed up
+    def operands(rows: int, length: int) -> tuple[Any, Any, Any]:
+        narrow, broad = (numbers([rows * length, width]) for width in (hidden, wide))
+        return narrow, broad, numbers([rows, heads, length, hidden // heads])
+
+    def forward(rows: Sequence[list[int]]) -> Vectors:
+        narrow, broad, parts = operands(len(rows), max(map(len, rows)))
+        for _ in range(config.num_hidden_layers):
+            for kernel in kernels:
+                last = tf.matmul(broad if kernel.shape[0] == wide else narrow, kernel)
+            last = tf.matmul(tf.matmul(parts, parts, transpose_b=True), parts)
+        float(tf.cast(tf.reshape(last, [-1])[0], tf.float32))
+        return np.zeros([len(rows), hidden], np.float32)
+
+    tokenized = cache(_tokenizer(setting))  # the products alone: not tokenizing
+    return _by_length(setting, forward, lambda texts: tokenized(tuple(texts)))
+
+
+def _tokenizer(setting: Setting) -> Tokenize:
+    """Ids of texts, by the tokenizer that most people use."""
+    from tokenizers import BertWordPieceTokenizer
+
+    lower = _lower_case(Path(setting.model))
+    tokenizer = BertWordPieceTokenizer(str(Path(setting.model) / "vocab.txt"), lowercase=lower)
+    tokenizer.enable_truncation(setting.length)
+    return lambda texts: [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
+
+
+def _by_length(
+    setting: Setting,
+    forward: Callable[[Sequence[list[int]]], Vectors],
+    tokenize: Tokenize | None = None,
+) -> Embed:
+    """Texts in batches of about a thousand tokens, those of like lengths together."""
+    tokenize = tokenize or _tokenizer(setting)
+
+    def embed(texts: Sequence[str]) -> Vectors:
+        rows = tokenize(texts)
+        batches = list(_batches(rows))
+        found = np.concatenate([forward([rows[number] for number in some]) for some in batches])
+        vectors = np.empty_like(found)
+        vectors[np.concatenate(batches)] = found
+        return vectors
+
+    return embed
+
+
+def _lower_case(folder: Path) -> bool:
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    return bool(settings.get("do_lower_case", True))
+
+
+def _batches(rows: Sequence[list[int]]) -> Iterator[list[int]]:
+    """The numbers of the rows of each batch.
+
+    Example:
+        >>> list(_batches([[1], [1] * 600, [1] * 500]))
+        [[1], [2, 0]]
+    """
+    order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
+    while order:
+        count = max(1, _TOKENS_AT_ONCE // len(rows[order[0]]))
+        yield order[:count]
+        order = order[count:]
+
+
+def _padded(rows: Sequence[list[int]], dtype: Any) -> tuple[NDArray, NDArray, NDArray]:
+    """Ids and mask [rows, length], and the lengths."""
+    lengths = np.array([len(row) for row in rows])
+    mask = (np.arange(lengths.max()) < lengths[:, None]).astype(dtype)
+    padded = np.zeros_like(mask)
+    padded[mask > 0] = np.concatenate(rows)
+    return padded, mask, lengths
+
+
+def _mean(hidden: NDArray, lengths: Any) -> Vectors:
+    """The mean of each row's real tokens: [rows, length, width] -> [rows, width]."""
+    counts = np.asarray(lengths)[:, None]
+    real = np.arange(hidden.shape[1]) < counts  # [rows, length]
+    sums = np.einsum("rlw,rl->rw", hidden.astype(np.float32), real.astype(np.float32))
+    return (sums / counts).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One row of the table.
+
+    Attributes:
+        make: makes its function of texts.
+        precision: what it computes in.
+        is_peer: whether we are compared with it.
+    """
+
+    make: Callable[[Setting], Embed]
+    precision: str
+    is_peer: bool = True
+
+
+def _contenders() -> dict[str, Contender]:
+    found = {f"products_{p}": Contender(products, p, False) for p in ("float32", "bfloat16")}
+    for precision in ("float32", "bfloat16", "int8"):
+        for engine in ("tensorflow", "openvino"):
+            if (engine, precision) != ("tensorflow", "int8"):
+                for alone in (False, True):
+                    name = f"ours_{engine}_{precision}{'_alone' if alone else ''}"
+                    found[name] = Contender(partial(ours, engine, alone), precision, False)
+    for precision in ("float32", "bfloat16"):
+        found[f"keras_hub_{precision}"] = Contender(keras_hub, precision)
+        for backend in ("torch", "openvino"):
+            name = f"sentence_transformers_{backend}_{precision}"
+            found[name] = Contender(partial(sentence_transformers, backend), precision)
+    for precision in ("float32", "int8"):
+        found[f"ctranslate2_{precision}"] = Contender(ctranslate2, precision)
+        found[f"onnxruntime_{precision}"] = Contender(onnxruntime, precision)
+    return found
+
+
+CONTENDERS = _contenders()
 
 
 def serve_child(words: str) -> None:
     """The child: opens its contender, then answers workloads with a figure each."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
-    from tools.benchmarks.serving_contenders import CONTENDERS, Setting
-
     given = json.loads(words)
     contender = CONTENDERS[given["contender"]]
-    cores = sorted(os.sched_getaffinity(0))[: given["setting"]["threads"]]
-    os.sched_setaffinity(0, cores)
+    os.sched_setaffinity(0, cores()[: given["setting"]["threads"]])
     embed = contender.make(Setting(**given["setting"], precision=contender.precision))
     for line in sys.stdin:
         asked = json.loads(line)
@@ -148,21 +379,13 @@ def serve_child(words: str) -> None:
 def figure_of(embed: Any, workload: str, texts: Sequence[str]) -> float:
     """What a workload gives: texts a second; of one milliseconds; of same_bytes a share."""
     if workload == SAME_BYTES:
-        import numpy as np
-
         starts = range(0, len(texts), _AMONG)
         among = np.concatenate([embed(texts[start : start + _AMONG]) for start in starts])
         alone = np.concatenate([embed([text]) for text in texts])
         return float((among.view(np.uint32) == alone.view(np.uint32)).all(axis=1).mean())
     if workload == ONE:
-        return 1000 * statistics.median(_seconds(embed, [text]) for text in texts)
-    return len(texts) / _seconds(embed, texts)
-
-
-def _seconds(embed: Any, texts: Sequence[str]) -> float:
-    start = time.perf_counter()
-    embed(texts)
-    return time.perf_counter() - start
+        return 1000 * statistics.median(seconds_of(partial(embed, [text])) for text in texts)
+    return len(texts) / seconds_of(partial(embed, texts))
 
 
 def read_texts(config: ServingConfig) -> dict[str, list[str]]:
@@ -211,13 +434,8 @@ def write_model(config: ServingConfig, folder: Path) -> None:
     embedder.save_pretrained(folder)
 
 
-Figures = dict[str, dict[str, list[float]]]
-
-
 def compare(config: ServingConfig, folder: Path) -> Figures:
     """The figures of every contender by workload, a round each."""
-    from tools.benchmarks.serving_contenders import CONTENDERS
-
     unknown = sorted(set(config.contenders) - set(CONTENDERS))
     if unknown:
         raise UserError(f"`contenders`: {unknown[0]} is none; choose of {', '.join(CONTENDERS)}.")
@@ -229,94 +447,64 @@ def compare(config: ServingConfig, folder: Path) -> Figures:
         "length": config.length,
         "calibration": texts["calibration"],
     }
-    figures: Figures = {}
     with contextlib.ExitStack() as stack:
-        children: list[Child] = []
-        names = config.contenders or tuple(CONTENDERS)
-        opening = Progress("open", len(names), "contenders")
-        for name in names:
-            child = Child(name, setting, folder)
+
+        def opened(name: str) -> Child:
+            case = {"contender": name, "setting": setting}
+            child = Child("tools.benchmarks.serving", case, "--model=", "--input_file=")
             stack.callback(child.end)
-            with _left_out(name):  # the first texts open it, one after the other, and warm it up
-                child.ask(MIXED, texts[MIXED][:_WARM_UP])
-                child.ask(ONE, texts[ONE][:2])
-                children.append(child)
-            opening.advance(note=name)
-        opening.close()
-        turns = Progress("compare", config.rounds * len(children), "turns")
-        for number in range(config.rounds):
-            for child in [*children]:
-                with _left_out(child.name, children, child):
-                    _ask_all(child, texts, figures, with_bytes=number == 0)
-                turns.advance(note=child.name)
-        turns.close()
-    return figures
+            # The first texts open it, one after the other, and warm it up.
+            child.ask({"workload": MIXED, "texts": texts[MIXED][:_WARM_UP]})
+            child.ask({"workload": ONE, "texts": texts[ONE][:2]})
+            return child
+
+        names = config.contenders or tuple(CONTENDERS)
+        children = in_turns({name: partial(opened, name) for name in names}, label="open")
+
+        compared = {name for name in children if name.startswith("products")}
+
+        def ask(name: str) -> dict[str, float]:
+            (child,) = children[name]
+            wanted = list(_SPEEDS)
+            if texts[SAME_BYTES] and name not in compared:  # once: bytes do not vary with the round
+                compared.add(name)
+                wanted.append(SAME_BYTES)
+            return {what: child.ask({"workload": what, "texts": texts[what]}) for what in wanted}
+
+        found = in_turns({name: partial(ask, name) for name in children}, config.rounds)
+    return {
+        name: {key: [one[key] for one in rounds if key in one] for key in rounds[0]}
+        for name, rounds in found.items()
+    }
 
 
-def _ask_all(
-    child: Child, texts: Mapping[str, Sequence[str]], figures: Figures, *, with_bytes: bool
-) -> None:
-    own = figures.setdefault(child.name, {})
-    real = not child.name.startswith("products")
-    wanted = _SPEEDS + ((SAME_BYTES,) if with_bytes and real and texts[SAME_BYTES] else ())
-    for workload in wanted:
-        own.setdefault(workload, []).append(child.ask(workload, texts[workload]))
-
-
-@contextlib.contextmanager
-def _left_out(
-    name: str, children: list[Child] | None = None, child: Child | None = None
-) -> Iterator[None]:
-    """Says in a sentence why a contender does not take part, and goes on without it."""
-    try:
-        yield
-    except LeftOutError as error:
-        sys.stderr.write(f"{name} is left out: {error}\n")
-        if children is not None and child is not None:
-            children.remove(child)
-
-
-def table(figures: Figures) -> list[str]:
-    """The medians, and each of ours beside the best peer of its precision.
+def show(figures: Figures) -> None:
+    """Prints the medians, and how much faster each of ours is than the best peer of its precision.
 
     Example:
-        >>> for line in table({"ours_openvino_int8": {"mixed": [4.0], "one": [2.0]},
-        ...                    "onnxruntime_int8": {"mixed": [2.0], "one": [3.0]}}):
-        ...     print(line.rstrip())
-        contender                                  mixed    equal   one ms  same_bytes
-        ours_openvino_int8                           4.0              2.00
-          beside the best peer                      2.00              1.50
-        onnxruntime_int8                             2.0              3.00
+        >>> show({"ours_openvino_int8": {"mixed": [4.0], "one": [2.0]},
+        ...       "onnxruntime_int8": {"mixed": [2.0], "one": [3.0]}})
+        contender                                  mixed     equal    one ms  same_bytes
+        ours_openvino_int8                           4.0                2.00
+          to the best peer                          2.00                1.50
+        onnxruntime_int8                             2.0                3.00
     """
-    lines = [f"{'contender':38} {MIXED:>9}{EQUAL:>9}{'one ms':>9}{SAME_BYTES:>12}"]
+    table = Table({"contender": "", MIXED: "", EQUAL: "", "one ms": "", SAME_BYTES: ".1%"}, 38)
     medians = {
-        name: {workload: statistics.median(values) for workload, values in own.items()}
+        name: {key: statistics.median(values) for key, values in own.items()}
         for name, own in figures.items()
     }
     for name, own in medians.items():
-        lines.append(_row(name, own, {MIXED: ".1f", EQUAL: ".1f", ONE: ".2f", SAME_BYTES: ".1%"}))
-        if name.startswith("ours"):
-            beside = _beside_the_best(name, medians)
-            if beside:
-                lines.append(_row("  beside the best peer", beside, dict.fromkeys(_SPEEDS, ".2f")))
-    return lines
+        speeds = [own.get(MIXED), own.get(EQUAL), own.get(ONE)]
+        cells = [f"{x:{how}}" if x else None for x, how in zip(speeds, _FORMATS, strict=True)]
+        table.row(name, *cells, own.get(SAME_BYTES))
+        if name.startswith("ours") and (ratios := _to_the_best(name, medians)):
+            cells = [f"{ratios[key]:.2f}" if key in ratios else None for key in _SPEEDS]
+            table.row("  to the best peer", *cells)
 
 
-def _row(name: str, own: Mapping[str, float], forms: Mapping[str, str]) -> str:
-    widths = {MIXED: 9, EQUAL: 9, ONE: 9, SAME_BYTES: 12}
-    cells = [
-        f"{own[workload]:{forms[workload]}}".rjust(width)
-        if workload in own and workload in forms
-        else " " * width
-        for workload, width in widths.items()
-    ]
-    return f"{name:38} {''.join(cells)}"
-
-
-def _beside_the_best(name: str, medians: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def _to_the_best(name: str, medians: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """How many times as fast as the fastest peer of the same precision, by workload."""
-    from tools.benchmarks.serving_contenders import CONTENDERS
-
     peers = [
         own
         for other, own in medians.items()
@@ -338,12 +526,11 @@ def _run() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         figures = compare(config, Path(folder))
-    options = {k: str(v) for k, v in dataclasses.asdict(config).items() if v not in (None, ())}
+    options = {k: str(v) for k, v in asdict(config).items() if v not in (None, ())}
     print(f"# {json.dumps(options)}")
-    for line in table(figures):
-        print(line)
+    show(figures)
     for name, own in figures.items():
-        print(json.dumps({"contender": name, **own}))
+        show_json({"contender": name, **own})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,43 +1,116 @@
-"""Compares tokenizers: speed and exactness side by side, in one run.
+"""Compares tokenizers, sentence splitters, or learners of vocabularies, side by side in one run.
 
-All read the same lines of text in batches of 1,024, in turns, on one thread. The table shows the
-median and the best speed of the rounds in MB a second of processor time (so that other work on the
-machine counts little), and on how many lines the ids differ from the plain reference's. After the
-table: the time for one short line and start-up in processor time, and what one and two threads and
-processes reach by the clock (on an idle machine).
+--task=tokenizer: speed and exactness. All read the same lines of text in batches of 1,024, in
+turns, on one thread. The table shows the median and the best speed of the rounds in MB a second of
+processor time (so that other work on the machine counts little), and on how many lines the ids
+differ from the plain reference's. After the table: the time for one short line and start-up in
+processor time, and what one and two threads reach by the clock (on an idle machine).
+
+--task=sentences: right on hard cases, and how fast. The hard cases are paragraphs whose sentences
+were marked by hand (tests/golden/sentences). Speed is in MB of UTF-8 a second of processor time, in
+one process. Libraries that are not installed are left out; all of them: pip install nupunkt pysbd
+blingfire kiwipiepy
+
+--task=vocabulary: quality on held-out text, and time. `tokenizers` joins frequent pairs (byte-pair
+encoding), bottom up; tensorflow-text's learner cuts frequent words down, top down. Both get the
+same counted words, and the same words that they were not learned from judge them: every eighth
+paragraph is held out.
 
 Example:
   python -m tools.benchmarks.tokenizer --vocab_file=vocab.txt --input_file=wiki.jsonl.xz
+  python -m tools.benchmarks.tokenizer --task=sentences --language=korean --input_file=wiki.jsonl.xz
+  python -m tools.benchmarks.tokenizer --task=vocabulary --input_file=wiki.jsonl.xz --megabytes=40
 """
 
-import json
-import multiprocessing
+import importlib
 import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import check_options, option
 from tools import command_line
+from tools.benchmarks.measuring import Table, first_texts, in_turns, seconds_of, show_json
+from tools.config_flags import ConfigFlags
 
-FLAGS = command_line.FlagSet(__doc__)
-_VOCAB_FILE = FLAGS.string("vocab_file", None, "The vocabulary: one token a line.", required=True)
-_DO_LOWER_CASE = FLAGS.switch("do_lower_case", True, "Whether text is lower-cased.")
-_INPUT_FILE = FLAGS.words("input_file", [], "The text: paths or glob patterns.")
-_TEXT_FIELD = FLAGS.string("text_field", "text", "The field of JSON lines; empty for plain lines.")
-_NUM_LINES = FLAGS.integer("num_lines", 30 * 1024, "How many lines to read.", lower_bound=1024)
-_ROUNDS = FLAGS.integer("rounds", 5, "How often each tokenizer reads all lines.", lower_bound=1)
+if TYPE_CHECKING:
+    from keras_bert_impl.tokenization.text_settings import TextSettings
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
-_BATCH, _SLOW_SHARE = 1024, 8
+
+@dataclass(frozen=True, kw_only=True)
+class TextConfig:
+    """What is compared, and on what text."""
+
+    task: str = option(
+        "tokenizer", "What to compare.", choices=("tokenizer", "sentences", "vocabulary")
+    )
+    input_file: tuple[str, ...] = option((), "The text: paths or glob patterns.")
+    text_field: str = option("text", "The field of JSON lines; empty for plain lines.")
+    do_lower_case: bool = option(True, "Whether text is lower-cased.")
+    vocab_file: str | None = option(None, "The tokenizers' vocabulary: one token a line.")
+    num_lines: int = option(30 * 1024, "How many lines tokenizers read.", at_least=1024)
+    rounds: int = option(5, "How often each tokenizer reads all lines.", at_least=1)
+    megabytes: float = option(
+        4.0,
+        "How many millions of characters splitters and learners read; slow splitters get a "
+        "fraction of them.",
+        more_than=0,
+    )
+    language: str = option("english", "Which sentences to split.", choices=("english", "korean"))
+    cases_dir: Path = option(
+        Path(__file__).parents[2] / "tests" / "golden" / "sentences",
+        "The folder with english.txt and korean.txt; ‖ stands between two sentences.",
+    )
+    show_wrong: bool = option(False, "Whether to print the sentences that came out wrong.")
+    vocab_size: int = option(30_000, "How many tokens to learn.", at_least=100)
+    limit_alphabet: int = option(1000, "How many characters a learner keeps.", at_least=1)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.task == "tokenizer" and not self.vocab_file:
+            raise UserError("tokenizers need a vocabulary; give `vocab_file`.")
+
+
+FLAGS = ConfigFlags(__doc__, TextConfig)
+
+_BATCH, _SLOW_SHARE, _REPEATS = 1024, 8, 4
 _SHORT_LINE = "The quick brown fox jumps over the lazy dog."
+_CODES = {"english": "en", "korean": "ko"}
+_HELD_OUT = 8
 _Cut = Callable[[list[str]], Any]
+_Split = Callable[[str], list[str]]
+_Learn = Callable[[Mapping[str, int], int, int], list[str]]
 
 
-def contestants(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut, Callable]]:
+def _settings(vocab_file: str, do_lower_case: bool) -> "TextSettings":
+    from keras_bert_impl.tokenization.text_settings import TextSettings
+    from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+    return TextSettings(Vocabulary.load(vocab_file), do_lower_case)
+
+
+def _tokenizer(vocab_file: str, do_lower_case: bool) -> "Tokenizer":
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+    return Tokenizer(_settings(vocab_file, do_lower_case))
+
+
+def _bytes_of(texts: Iterable[str]) -> int:
+    return sum(len(text.encode()) for text in texts)
+
+
+def tokenizers_of(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut, Callable]]:
     """Each tokenizer as a function of a batch, and what turns its result into lists of ids."""
     import tensorflow as tf
     import tensorflow_text as tf_text
@@ -45,14 +118,11 @@ def contestants(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut, C
 
     from keras_bert_impl.tokenization import reference
     from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
-    from keras_bert_impl.tokenization.text_settings import TextSettings
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-    vocabulary = Vocabulary.load(vocab_file)
-    ours = Tokenizer(TextSettings(vocabulary, do_lower_case))
+    settings = _settings(vocab_file, do_lower_case)
+    vocabulary, ours = settings.vocabulary, _tokenizer(vocab_file, do_lower_case)
     graph = tf.function(
-        GraphTokenizer(TextSettings(vocabulary, do_lower_case)),
+        GraphTokenizer(settings),
         input_signature=[tf.TensorSpec([None], tf.string)],
     )
     tokens = list(vocabulary.tokens)
@@ -97,37 +167,33 @@ def contestants(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut, C
 def measure(
     cuts: dict[str, tuple[_Cut, Callable]], batches: list[list[str]], rounds: int
 ) -> dict[str, list[float]]:
-    """MB of UTF-8 a second of processor time, for each tokenizer and round; they take turns."""
-    speeds: dict[str, list[float]] = {name: [] for name in cuts}
+    """MB of UTF-8 a second of processor time, for each tokenizer and round."""
+
+    def speed(cut: _Cut, share: list[list[str]]) -> float:
+        size = _bytes_of(text for batch in share for text in batch)
+        return size / seconds_of(lambda: list(map(cut, share)), time.process_time) / 1e6
+
     for cut, _ in cuts.values():
         cut(batches[0])
-    for round_number in range(rounds):
-        names = list(cuts)
-        in_turn = names[round_number % len(names) :] + names[: round_number % len(names)]
-        for name, cut in ((name, cuts[name][0]) for name in in_turn):
-            share = batches[:: _SLOW_SHARE if name.startswith(("tokenizers", "plain")) else 1]
-            if name.startswith("plain") and round_number:
-                continue  # once is enough for what takes so long
-            size = sum(len(line.encode()) for batch in share for line in batch)
-            start = time.process_time()
-            for batch in share:
-                cut(batch)
-            speeds[name].append(size / (time.process_time() - start) / 1e6)
-    return speeds
+    ways = {
+        name: partial(
+            speed, cut, batches[:: _SLOW_SHARE if name.startswith(("tokenizers", "plain")) else 1]
+        )
+        for name, (cut, _) in cuts.items()
+    }
+    first = in_turns(ways)
+    ways = {name: way for name, way in ways.items() if not name.startswith("plain")}
+    further = in_turns(ways, rounds - 1)  # once is enough for what takes as long as the reference
+    return {name: [*found, *further.get(name, ())] for name, found in first.items()}
 
 
 def differing_lines(
-    cuts: dict[str, tuple[_Cut, Callable]],
-    batches: list[list[str]],
-    vocab_file: str,
-    do_lower_case: bool,
+    cuts: dict[str, tuple[_Cut, Callable]], batches: list[list[str]], settings: "TextSettings"
 ) -> dict[str, int]:
     """On how many lines each tokenizer's ids are not the reference's."""
     from keras_bert_impl.tokenization.certificate import RememberingReference
-    from keras_bert_impl.tokenization.text_settings import TextSettings
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-    reference = RememberingReference(TextSettings(Vocabulary.load(vocab_file), do_lower_case))
+    reference = RememberingReference(settings)
     counts = dict.fromkeys(cuts, 0)
     for batch in batches:
         expected = [reference.encode(line) for line in batch]
@@ -138,79 +204,42 @@ def differing_lines(
     return counts
 
 
-def start_up_seconds(vocab_file: str, do_lower_case: bool) -> tuple[float, float]:
+def _start_up_seconds(vocab_file: str, do_lower_case: bool) -> tuple[float, float]:
     """From the vocabulary's file to the first token, without and with the cache; imports apart."""
-    from keras_bert_impl.tokenization.text_settings import TextSettings
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
-
-    seconds = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KERAS_BERT_CACHE"] = folder
-        for _ in range(2):
-            start = time.process_time()
-            Tokenizer(TextSettings(Vocabulary.load(vocab_file), do_lower_case)).encode(_SHORT_LINE)
-            seconds.append(time.process_time() - start)
+        cold, cached = (
+            seconds_of(
+                lambda: _tokenizer(vocab_file, do_lower_case).encode(_SHORT_LINE),
+                time.process_time,
+            )
+            for _ in range(2)
+        )
         del os.environ["KERAS_BERT_CACHE"]
-    return seconds[0], seconds[1]
+    return cold, cached
 
 
-def one_line_milliseconds(vocab_file: str, do_lower_case: bool) -> float:
+def _one_line_milliseconds(tokenizer: "Tokenizer") -> float:
     """The mean time of one call with one short line."""
-    from keras_bert_impl.tokenization.text_settings import TextSettings
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
-
-    tokenizer = Tokenizer(TextSettings(Vocabulary.load(vocab_file), do_lower_case))
-    start = time.process_time()
-    for _ in range(5000):
-        tokenizer.encode(_SHORT_LINE)
-    return (time.process_time() - start) / 5
+    calls = 5000
+    every = seconds_of(
+        lambda: [tokenizer.encode(_SHORT_LINE) for _ in range(calls)], time.process_time
+    )
+    return 1000 * every / calls
 
 
-def _cut_all(arguments: tuple[str, bool, list[list[str]], int]) -> tuple[float, float]:
-    """Cuts all batches in this process; gives when it began and ended (wall clock)."""
-    from keras_bert_impl.tokenization.text_settings import TextSettings
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
-
-    vocab_file, do_lower_case, batches, repeats = arguments
-    tokenizer = Tokenizer(TextSettings(Vocabulary.load(vocab_file), do_lower_case))
-    tokenizer.encode_lines(batches[0])
-    start = time.time()
-    for batch in batches * repeats:
-        tokenizer.encode_lines(batch)
-    return start, time.time()
-
-
-def twice(vocab_file: str, do_lower_case: bool, batches: list[list[str]]) -> dict[str, float]:
-    """MB a second of one worker and of two, as threads and as processes."""
-    from keras_bert_impl.tokenization.text_settings import TextSettings
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
-
-    repeats = 4
-    size = repeats * sum(len(line.encode()) for batch in batches for line in batch) / 1e6
-    tokenizer = Tokenizer(TextSettings(Vocabulary.load(vocab_file), do_lower_case))
-    speeds = {}
+def _in_threads(tokenizer: "Tokenizer", batches: list[list[str]]) -> Iterator[tuple[str, float]]:
+    """MB a second of one thread and of two, by the clock."""
+    size = _REPEATS * _bytes_of(text for batch in batches for text in batch) / 1e6
     for threads in (1, 2):
         with ThreadPoolExecutor(threads) as pool:
-            start = time.perf_counter()
-            list(pool.map(tokenizer.encode_lines, batches * repeats))
-            speeds[f"{threads} thread{'s' * (threads > 1)}"] = size / (time.perf_counter() - start)
-    context = multiprocessing.get_context("spawn")
-    for processes in (1, 2):
-        with context.Pool(processes) as pool_of_processes:
-            work = [(vocab_file, do_lower_case, batches, repeats)] * processes
-            spans = pool_of_processes.map(_cut_all, work, chunksize=1)
-            # Only while all of them work is it a fair race; they begin within a moment.
-            seconds = max(end for _, end in spans) - min(start for start, _ in spans)
-            name = f"{processes} process{'es' * (processes > 1)}"
-            speeds[name] = size * processes / seconds
-    return speeds
+            work = partial(pool.map, tokenizer.encode_lines, batches * _REPEATS)
+            seconds = seconds_of(lambda: list(work()))  # noqa: B023 -- called at once
+            yield f"{threads} thread{'s' * (threads > 1)}", size / seconds
 
 
-def _run() -> None:
+def compare_tokenizers(config: TextConfig) -> None:
+    """Prints the speeds of tokenizers, and where they differ from the reference."""
     os.environ |= {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     import tensorflow as tf
 
@@ -218,42 +247,183 @@ def _run() -> None:
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    vocab_file, do_lower_case = _VOCAB_FILE.value, _DO_LOWER_CASE.value
-    found = islice(read_all_lines(_INPUT_FILE.value, _TEXT_FIELD.value or None), _NUM_LINES.value)
+    files = read_all_lines(config.input_file, config.text_field or None)
+    found = islice(files, config.num_lines)
     lines = [line if isinstance(line, str) else line.decode("utf-8", "ignore") for line in found]
     batches = [lines[start : start + _BATCH] for start in range(0, len(lines), _BATCH)]
 
-    cuts = contestants(vocab_file, do_lower_case)
-    speeds = measure(cuts, batches, _ROUNDS.value)
-    differing = differing_lines(cuts, batches, vocab_file, do_lower_case)
-    ours = statistics.median(speeds["this project"])
-    size = sum(len(line.encode()) for line in lines)
-    print(f"{len(lines)} lines, {size / 1e6:.1f} MB, do_lower_case={do_lower_case}\n")
-    print(f"{'tokenizer':31} {'median':>7} {'best':>7}  {'ours/it':>7}  differing lines")
+    given = str(config.vocab_file), config.do_lower_case
+    cuts = tokenizers_of(*given)
+    speeds = measure(cuts, batches, config.rounds)
+    differing = differing_lines(cuts, batches, _settings(*given))
+    our_speed = statistics.median(speeds["this project"])
+    size = _bytes_of(lines) / 1e6
+    print(f"{len(lines)} lines, {size:.1f} MB, do_lower_case={config.do_lower_case}\n")
+    columns = {"median": ".1f", "best": ".1f", "ours/it": ".2f", "differing lines": ""}
+    table = Table({"tokenizer": "", **columns}, first=31)
     for name, values in speeds.items():
         median = statistics.median(values)
-        print(
-            f"{name:31} {median:7.1f} {max(values):7.1f}  {ours / median:7.2f}  {differing[name]}"
-        )
-    cold, cached = start_up_seconds(vocab_file, do_lower_case)
+        table.row(name, median, max(values), our_speed / median, differing[name])
+    (cold, cached), ours = _start_up_seconds(*given), _tokenizer(*given)
     extra = {
         "start_up_seconds": round(cold, 3),
         "start_up_seconds_cached": round(cached, 3),
-        "one_line_milliseconds": round(one_line_milliseconds(vocab_file, do_lower_case), 4),
-        **{
-            f"mb_per_second_{k}": round(v, 1)
-            for k, v in twice(vocab_file, do_lower_case, batches).items()
-        },
+        "one_line_milliseconds": round(_one_line_milliseconds(ours), 4),
+        **{f"mb_per_second_{name}": round(v, 1) for name, v in _in_threads(ours, batches)},
     }
     print("\n" + "\n".join(f"{name}: {value}" for name, value in extra.items()) + "\n")
     for name, values in speeds.items():
         row = {"tokenizer": name, "mb_per_second": [round(value, 2) for value in values]}
-        print(json.dumps(row | {"lines": len(lines), "differing_lines": differing[name]}))
-    print(json.dumps(extra))
+        show_json(row | {"lines": len(lines), "differing_lines": differing[name]})
+    show_json(extra)
+
+
+def splitters_of(code: str) -> dict[str, tuple[_Split, float]]:
+    """Each way to split, and the share of the text it can be asked to read."""
+    from pipelines.corpora.sentences import split_paragraph
+
+    found: dict[str, tuple[_Split, float]] = {
+        "this project": (lambda text: split_paragraph(text, code), 1.0)
+    }
+    for name, make, share in (
+        ("sentencex", lambda m: lambda text: m.segment(code, text), 1.0),
+        ("nupunkt", lambda m: m.sent_tokenize, 0.1),
+        ("blingfire", lambda m: lambda text: m.text_to_sentences(text).split("\n"), 0.3),
+        ("pysbd", lambda m: m.Segmenter(language="en", clean=False).segment, 0.005),
+        ("kiwipiepy", _kiwi, 0.01),
+    ):
+        try:
+            found[name] = make(importlib.import_module(name)), share
+        except ImportError:
+            continue
+    if code != "ko":
+        found.pop("kiwipiepy", None)
+    return found
+
+
+def marked_cases(path: Path) -> list[tuple[str, list[str]]]:
+    """The hard cases: a paragraph and its sentences."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    texts = (line.replace(" ‖ ", " ").replace("‖", "") for line in lines)
+    sentences = ([part.strip() for part in line.split("‖")] for line in lines)
+    return list(zip(texts, sentences, strict=True))
+
+
+def right_cases(split: _Split, cases: list[tuple[str, list[str]]], show_wrong: bool = False) -> int:
+    """How many cases come out as they were marked."""
+    right = 0
+    for text, sentences in cases:
+        found = [part.strip() for part in split(text) if part.strip()]
+        right += found == sentences
+        if show_wrong and found != sentences:
+            print(f"    {found}")
+    return right
+
+
+def _kiwi(module: object) -> _Split:
+    kiwi = module.Kiwi()  # type: ignore[attr-defined]
+    return lambda text: [sentence.text for sentence in kiwi.split_into_sents(text)]
+
+
+def compare_splitters(config: TextConfig) -> None:
+    """Prints how many hard cases splitters get right, and their speeds."""
+    code, rows = _CODES[config.language], []
+    cases = marked_cases(config.cases_dir / f"{config.language}.txt")
+    field = config.text_field or None
+    files = config.input_file
+    paragraphs = first_texts(files, config.megabytes, field) if files else []
+    table = Table({"splitter": "", f"right of {len(cases)}": "", "MB a second": ""}, first=14)
+    for name, (split, share) in splitters_of(code).items():
+        right = right_cases(split, cases, config.show_wrong)
+        part = paragraphs[: max(20, int(len(paragraphs) * share))]
+        seconds = seconds_of(lambda: [list(split(text)) for text in part], time.process_time)  # noqa: B023 -- called at once
+        speed = round(_bytes_of(part) / seconds / 1e6, 2) if part else None
+        table.row(name, right, speed)
+        rows.append({"splitter": name, "right": right, "cases": len(cases), "mb_per_second": speed})
+    for row in rows:
+        show_json(row)
+
+
+def count_words(lines: Iterable[str], do_lower_case: bool) -> Counter[str]:
+    """How often each word occurs."""
+    from keras_bert_impl.tokenization import reference
+
+    parts: Counter[str] = Counter()
+    for line in lines:
+        parts.update(line.split(" "))
+    words: Counter[str] = Counter()
+    for part, count in parts.items():
+        for word in reference.split_words(part, do_lower_case):
+            words[word] += count
+    return words
+
+
+def learn_bottom_up(counts: Mapping[str, int], vocab_size: int, limit_alphabet: int) -> list[str]:
+    """This project's learner, on the trainer of `tokenizers`."""
+    from keras_bert_impl.tokenization.learner import LearnerOptions, learn_tokens
+
+    options = LearnerOptions(vocab_size, limit_alphabet=limit_alphabet)
+    return list(learn_tokens(counts, options).vocabulary.tokens)
+
+
+def learn_top_down(counts: Mapping[str, int], vocab_size: int, limit_alphabet: int) -> list[str]:
+    """tensorflow-text's learner; the size it gives is near the asked one."""
+    from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib as library
+
+    from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
+
+    tokens = library.learn(
+        sorted(counts.items()),
+        vocab_size=vocab_size,
+        reserved_tokens=list(SPECIAL_TOKENS),
+        max_unique_chars=limit_alphabet,
+    )
+    return list(dict.fromkeys(tokens))
+
+
+LEARNERS: Mapping[str, _Learn] = {
+    "tokenizers": learn_bottom_up,
+    "tensorflow-text": learn_top_down,
+}
+
+
+def compare_learners(config: TextConfig) -> None:
+    """Prints what learners of vocabularies need, and how they do on words that were held out."""
+    from keras_bert_impl.tokenization.learner import coverage
+    from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+    lines = first_texts(config.input_file, config.megabytes, config.text_field or None)
+    held_out = count_words(lines[::_HELD_OUT], config.do_lower_case)
+    learned = (line for number, line in enumerate(lines) if number % _HELD_OUT)
+    counts = count_words(learned, config.do_lower_case)
+    print(f"{counts.total()} words, {len(counts)} different; held out: {held_out.total()}\n")
+    columns = {"seconds": ".1f", "tokens/word": ".4f", "whole": ".2%", "[UNK]": ".3%"}
+    table = Table({"learner": "", "tokens": "", **columns}, first=20)
+    for name, learn in LEARNERS.items():
+        wall, start = time.perf_counter(), time.process_time()
+        tokens = learn(counts, config.vocab_size, config.limit_alphabet)
+        seconds, wall = time.process_time() - start, time.perf_counter() - wall
+        judged = coverage(held_out, Vocabulary(tokens))
+        shares = judged.tokens_per_word, judged.whole_share, judged.unknown_share
+        table.row(name, len(tokens), seconds, *shares)
+        row = {"learner": name, "tokens": len(tokens), "wall_seconds": round(wall, 1)}
+        show_json(row | {"processor_seconds": round(seconds, 1)} | judged._asdict())
+
+
+TASKS: Mapping[str, Callable[[TextConfig], None]] = {
+    "tokenizer": compare_tokenizers,
+    "sentences": compare_splitters,
+    "vocabulary": compare_learners,
+}
+
+
+def _run() -> None:
+    config = FLAGS.config()
+    TASKS[config.task](config)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the benchmark; returns its exit code."""
+    """Runs the tool; returns its exit code."""
     return command_line.run(FLAGS, _run, arguments)
 
 

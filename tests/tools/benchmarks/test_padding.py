@@ -57,6 +57,6 @@ def test_either_texts_or_questions_are_measured(capsys, flags):
 
 
 def test_peers_that_are_not_installed_are_named(monkeypatch):
-    monkeypatch.setattr(padding.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(padding, "missing", lambda *names: list(names))
     config = padding.PaddingConfig(data_dir=Path("CoLA"), init_checkpoint="model")
     assert padding._why_no_trainer(config) == "torch and transformers not installed."

@@ -53,16 +53,28 @@ def test_contenders_stand_in_a_table(inputs, monkeypatch, capsys):
     """Ours gets the whole file, the others a part of it; the original only if it is there."""
     files = {}
 
-    def measured(what, file, folder):
+    def measured(config, what, file):
         files[what] = file
+        if what == "original":
+            return in_a_process(config, what, file)
         return {"questions": 8, "seconds": 2.0, "peak_mib": 90.0, "before": 80.0}
 
+    in_a_process = questions._in_a_process
     monkeypatch.setattr(questions, "_in_a_process", measured)
     flags = [f"--train_file={inputs.train_file}", f"--model={inputs.model}", "--passage_tokens=200"]
     assert questions.main(flags) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any("needs --bert_source" in line for line in lines)
+    printed = capsys.readouterr()
+    assert "original is left out: it needs --bert_source" in printed.err
+    lines = printed.out.splitlines()
     rows = json.loads(lines[-1])["rows"]
     assert [row.get("contender") for row in rows] == ["ours", "transformers", None]
     assert [row.get("questions_per_second") for row in rows] == [4.0, 4.0, None]
     assert files["ours"] == inputs.train_file != files["transformers"] == files["200"]
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_ours_is_timed_in_a_process_of_its_own(inputs):
+    found = questions._in_a_process(inputs, "ours", inputs.train_file)
+    assert found["questions"] == 24
+    assert found["peak_mib"] > 50

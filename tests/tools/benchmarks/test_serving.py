@@ -2,10 +2,26 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.embedder import Embedder
+from tests.support.model_folders import write_encoder
 from tools.benchmarks import serving
-from tools.benchmarks.serving import LeftOutError, ServingConfig, compare, figure_of, read_texts
+from tools.benchmarks.measuring import LeftOutError
+from tools.benchmarks.serving import (
+    CONTENDERS,
+    ServingConfig,
+    Setting,
+    _batches,
+    _mean,
+    compare,
+    figure_of,
+    read_texts,
+)
+
+TEXTS = ["the dog runs .", "a", "the cat sleeps , a list"]
 
 
 @pytest.fixture
@@ -42,12 +58,12 @@ def children(monkeypatch):
     asked = []
 
     class Told:
-        def __init__(self, name, setting, folder):
-            self.name, self.count = name, 0
+        def __init__(self, module, case, *flags):
+            self.name, self.count = case["contender"], 0
 
-        def ask(self, workload, texts):
+        def ask(self, question):
             self.count += 1
-            asked.append((self.name, workload))
+            asked.append((self.name, question["workload"]))
             if self.name == "keras_hub_float32" or (
                 self.name == "ctranslate2_float32" and self.count > 6
             ):
@@ -86,3 +102,33 @@ def test_an_unknown_contender_and_too_few_texts_are_one_sentence(config, tmp_pat
         compare(ServingConfig(**{**vars(config), "contenders": ("torch",)}), tmp_path)
     with pytest.raises(UserError, match="has 40 texts; give one with 99"):
         read_texts(ServingConfig(**{**vars(config), "num_mixed": 99}))
+
+
+def test_every_precision_has_ours_and_peers():
+    for precision in ("float32", "bfloat16", "int8"):
+        some = {name: one for name, one in CONTENDERS.items() if one.precision == precision}
+        assert {one.is_peer for one in some.values()} == {True, False}
+        assert all(name.removesuffix("_alone").endswith(precision) for name in some)
+
+
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=60))
+def test_every_row_is_in_one_batch(lengths):
+    batches = list(_batches([[0] * length for length in lengths]))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+    assert all(len(some) * lengths[some[0]] <= 1024 for some in batches)
+
+
+def test_a_mean_is_of_real_tokens():
+    hidden = np.array([[[1.0], [3.0], [9.0]], [[5.0], [9.0], [9.0]]])
+    assert _mean(hidden, [2, 1]).tolist() == [[2.0], [5.0]]
+
+
+@pytest.mark.parametrize("name", ["ours_tensorflow_float32_alone", "products_float32"])
+def test_a_contender_gives_a_vector_a_text(tmp_path, name):
+    folder = write_encoder(tmp_path / "model")
+    setting = Setting(str(folder), threads=1, length=8, precision="float32")
+    vectors = CONTENDERS[name].make(setting)(TEXTS)
+    assert vectors.shape == (3, 16)
+    if name.startswith("ours"):
+        expected = Embedder.from_pretrained(folder, max_seq_length=8).embed(TEXTS)
+        np.testing.assert_allclose(vectors, expected, atol=1e-6)

@@ -30,3 +30,16 @@ def test_the_trainer_is_compared_with_its_bare_step(capsys):
     assert told["trainer/step"] == pytest.approx(
         told["seconds"]["trainer"][0] / told["seconds"]["step"][0], abs=0.001
     )
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_a_measured_peak_stands_beside_its_estimate(capsys):
+    arguments = ["--memory_cases=tiny,2,32,float32,lamb,micro=2", "--vocab_size=100"]
+    assert training.main(arguments) == 0
+    table, line = capsys.readouterr().out.splitlines()[1:]
+    told = json.loads(line)
+    assert told["case"] == "tiny,2,32,float32,lamb,micro=2"
+    assert told["measured"] > 1e8  # TensorFlow alone takes more
+    assert told["estimate"] >= sum(told["parts"].values())
+    assert f"{told['measured'] / 1e9:.2f}" in table
