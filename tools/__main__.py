@@ -4,14 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-_NOT_TOOLS = {
-    "__init__",
-    "__main__",
-    "command_line",
-    "config_flags",
-    "fine_tuning",
-    "google_flags",
-}
+_NOT_TOOLS = {"__init__", "__main__", "command_line", "config_flags", "fine_tuning"}
 
 
 def tool_names() -> list[str]:

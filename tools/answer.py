@@ -11,11 +11,9 @@ Example:
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipelines.tasks.questions.options import AnswerConfig
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
@@ -39,8 +37,7 @@ def _show_json(answered: "AnsweredQuestion") -> None:
     print(json.dumps(dataclasses.asdict(answered), ensure_ascii=False))
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: AnswerConfig) -> None:
     from pipelines.tasks.questions.answering import answer
 
     show = _show_json if config.format == "json" else _show_table
@@ -48,9 +45,7 @@ def _run() -> None:
         show(answered)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -8,25 +8,20 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.vectors.options import SensesConfig
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, SensesConfig)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: SensesConfig) -> None:
     from pipelines.vectors.compare_senses import compare_word_senses
 
     print(compare_word_senses(config).text())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

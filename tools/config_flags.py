@@ -1,6 +1,6 @@
 """A tool's flags, made of the options of its config dataclass."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +15,7 @@ from keras_bert_impl.options import (
     options_named,
     options_of,
 )
+from tools import command_line
 from tools.command_line import FlagSet
 
 Config = TypeVar("Config")
@@ -23,7 +24,7 @@ _NUMBERS = {int: "whole numbers", float: "numbers"}
 
 
 class ConfigFlags(FlagSet, Generic[Config]):
-    """The flags of one tool: one for each option of a config dataclass.
+    """The flags of one tool, one for each option of a config dataclass, and its `main`.
 
     Args:
         usage: the tool's module docstring; `--help` shows it above the flags.
@@ -71,6 +72,43 @@ class ConfigFlags(FlagSet, Generic[Config]):
             with options_named({one: f"{name}.{one}" for one in inner}):
                 own[name] = nested.config_class(**{**nested.defaults, **inner})
         return self._config_class(**{**own, **more})
+
+    def main_of(
+        self,
+        job: Callable[[Config], None],
+        *,
+        keep_unknown: bool = False,
+        continues: bool = False,
+    ) -> Callable[..., int]:
+        """The tool's `main`: takes a command line, or else `sys.argv[1:]`, and gives the exit code.
+
+        Args:
+            job: what the tool does with the config that the flags make.
+            keep_unknown: see `FlagSet.parse`.
+            continues: see `command_line.run`.
+
+        Example:
+            >>> import dataclasses
+            >>> from keras_bert_impl.options import option
+            >>> @dataclasses.dataclass(frozen=True)
+            ... class Walk:
+            ...     pace: float = option(1.0, "Metres a second.")
+            >>> main = ConfigFlags("Takes a walk.", Walk).main_of(print)
+            >>> main(["--pace=2"])
+            Walk(pace=2.0)
+            0
+        """
+
+        def main(arguments: Sequence[str] | None = None) -> int:
+            return command_line.run(
+                self,
+                lambda: job(self.config()),
+                arguments,
+                keep_unknown=keep_unknown,
+                continues=continues,
+            )
+
+        return main
 
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
         """All flags that a repetition of the run has, in the form that `--flagfile` reads.
@@ -123,3 +161,34 @@ def _numbers(one: Option, words: Sequence[str], kind: type) -> tuple:
         raise UserError(
             f"`{one.name}={','.join(words)}`: give {_NUMBERS[kind]} separated by commas{example}."
         ) from error
+
+
+def add_tpu_flags(flag_set: FlagSet) -> None:
+    """Adds the flags for TPUs of google-research/bert, so that its commands run as they are.
+
+    Example:
+        >>> flag_set = FlagSet("Trains.")
+        >>> devices = flag_set.string("distribution_strategy", "one_device", "Which devices.")
+        >>> add_tpu_flags(flag_set)
+        >>> flag_set.parse(["--use_tpu"])
+        >>> devices.value
+        'tpu'
+    """
+    flag_set.shorthand(
+        "use_tpu",
+        "The original's way to say --distribution_strategy=tpu.",
+        {"distribution_strategy": "tpu"},
+    )
+    flag_set.string("master", None, "Accepted for the original's sake; TF_CONFIG says it now.")
+    flag_set.integer(
+        "num_tpu_cores", 8, "Accepted for the original's sake; the TPU says it itself."
+    )
+
+
+def add_ignored_flags(flag_set: FlagSet) -> None:
+    """Adds the flags of google-research/bert that mean nothing where nothing is trained."""
+    sentence = "Accepted for the original's sake; it changes nothing here."
+    flag_set.switch("use_tpu", False, sentence)
+    flag_set.switch("use_one_hot_embeddings", False, sentence)
+    flag_set.string("master", None, sentence)
+    flag_set.integer("num_tpu_cores", 8, sentence)

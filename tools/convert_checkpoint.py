@@ -14,22 +14,18 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from keras_bert_impl.checkpoints.convert import ConvertConfig, convert_checkpoint
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, ConvertConfig)
 
 
-def _run() -> None:
-    print(convert_checkpoint(FLAGS.config()))
+def _run(config: ConvertConfig) -> None:
+    print(convert_checkpoint(config))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -12,27 +12,32 @@ Options of Beam pass through when --runner names one of its runners.
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from keras_bert_impl.errors import UserError
 from pipelines.pretraining_data.recipe import PretrainingDataConfig
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, PretrainingDataConfig)
 
 
-def _run() -> None:
-    config = FLAGS.config(beam_arguments=tuple(FLAGS.extra_arguments))
-    from pipelines.runners.create import create_pretraining_data
+def _run(config: PretrainingDataConfig) -> None:
+    if config.runner == "local":
+        from pipelines.runners.local import run_local
 
-    print(create_pretraining_data(config).summary())
+        description = run_local(config)
+    else:
+        from pipelines.runners.beam import run_beam  # an extra: not installed everywhere
+
+        description = run_beam(replace(config, beam_arguments=tuple(FLAGS.extra_arguments)))
+    print(description.summary())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the tool; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     beam = _takes_beam_options(words)
-    return command_line.run(FLAGS, _run, words, keep_unknown=beam, continues=not beam)
+    return FLAGS.main_of(_run, keep_unknown=beam, continues=not beam)(words)
 
 
 def _takes_beam_options(words: Sequence[str]) -> bool:

@@ -12,7 +12,6 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +19,6 @@ from typing import NamedTuple
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.options import check_options, option
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 
@@ -179,8 +177,7 @@ def _write_configuration(folder: Path, vocab_size: int) -> None:
         json.dump({"vocab_size": vocab_size, **_MODEL}, file, indent=2)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: DemoConfig) -> None:
     folder = make_folder(config.output_dir)
     _write_configuration(folder, config.vocab_size)
     print(f"The model's shape is in {folder}/bert_config.json; everything goes to {folder}/.")
@@ -202,9 +199,7 @@ def _run() -> None:
     print("\n" + demo_report(paths, seconds, _MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -11,26 +11,21 @@ Examples:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.vectors.options import EmbedConfig
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, EmbedConfig)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: EmbedConfig) -> None:
     from pipelines.vectors.embed import embed_file
 
     result = embed_file(config)
     print(f"{result.rows} vectors of {result.width} numbers: {config.output_file}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

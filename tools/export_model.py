@@ -16,17 +16,15 @@ Examples:
 """
 
 import sys
-from collections.abc import Sequence
 
 from keras_bert_impl.serving.config import ExportModelConfig
-from tools import command_line, export_saved_model
+from tools import export_saved_model
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, ExportModelConfig)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: ExportModelConfig) -> None:
     if config.format == "saved_model":
         export_saved_model.export(config)
         return
@@ -50,9 +48,7 @@ def _run() -> None:
         )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,8 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from keras_bert_impl.serving.config import ExportConfig
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, ExportConfig)
@@ -42,13 +40,7 @@ def export(config: ExportConfig) -> None:
         )
 
 
-def _run() -> None:
-    export(FLAGS.config())
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(export)
 
 
 if __name__ == "__main__":

@@ -10,27 +10,21 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.vectors.options import FeaturesConfig
-from tools import command_line
-from tools.config_flags import ConfigFlags
-from tools.google_flags import add_ignored_flags
+from tools.config_flags import ConfigFlags, add_ignored_flags
 
 FLAGS = ConfigFlags(__doc__, FeaturesConfig)
 add_ignored_flags(FLAGS)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: FeaturesConfig) -> None:
     from pipelines.vectors.feature_files import extract_features
 
     print(f"{extract_features(config)} lines: {config.output_file}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

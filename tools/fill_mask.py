@@ -11,11 +11,9 @@ Example:
 
 import json
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from keras_bert_impl.serving.config import FillMaskConfig
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
@@ -42,8 +40,7 @@ def _show_json(filled: "FilledText") -> None:
     print(json.dumps(record, ensure_ascii=False))
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: FillMaskConfig) -> None:
     from keras_bert_impl.serving.fill_mask import fill_mask
 
     show = _show_json if config.format == "json" else _show_table
@@ -56,9 +53,7 @@ def _run() -> None:
         show(filled)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

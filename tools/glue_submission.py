@@ -8,17 +8,15 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.tasks.labels.submission import SubmissionConfig, write_submission_archive
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, SubmissionConfig)
 
 
-def _run() -> None:
-    submission = write_submission_archive(FLAGS.config())
+def _run(config: SubmissionConfig) -> None:
+    submission = write_submission_archive(config)
     for name, path in submission.files.items():
         print(f"{name:12} {path}")
     if submission.missing:
@@ -26,9 +24,7 @@ def _run() -> None:
     print(f"wrote {submission.path}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -10,23 +10,19 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from keras_bert_impl.checkpoints.grow import GrowConfig, grow_checkpoint
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, GrowConfig)
 
 
-def _run() -> None:
-    for entry in grow_checkpoint(FLAGS.config()):
+def _run(config: GrowConfig) -> None:
+    for entry in grow_checkpoint(config):
         print(f"{entry.id}\t{entry.token}\t{' '.join(entry.made_from)}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -7,22 +7,18 @@ A masked position is printed as what stands there, with the true token in «…�
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.inputs.inspect import InspectConfig, inspect_pretraining_data
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, InspectConfig)
 
 
-def _run() -> None:
-    print(inspect_pretraining_data(FLAGS.config()))
+def _run(config: InspectConfig) -> None:
+    print(inspect_pretraining_data(config))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -10,17 +10,15 @@ Examples:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.corpora.learn_vocabulary import LearnVocabularyConfig, learn_vocabulary
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, LearnVocabularyConfig)
 
 
-def _run() -> None:
-    learned = learn_vocabulary(FLAGS.config())
+def _run(config: LearnVocabularyConfig) -> None:
+    learned = learn_vocabulary(config)
     for number, merge in enumerate(learned.merges, 1):
         joined = merge.left + merge.right.removeprefix("##")
         print(f"{number:4}  {merge.left} + {merge.right} -> {joined}  ({merge.count} times)")
@@ -33,9 +31,7 @@ def _run() -> None:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

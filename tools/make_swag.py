@@ -11,24 +11,20 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.tasks.choices.following_sentences import MakeSwagConfig, make_swag
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, MakeSwagConfig)
 
 
-def _run() -> None:
-    counts = make_swag(FLAGS.config())
+def _run(config: MakeSwagConfig) -> None:
+    counts = make_swag(config)
     print(f"{counts.train} examples to train on, {counts.dev} held out")
     print(f"lexical overlap chooses {100 * counts.overlap_accuracy:.1f} % of these rightly")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -11,25 +11,21 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.tasks.questions.derived_sets import MakeUnanswerableConfig, make_unanswerable
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, MakeUnanswerableConfig)
 
 
-def _run() -> None:
-    counts = make_unanswerable(FLAGS.config())
+def _run(config: MakeUnanswerableConfig) -> None:
+    counts = make_unanswerable(config)
     print(f"{counts.questions} questions, {counts.moved} of them also with another passage")
     if counts.left:
         print(f"{counts.left} stay: every other passage of their article has their answer")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

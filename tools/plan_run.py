@@ -6,19 +6,16 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.runs.plan_run import PlanRunConfig, PlanRunResults, plan
-from tools import command_line
-from tools.config_flags import ConfigFlags
-from tools.google_flags import add_tpu_flags
+from tools.config_flags import ConfigFlags, add_tpu_flags
 
 FLAGS = ConfigFlags(__doc__, PlanRunConfig)
 add_tpu_flags(FLAGS)
 
 
-def _run() -> None:
-    _show(plan(FLAGS.config()))
+def _run(config: PlanRunConfig) -> None:
+    _show(plan(config))
 
 
 def _show(results: PlanRunResults) -> None:
@@ -40,9 +37,7 @@ def _show(results: PlanRunResults) -> None:
         print(f"{'hours':24} {plan.hours:>15.1f}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.ablations.config import RunAblationsConfig
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, RunAblationsConfig)
@@ -67,8 +66,7 @@ def _module(tool: str) -> Any:
     return importlib.import_module(f"{__package__}.{tool}")
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: RunAblationsConfig) -> None:
     from pipelines.ablations.job import run_ablations
 
     results = run_ablations(config, ToolPrograms())
@@ -81,7 +79,7 @@ def _run() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the tool; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    return command_line.run(FLAGS, _run, with_recipe(words), continues=True)
+    return FLAGS.main_of(_run, continues=True)(with_recipe(words))
 
 
 def with_recipe(words: Sequence[str]) -> list[str]:

@@ -12,22 +12,19 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
+from dataclasses import replace
 
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from tools import command_line
-from tools.config_flags import ConfigFlags
-from tools.google_flags import add_tpu_flags
+from tools.config_flags import ConfigFlags, add_tpu_flags
 
 FLAGS = ConfigFlags(__doc__, RunPretrainingConfig)
 add_tpu_flags(FLAGS)
 
 
-def _run() -> None:
-    config = FLAGS.config(flags=FLAGS.as_flagfile())
+def _run(config: RunPretrainingConfig) -> None:
     from pipelines.runs.pretraining import run_pretraining
 
-    results = run_pretraining(config)
+    results = run_pretraining(replace(config, flags=FLAGS.as_flagfile()))
     if results.already_finished:
         flags = f" (not looked at: {', '.join(results.changed)})" if results.changed else ""
         print(f"{config.output_dir}: this run is finished; its model is in model/{flags}.")
@@ -39,9 +36,7 @@ def _run() -> None:
         print(f"{name} = {value}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments, continues=True)
+main = FLAGS.main_of(_run, continues=True)
 
 
 if __name__ == "__main__":

@@ -14,32 +14,22 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.tasks.questions.options import RunSquadConfig
-from tools import command_line
-from tools.config_flags import ConfigFlags
+from tools.config_flags import ConfigFlags, add_tpu_flags
 from tools.fine_tuning import run_once_or_often
-from tools.google_flags import add_tpu_flags
 
 FLAGS = ConfigFlags(__doc__, RunSquadConfig)
 add_tpu_flags(FLAGS)
 
 
-def _run() -> None:
+def _run(config: RunSquadConfig) -> None:
     from pipelines.tasks.questions.task import task_of
 
-    run_once_or_often(FLAGS, task_of, set_up_run)
+    run_once_or_often("run_squad", FLAGS, config, task_of)
 
 
-def set_up_run() -> None:
-    """Prepares the process of one of several runs: it shows what this tool shows."""
-    command_line.show_lines(FLAGS)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments, continues=True)
+main = FLAGS.main_of(_run, continues=True)
 
 
 if __name__ == "__main__":

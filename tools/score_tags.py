@@ -9,26 +9,21 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.tasks.tagging.options import ScoreTagsConfig
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, ScoreTagsConfig)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: ScoreTagsConfig) -> None:
     from pipelines.tasks.tagging.scores import score_tags
 
     for name, value in score_tags(config).items():
         print(f"{name} = {value}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

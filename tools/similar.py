@@ -9,26 +9,21 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.vectors.options import SimilarConfig
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, SimilarConfig)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: SimilarConfig) -> None:
     from pipelines.vectors.similar import find_similar, lines_of
 
     for line in lines_of(find_similar(config)):
         print(line)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -12,23 +12,19 @@ Examples:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.corpora.split_sentences import SplitSentencesConfig, split_sentences
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, SplitSentencesConfig)
 
 
-def _run() -> None:
-    counts = split_sentences(FLAGS.config())
+def _run(config: SplitSentencesConfig) -> None:
+    counts = split_sentences(config)
     print(f"{counts.documents} documents, {counts.sentences} sentences")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

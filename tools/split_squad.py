@@ -12,24 +12,20 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.tasks.questions.derived_sets import SplitSquadConfig, split_squad
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, SplitSquadConfig)
 
 
-def _run() -> None:
-    counts = split_squad(FLAGS.config())
+def _run(config: SplitSquadConfig) -> None:
+    counts = split_squad(config)
     for name, articles, questions in zip(("first", "second"), *counts, strict=True):
         print(f"{name}.json: {articles} articles, {questions} questions")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

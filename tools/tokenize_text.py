@@ -7,22 +7,18 @@ Examples:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.corpora.tokenize_text import TokenizeTextConfig, run_tokenize_text
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, TokenizeTextConfig)
 
 
-def _run() -> None:
-    run_tokenize_text(FLAGS.config(), sys.stdin.buffer, sys.stdout)
+def _run(config: TokenizeTextConfig) -> None:
+    run_tokenize_text(config, sys.stdin.buffer, sys.stdout)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -5,27 +5,22 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
 
 from pipelines.corpora.python_documentation import (
     PythonDocumentationConfig,
     write_python_documentation,
 )
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, PythonDocumentationConfig)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: PythonDocumentationConfig) -> None:
     size = write_python_documentation(config.output_file, config.held_out_file)
     print(f"{size / 1e6:.2f} MB of text")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe
-from pipelines.runners.create import create_pretraining_data
+from pipelines.runners.local import run_local
 
 WORDS = ("the", "fox", "saw", "a", "hen", "and", "ran", "##s", "slow", "##ly", ".", "home")
 RECIPE = Recipe(max_seq_length=32, max_predictions_per_seq=4, dupe_factor=3, random_seed=5)
@@ -57,7 +57,7 @@ def make_config(
 def make_shards(folder: Path, **changes) -> PretrainingDataConfig:
     """Makes shards of the tiny corpus; returns what they were made with."""
     config = make_config(folder, **changes)
-    create_pretraining_data(config)
+    run_local(config)
     return config
 
 

@@ -2,11 +2,13 @@ import gzip
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.records.check import Expected, check_shards, find_shards
+from pipelines.runners import local
 from tests.support.pretraining_corpus import make_config
 from tools import create_pretraining_data, inspect_pretraining_data
 
@@ -147,3 +149,23 @@ def test_the_wrong_vocabulary_is_refused_when_looking(tmp_path, capsys):
     arguments = [f"--input_file={tmp_path}/out", f"--vocab_file={other}"]
     assert inspect_pretraining_data.main(arguments) == 1
     assert "another vocabulary" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("runner", ["local", "DirectRunner", "FlinkRunner"])
+def test_the_runner_s_name_chooses_what_makes_the_shards(tmp_path, monkeypatch, capsys, runner):
+    beam = pytest.importorskip("pipelines.runners.beam", reason="needs the extra `beam`")
+
+    def run(name):
+        def summary_of(config):
+            words = f"{name} {' '.join(config.beam_arguments)}"
+            return SimpleNamespace(summary=lambda: words)
+
+        return summary_of
+
+    monkeypatch.setattr(local, "run_local", run("local"))
+    monkeypatch.setattr(beam, "run_beam", run("beam"))
+    options = [] if runner == "local" else ["--temp_location=gs://x"]
+    words = [*_arguments(tmp_path), f"--runner={runner}", *options]
+    assert create_pretraining_data.main(words) == 0
+    shown = "local " if runner == "local" else "beam --temp_location=gs://x"
+    assert capsys.readouterr().out == f"{shown}\n"

@@ -1,6 +1,7 @@
 import importlib
 import pickle
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,9 @@ import pytest
 from pipelines.many_runs import seeds
 from pipelines.many_runs.seeds import ManyRunsResults
 from pipelines.tasks.tagging.options import RunNerConfig
-from tools import run_ner
+from tools import fine_tuning, run_ner
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning import run_once_or_often
+from tools.fine_tuning import run_once_or_often, show_lines_of
 
 TASKS = {
     "run_classifier": "labels",
@@ -43,7 +44,7 @@ def call(monkeypatch):
 def run(*words):
     flags = ConfigFlags("Tags.", RunNerConfig)
     flags.parse(["--output_dir=runs", "--data_dir=conll", *words])
-    run_once_or_often(flags, task_of=None, set_up=None)
+    run_once_or_often("run_ner", flags, flags.config(), task_of=None)
     return flags
 
 
@@ -64,10 +65,13 @@ def test_the_files_are_named(call, capsys):
 
 
 @pytest.mark.parametrize("tool", TASKS)
-def test_what_a_tool_hands_to_the_process_of_a_run_can_be_handed_over(tool):
+def test_what_a_tool_hands_to_the_process_of_a_run_can_be_handed_over(tool, monkeypatch):
+    shown = []
+    monkeypatch.setattr(fine_tuning, "show_lines", shown.append)
     task_of = importlib.import_module(f"pipelines.tasks.{TASKS[tool]}.task").task_of
-    set_up = importlib.import_module(f"tools.{tool}").set_up_run
-    assert pickle.loads(pickle.dumps((task_of, set_up))) == (task_of, set_up)
+    sent_task_of, set_up = pickle.loads(pickle.dumps((task_of, partial(show_lines_of, tool))))
+    set_up()
+    assert (sent_task_of, shown) == (task_of, [importlib.import_module(f"tools.{tool}").FLAGS])
 
 
 def test_several_runs_need_scores(tmp_path, capsys):

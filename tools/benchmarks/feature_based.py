@@ -20,7 +20,6 @@ from pathlib import Path
 
 from keras_bert_impl.models.frozen_features import FEATURES
 from keras_bert_impl.options import REQUIRED, check_options, option
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 FINE_TUNING = "fine_tuning"
@@ -118,11 +117,10 @@ def table(folder: Path, data_sets: Sequence[str], rows: Sequence[str]) -> list[s
     )
 
 
-def _run() -> None:
+def _run(config: FeatureBasedConfig) -> None:
     from keras_bert_impl.files import make_folder, open_whole
     from pipelines.many_runs.runs import stop_on_sigterm
 
-    config = FLAGS.config()
     names = [Path(data_dir).name for data_dir in config.data_dirs]
     *_, (last, _) = cells(config)
     with stop_on_sigterm() as stop:  # around all cells: a stop between two of them counts, too
@@ -146,17 +144,16 @@ def _run_cell(words: Sequence[str]) -> bool:
     from pipelines.tasks.tagging.options import RunNerConfig
     from pipelines.tasks.tagging.task import task_of
     from tools import run_ner
-    from tools.fine_tuning import flags_of_one
+    from tools.fine_tuning import flags_of_one, show_lines_of
 
     flags = ConfigFlags(run_ner.__doc__, RunNerConfig)  # none of another cell
     flags.parse(words)
     config = flags.config(flags=flags.as_flagfile())
-    return run_many(config, task_of, partial(flags_of_one, flags), run_ner.set_up_run).finished
+    set_up = partial(show_lines_of, "run_ner")
+    return run_many(config, task_of, partial(flags_of_one, flags), set_up).finished
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments, continues=True)
+main = FLAGS.main_of(_run, continues=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -29,7 +29,6 @@ import numpy as np
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.planning.size import encoder_flops, made_up_examples, training_flops
-from tools import command_line
 from tools.benchmarks.measuring import (
     Table,
     in_child,
@@ -512,17 +511,14 @@ def _commit() -> str:
     return result.stdout.strip() or "unknown"
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: ModelConfig) -> None:
     if config.child:
         show_json(measure(**json.loads(config.child)))
         return
     _compare(config)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

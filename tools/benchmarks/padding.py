@@ -36,7 +36,6 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, option
-from tools import command_line
 from tools.benchmarks.measuring import (
     Table,
     cores,
@@ -215,7 +214,7 @@ def measure(
     return in_turns({name: partial(rate, take) for name, take in ways.items()}, rounds)
 
 
-def _run() -> None:
+def _run(config: PaddingConfig) -> None:
     import keras
 
     from keras_bert_impl.checkpoints.model_source import find_model, label_names
@@ -224,7 +223,6 @@ def _run() -> None:
     from keras_bert_impl.training.strategy import make_devices
     from pipelines.fine_tuning.task_data import TaskData
 
-    config = FLAGS.config()
     training = TrainingConfig(
         learning_rate=1e-5,
         num_train_steps=1,
@@ -295,9 +293,7 @@ def _show(
     show_json({"task": task, "max_seq_length": config.max_seq_length, **figures})
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ import multiprocessing
 import operator
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
-from tools import command_line
 from tools.benchmarks.measuring import cores, missing, show_json
 from tools.config_flags import ConfigFlags
 
@@ -411,8 +410,7 @@ def compared_tasks(config: ParityConfig) -> Iterator[Compared]:
         yield Compared(tags, "tagger.projection", Peer.of_tags)
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: ParityConfig) -> None:
     if lacking := missing("torch", "transformers"):
         raise UserError(f"{' and '.join(lacking)} not installed; pip install {' '.join(lacking)}.")
     for compared in compared_tasks(config):
@@ -501,9 +499,7 @@ def _show(config: ParityConfig, name: str, figures: Mapping[str, float]) -> None
     show_json({"task": name, "num_steps": config.num_steps, **figures})
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
-from tools import command_line
 from tools.benchmarks.measuring import Table, show_json
 from tools.config_flags import ConfigFlags
 
@@ -240,14 +239,11 @@ def _time_reading(config: PretrainingDataConfig) -> None:
     )
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: PretrainingDataConfig) -> None:
     (_time_creation if config.task == "creation" else _time_reading)(config)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,6 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.options import REQUIRED, check_options, option
-from tools import command_line
 from tools.benchmarks.measuring import (
     LeftOutError,
     Table,
@@ -267,10 +266,9 @@ def _in_a_process(config: QuestionsConfig, what: str, train_file: Path) -> dict[
     )
 
 
-def _run() -> None:
+def _run(config: QuestionsConfig) -> None:
     from pipelines.corpora.unpacking import open_unpacked
 
-    config = FLAGS.config()
     if config.child:
         show_json(_measure_here(config, **json.loads(config.child)))
         return
@@ -302,9 +300,7 @@ def _show(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     show_json({"benchmark": "questions", "rows": rows})
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

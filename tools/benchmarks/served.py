@@ -35,7 +35,6 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.config import SavedModelTrust
 from pipelines.fine_tuning.served_answers import Answer, Arrays, Comparison, compare_served
-from tools import command_line
 from tools.config_flags import ConfigFlags
 
 _MOST_SHOWN = 5
@@ -154,8 +153,7 @@ def served_positions(found: Arrays) -> Iterator[Answer]:
         yield Answer((int(start), int(end)), note=f"odds of no answer {odd:.6f}")
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: ServedConfig) -> None:
     comparison = of_questions(config) if config.data_file else of_labels(config)
     from keras_bert_impl.serving.signatures import load_signature
 
@@ -174,9 +172,7 @@ def _run() -> None:
     print(f"{count / result.seconds:.1f} {what} a second, {config.batch_size} a call")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,6 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import REQUIRED, check_options, option
-from tools import command_line
 from tools.benchmarks.measuring import Child, Table, cores, in_turns, seconds_of, show_json
 from tools.config_flags import ConfigFlags
 
@@ -519,8 +518,7 @@ def _to_the_best(name: str, medians: Mapping[str, Mapping[str, float]]) -> dict[
     return ratios
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: ServingConfig) -> None:
     if config.child:
         serve_child(config.child)
         return
@@ -533,9 +531,7 @@ def _run() -> None:
         show_json({"contender": name, **own})
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -39,7 +39,6 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, option
-from tools import command_line
 from tools.benchmarks.measuring import Table, first_texts, in_turns, seconds_of, show_json
 from tools.config_flags import ConfigFlags
 
@@ -417,14 +416,11 @@ TASKS: Mapping[str, Callable[[TextConfig], None]] = {
 }
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: TextConfig) -> None:
     TASKS[config.task](config)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.options import check_options, option
-from tools import command_line
 from tools.benchmarks.measuring import (
     Child,
     Table,
@@ -281,8 +280,7 @@ def _in_children(way: str, case: Case, folder: Path) -> dict[str, float]:
     return max((child.answer() for child in children), key=lambda each: each["seconds"])
 
 
-def _run() -> None:
-    config = FLAGS.config()
+def _run(config: TrainingBenchmarkConfig) -> None:
     if config.child:
         _measure_here(json.loads(config.child))
     elif config.memory_cases:
@@ -358,9 +356,7 @@ def _show(case: Case, results: dict[str, list[dict[str, float]]]) -> None:
     show_json({**case, "cores": len(cores()), "seconds": seconds, **ratios})
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    return command_line.run(FLAGS, _run, arguments)
+main = FLAGS.main_of(_run)
 
 
 if __name__ == "__main__":

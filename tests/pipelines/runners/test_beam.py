@@ -10,7 +10,6 @@ import os
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.runners.create import create_pretraining_data
 from tests.support.pretraining_corpus import contents, make_config, make_shards
 
 beam_runner = pytest.importorskip("pipelines.runners.beam", reason="needs the extra `beam`")
@@ -38,12 +37,12 @@ def _shards(files: dict[str, bytes]) -> dict[str, bytes]:
 
 def test_direct_runner_makes_the_same_bytes(tmp_path, expected, small_blocks):
     config = make_config(tmp_path, runner="DirectRunner", num_shards=0)
-    create_pretraining_data(config)
+    beam_runner.run_beam(config)
     assert _shards(contents(tmp_path / "out")) == _shards(expected)
 
 
 def test_the_description_is_the_same_too(tmp_path, expected):
-    create_pretraining_data(make_config(tmp_path, runner="DirectRunner", num_shards=0))
+    beam_runner.run_beam(make_config(tmp_path, runner="DirectRunner", num_shards=0))
     assert contents(tmp_path / "out") == expected
 
 
@@ -54,7 +53,7 @@ def test_a_job_service_makes_the_same_bytes(tmp_path, expected, small_blocks, se
         pytest.skip(f"no job service named in KERAS_BERT_{service}_ENDPOINT")
     arguments = (f"--job_endpoint={endpoint}", *_PORTABLE)
     config = make_config(tmp_path, runner="PortableRunner", num_shards=0, beam_arguments=arguments)
-    create_pretraining_data(config)
+    beam_runner.run_beam(config)
     assert _shards(contents(tmp_path / "out")) == _shards(expected)
 
 
@@ -62,25 +61,25 @@ def test_a_mistake_that_a_worker_finds_is_one_sentence(tmp_path):
     (tmp_path / "corpus.txt").write_text("the fox.\na hen.\n")
     config = make_config(tmp_path, runner="DirectRunner")
     with pytest.raises(UserError, match="holds one document, so no random next sentence"):
-        create_pretraining_data(config)
+        beam_runner.run_beam(config)
     assert not (tmp_path / "out" / "train.tfrecord.recipe.json").exists()
 
 
 def test_a_missing_input_is_named(tmp_path):
     config = make_config(tmp_path, runner="DirectRunner", input_file=f"{tmp_path}/gone*")
     with pytest.raises(UserError, match="matches no file"):
-        create_pretraining_data(config)
+        beam_runner.run_beam(config)
 
 
 def test_hidden_files_match_no_glob(tmp_path):
     (tmp_path / ".a.txt.17.incomplete").write_text("half a sent")
     config = make_config(tmp_path, runner="DirectRunner", input_file=f"{tmp_path}/*.incomplete")
     with pytest.raises(UserError, match="matches no file"):
-        create_pretraining_data(config)
+        beam_runner.run_beam(config)
 
 
 @pytest.mark.parametrize("option", ["--setup_file=./setup.py", "--extra_package=ours.whl"])
 def test_a_checkout_does_not_ship_a_package_with_other_names(tmp_path, option):
     config = make_config(tmp_path, runner="DirectRunner", beam_arguments=(option,))
     with pytest.raises(UserError, match=r"started from a checkout, .*pip install '\.\[beam\]'"):
-        create_pretraining_data(config)
+        beam_runner.run_beam(config)

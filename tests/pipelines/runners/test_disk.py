@@ -8,7 +8,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.recipe import VocabularyFacts
 from pipelines.records.description import Description
 from pipelines.runners import disk, local
-from pipelines.runners.create import create_pretraining_data
+from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import RECIPE, contents, make_config, make_shards
 
 
@@ -29,7 +29,7 @@ def test_a_disk_that_is_too_small_is_noticed_before_the_work(tmp_path, monkeypat
     _set_free(monkeypatch, 1000)
     monkeypatch.setattr(local, "run_tasks", None)
     with pytest.raises(UserError, match=r"out: needs about .* GB but has .* GB free"):
-        create_pretraining_data(make_config(tmp_path))
+        run_local(make_config(tmp_path))
 
 
 def test_the_disk_estimate_is_close(tmp_path):

@@ -15,7 +15,7 @@ from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.records.description import Description
 from pipelines.runners import disk, local
-from pipelines.runners.create import create_pretraining_data
+from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import (
     RECIPE,
     contents,
@@ -82,7 +82,7 @@ def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch, expected
         return true_run(function, tasks, *args)
 
     monkeypatch.setattr(local, "run_tasks", run_tasks)
-    create_pretraining_data(config)
+    run_local(config)
     assert done == [("write_shard", "train.tfrecord-00001-of-00003")]
     assert contents(tmp_path / "out") == expected
 
@@ -91,7 +91,7 @@ def test_an_altered_shard_is_made_again(tmp_path, expected):
     config = make_shards(tmp_path, work_folder=str(tmp_path / "work"))
     path = tmp_path / "out" / "train.tfrecord-00002-of-00003"
     path.write_bytes(path.read_bytes()[:-9] + b"alteration"[:9])
-    create_pretraining_data(config)
+    run_local(config)
     assert contents(tmp_path / "out") == expected
 
 
@@ -210,11 +210,11 @@ def test_a_second_run_with_another_work_folder_is_refused_as_well(tmp_path, monk
 
     def plan(*args):
         with pytest.raises(UserError, match="another run is at work"):
-            create_pretraining_data(make_config(tmp_path, work_folder=str(tmp_path / "other")))
+            run_local(make_config(tmp_path, work_folder=str(tmp_path / "other")))
         return true_plan(*args)
 
     monkeypatch.setattr(local, "_plan", plan)
-    create_pretraining_data(config)
+    run_local(config)
 
 
 def test_shards_that_will_not_fit_are_noticed_when_their_number_is_known(tmp_path, monkeypatch):
@@ -231,11 +231,11 @@ def test_a_second_run_at_the_same_time_is_refused(tmp_path, monkeypatch):
 
     def plan(*args):
         with pytest.raises(UserError, match="another run is at work"):
-            create_pretraining_data(config)
+            run_local(config)
         return true_plan(*args)
 
     monkeypatch.setattr(local, "_plan", plan)
-    create_pretraining_data(config)
+    run_local(config)
 
 
 def test_two_runs_share_the_tokens_of_one_work_folder(tmp_path, expected):
@@ -245,7 +245,7 @@ def test_two_runs_share_the_tokens_of_one_work_folder(tmp_path, expected):
         make_config(tmp_path, work_folder=work, output=f"{name}/train.tfrecord") for name in "ab"
     ]
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(create_pretraining_data, configs))
+        list(threads.map(run_local, configs))
     assert contents(tmp_path / "a") == contents(tmp_path / "b") == expected
     assert len(list((tmp_path / "work").glob("tokens-*"))) == 1
 
@@ -291,7 +291,7 @@ def test_casing_that_contradicts_the_vocabulary_is_warned_of(tmp_path):
     cased = "".join(f"The{letter}\n" for letter in "abcdefghijkl")
     vocabulary.write_text(vocabulary.read_text() + cased)
     with pytest.warns(UserWarning, match="do_lower_case is on, but 12 of 30 tokens"):
-        create_pretraining_data(config)
+        run_local(config)
 
 
 def test_hangul_whose_accents_are_kept_is_not_warned_of(tmp_path, recwarn):
@@ -299,7 +299,7 @@ def test_hangul_whose_accents_are_kept_is_not_warned_of(tmp_path, recwarn):
     vocabulary = tmp_path / "vocab.txt"
     syllables = "\n".join("가나다라마바사아자차카타")
     vocabulary.write_text(f"{vocabulary.read_text()}{syllables}\n")
-    create_pretraining_data(config)
+    run_local(config)
     assert not [warning for warning in recwarn if "capitals" in str(warning.message)]
 
 
@@ -312,7 +312,7 @@ def test_a_run_that_failed_at_once_leaves_nothing(tmp_path, monkeypatch):
 
 def _refused(config, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        create_pretraining_data(config)
+        run_local(config)
     output = Path(config.output_file)
     assert not output.with_name(f"{output.name}.recipe.json").exists()
 

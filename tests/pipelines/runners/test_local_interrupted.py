@@ -8,7 +8,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.records.check import find_shards
 from pipelines.runners import local, shards
-from pipelines.runners.create import create_pretraining_data
+from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import (
     RECIPE,
     contents,
@@ -25,7 +25,7 @@ def test_tokens_of_which_a_file_is_gone_are_made_again(tmp_path, expected, gone)
     (file,) = (tmp_path / "work").glob(f"tokens-*/{gone}")
     file.unlink()
     shutil.rmtree(tmp_path / "out")
-    create_pretraining_data(config)
+    run_local(config)
     assert contents(tmp_path / "out") == expected
 
 
@@ -40,7 +40,7 @@ def test_the_work_folder_is_removed_while_no_other_run_may_begin_one(tmp_path, m
         true_rmtree(path, *args, **kwargs)
 
     monkeypatch.setattr(local.shutil, "rmtree", rmtree)
-    create_pretraining_data(config)
+    run_local(config)
     assert locked == [True]
 
 
@@ -54,7 +54,7 @@ def _stopped_after_one_shard(monkeypatch, config) -> None:
 
     monkeypatch.setattr(shards, "write_shard", write_shard)
     with pytest.raises(UserError, match="out of luck"):
-        create_pretraining_data(config)
+        run_local(config)
 
 
 def test_shards_of_an_older_set_do_not_stand_beside_new_ones(tmp_path, monkeypatch):
@@ -81,5 +81,5 @@ def test_text_that_is_named_as_a_shard_is_kept(tmp_path):
     before = text.read_bytes()
     config = make_config(tmp_path, output=f"a,{text}", num_shards=0)
     with pytest.raises(UserError, match=r"corpus.txt: is input, but .* another `output_file`"):
-        create_pretraining_data(config)
+        run_local(config)
     assert text.read_bytes() == before
