@@ -110,6 +110,7 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def _is_in_use(folder: Path) -> bool:
+    # For writing, though nothing is written: NFS gives an exclusive lock on no other file.
     with contextlib.suppress(FileNotFoundError), (folder / _IN_USE).open("r+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -66,6 +66,7 @@ def compiled_kernel(
         def parts(tensors: Sequence[Any], constants: Sequence[Any]) -> list[tuple[Any, Any]]:
             if len(bounds) == 2:
                 return [(tuple(tensors), (*constants, tf.constant(0)))]
+            # The first row is a tensor, so that parts of one shape share a program.
             return [
                 (
                     _rows(tensors, split_inputs, start, end),
@@ -144,6 +145,7 @@ def _bounds(tensor: Any) -> list[Any]:
     """Where a tensor is split along its first axis: [0, None] where it is not."""
     rows, size = tensor.shape[0], tensor.shape.num_elements()
     count = min(_cores(), _MOST_PARTS)
+    # Slices need bounds when the graph is made: a tensor whose first size is open stays whole.
     if size is None or size < _LARGE or rows < count:
         return [0, None]
     return [rows * part // count for part in range(count + 1)]

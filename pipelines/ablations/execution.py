@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.planning.plan import plan_run
+from keras_bert_impl.planning import plan_run
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.ablations.cells import FINE_TUNING, PRETRAINING, Cell
 from pipelines.ablations.experiments import ConfigOf

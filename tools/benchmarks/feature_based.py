@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.models.frozen_features import FEATURES
+from keras_bert_impl.models.head_settings import FEATURES
 from keras_bert_impl.options import REQUIRED, check_options, option
 from tools import command_line
 from tools.config_flags import ConfigFlags

@@ -53,8 +53,7 @@ def measure(case: str, vocab_size: int) -> dict[str, Any]:
 
     from keras_bert_impl.config import named_config
     from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.planning.plan import machine_bytes, training_memory
-    from keras_bert_impl.planning.size import made_up_examples
+    from keras_bert_impl.planning import machine_bytes, made_up_examples, training_memory
     from keras_bert_impl.training.config import TrainingConfig, dtype_policy
     from keras_bert_impl.training.loop import train
     from keras_bert_impl.training.objectives import PretrainingObjective

@@ -44,7 +44,7 @@ def contestants(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut, C
     import tokenizers
 
     from keras_bert_impl.tokenization import reference
-    from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
+    from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary

@@ -129,7 +129,7 @@ def write_shard(folder: Path, case: dict[str, Any]) -> None:
     import tensorflow as tf
 
     from keras_bert_impl.config import named_config
-    from keras_bert_impl.planning.size import made_up_examples
+    from keras_bert_impl.planning import made_up_examples
 
     rows, vocab_size = 4 * case["batch"], case["vocab_size"]
     features = made_up_examples(rows, case["length"], _PREDICTIONS, vocab_size)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.config import BertConfig, named_config
-from keras_bert_impl.planning.size import encoder_flops, made_up_examples, training_flops
+from keras_bert_impl.planning import encoder_flops, made_up_examples, training_flops
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,8 +5,9 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, pack_in_graph
+from keras_bert_impl.tokenization.graph_rows import pack_in_graph
 from keras_bert_impl.tokenization.packing import pack_pair
+from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
