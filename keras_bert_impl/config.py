@@ -244,12 +244,7 @@ class BertConfig:
         return cls(**values)
 
     def replace(self, **changes: Any) -> "BertConfig":
-        """A copy with some values changed.
-
-        Example:
-            >>> BertConfig(vocab_size=100).replace(hidden_dropout_prob=0.0).hidden_dropout_prob
-            0.0
-        """
+        """A copy with some values changed."""
         return dataclasses.replace(self, **changes)
 
     @classmethod

@@ -68,6 +68,7 @@ class Rules:
             *most, last = self.choices
             words = f"{', '.join(most)} or {last}" if most else last
             return None if value in self.choices else f"is unknown; choose {words}"
+        # Every comparison with NaN is false: it falls out of any bounds.
         holds = (
             (self.at_least is None or value >= self.at_least)
             and (self.more_than is None or value > self.more_than)
@@ -194,6 +195,7 @@ def options_of(config_class: type) -> list[Option]:
         >>> options_of(House)[1].default
         2.5
     """
+    # The fields' own types may be strings (`from __future__ import annotations`).
     hints = typing.get_type_hints(config_class)
     found = []
     for field in dataclasses.fields(config_class):
@@ -285,6 +287,7 @@ def check_options(config: Any) -> None:
     """
     for field in dataclasses.fields(config):
         rules, value = field.metadata.get(_RULES), getattr(config, field.name)
+        # None is "not given".
         if rules is None or value is None or isinstance(value, (tuple, list)):
             continue
         wrong = rules.broken_by(value)

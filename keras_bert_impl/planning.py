@@ -144,7 +144,7 @@ def plan_run(
         training: batch, steps, precision.
         length: tokens of an example.
         predictions: masked positions of an example.
-        on_cpu: whether the device's memory is the machine's.
+        on_cpu: see `training_memory`.
         replicas: over how many devices a batch is split.
         device_bytes: memory of one device.
         examples_per_second: the rate of the whole run.

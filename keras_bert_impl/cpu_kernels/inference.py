@@ -44,6 +44,7 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
     traced = traced_forward(model, InferenceKernels())
 
     def compute(features: Mapping[str, Any]) -> dict[str, Any]:
+        # A concrete function takes tensors of its own types only.
         known = {
             name: tf.cast(tf.convert_to_tensor(features[name]), spec.dtype)
             for name, spec in model.input.items()

@@ -32,10 +32,6 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
 
     Raises:
         UserError: an unknown choice, or fast kernels on another backend than TensorFlow.
-
-    Example:
-        >>> choose_kernels("plain").name
-        'plain'
     """
     if choice not in CHOICES:
         raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")

@@ -97,6 +97,7 @@ def _add_norm(epsilon: float, draw: Draw) -> Any:
         products, bias, residual, gamma, beta = inputs
         keys, first_row = constants
         outputs = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
+        # A part's draws are those of its rows in the whole: a split changes no bit.
         outputs = drop(outputs, Draw(keys, draw.threshold, first_row * products.shape[-1]))
         total = outputs + tf.cast(residual, tf.float32)
         return tf.cast(normalized(total, gamma, beta, epsilon), residual.dtype)

@@ -33,7 +33,7 @@ class Logits(ConfiguredLayer):
     """
 
     def __init__(self, config: BertConfig, units: int, dropout: bool = True, **kwargs: Any) -> None:
-        super().__init__(config, **{**kwargs, "dtype": "float32"})
+        super().__init__(config, **{**kwargs, "dtype": "float32"})  # whatever policy was given
         self.units = units
         self.dropout = self.dropout_layer(config.hidden_dropout_prob if dropout else 0.0, HEAD)
         self.projection = self.dense(units, "dense")

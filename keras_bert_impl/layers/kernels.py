@@ -149,12 +149,7 @@ _in_use: contextvars.ContextVar[PlainKernels | None] = contextvars.ContextVar(
 
 
 def current() -> PlainKernels:
-    """The kernels that a layer is to compute with now.
-
-    Example:
-        >>> current().name
-        'plain'
-    """
+    """The kernels that a layer is to compute with now."""
     return _in_use.get() or PLAIN
 
 

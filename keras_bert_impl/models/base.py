@@ -139,6 +139,7 @@ class ConfiguredModel(keras.Model):
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,
         )
+        # A model for ids alone needs no vocabulary: it is looked for when all else went well.
         source = find(needs_text=False)
         model = cls(**cls._arguments(source, options))
         model._warn_of_new_weights(model._restore(source))
@@ -301,6 +302,7 @@ def freeze_layers(model: keras.Layer, differences: Mapping[str, bool]) -> None:
 
 def _walk(layer: keras.Layer, prefix: str = "") -> Iterator[tuple[str, keras.Layer, keras.Layer]]:
     """Every layer below one, with its path and the layer that holds it."""
+    # By names and not by Keras' paths, which exist only for what was built.
     for child in sublayers(layer):
         path = f"{prefix}{child.name}"
         yield path, child, layer

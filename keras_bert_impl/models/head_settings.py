@@ -79,12 +79,7 @@ def trained_pooling(config: BertConfig) -> str | None:
 
 
 def has_bilstm(config: BertConfig) -> bool:
-    """Whether a BiLSTM stands between encoder and head.
-
-    Example:
-        >>> has_bilstm(BertConfig(vocab_size=9))
-        False
-    """
+    """Whether a BiLSTM stands between encoder and head."""
     return config.extra.get(BILSTM_ENTRY) is True  # nothing else that a foreign file may hold
 
 

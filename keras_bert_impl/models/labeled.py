@@ -29,6 +29,7 @@ class LabeledModel(ConfiguredModel):
     def labels(self) -> tuple[str, ...]:
         """The names of the labels, in the order of the classes."""
         names = label_names(self.config)
+        # The names of another task's labels, which a configuration may still hold, are not ours.
         if len(names) != self.num_labels:
             names = {}
         return tuple(names.get(str(n), f"LABEL_{n}") for n in range(self.num_labels))

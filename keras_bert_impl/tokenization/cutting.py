@@ -180,16 +180,7 @@ def replace_rows(tokens: CutTokens, rows: Any, others: CutTokens) -> CutTokens:
 
 
 def splice_rows(tokens: CutTokens, rows: np.ndarray, others: CutTokens) -> CutTokens:
-    """Does what `replace_rows` does to few rows of NumPy arrays.
-
-    Example:
-        >>> def of(*rows):
-        ...     flat = np.array([x for row in rows for x in row], np.int32)
-        ...     return CutTokens(flat, np.cumsum([0, *map(len, rows)]), flat, flat)
-        >>> spliced = splice_rows(of([1], [2, 2], [3]), np.array([1]), of([7] * 3))
-        >>> spliced.ids.tolist(), spliced.row_splits.tolist()
-        ([1, 7, 7, 7, 3], [0, 1, 4, 5])
-    """
+    """Does what `replace_rows` does to few rows of NumPy arrays."""
     counts = np.diff(tokens.row_splits)
     counts[rows] = np.diff(others.row_splits)
     borders = tokens.row_splits[np.stack([rows, rows + 1])]  # [2, rows]

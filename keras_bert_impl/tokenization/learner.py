@@ -86,6 +86,7 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
         >>> learned.vocabulary.tokens[5:]
         ('g', 'h', 'p', 's', 'u', '##g', '##s', '##u', '##ug')
     """
+    # A longer word is [UNK] to the tokenizer: no token that it needs would ever be used.
     counts = {word: n for word, n in counts.items() if len(word) <= MAX_CHARACTERS_PER_WORD}
     alphabet = _alphabet(counts, options.limit_alphabet)
     counts = {word: n for word, n in counts.items() if alphabet.issuperset(word)}
@@ -112,7 +113,7 @@ def first_merges(counts: Mapping[str, int], learned: Learned, number: int) -> li
         >>> first_merges(counts, learn_tokens(counts, LearnerOptions(15)), 2)
         [Merge(left='##u', right='##g', count=20), Merge(left='h', right='##ug', count=15)]
     """
-    known = _known(learned)
+    known = {token.removeprefix(CONTINUATION) for token in learned.vocabulary.tokens}
     words = {word: _characters(word) for word in counts if known.issuperset(word)}
     merges = []
     for left, right in learned.pairs[:number]:
@@ -207,6 +208,7 @@ def _train(
 
 def _as_text(counts: Mapping[str, int]) -> Iterator[str]:
     """Text in which each word occurs as often as it was counted; in proportion, if that is much."""
+    # The trainer's time grows with the text: beyond that it reads a sample in proportion.
     scale = max(1.0, sum(counts.values()) / _MOST_OCCURRENCES)
     for word in sorted(counts):
         left = max(1, round(counts[word] / scale))
@@ -214,10 +216,6 @@ def _as_text(counts: Mapping[str, int]) -> Iterator[str]:
         while left > 0:
             yield f"{word} " * min(left, at_once)
             left -= at_once
-
-
-def _known(learned: Learned) -> set[str]:
-    return {token.removeprefix(CONTINUATION) for token in learned.vocabulary.tokens}
 
 
 def _characters(word: str) -> list[str]:

@@ -170,6 +170,7 @@ class PlainTokenizer:
         """
         if not lines:
             return TokenBlock(np.zeros(0, np.int32), np.zeros(1, np.int64))
+        # Here and not in `_learn`: numbers must keep their meaning within a call.
         if len(self._starts) > _REMEMBERED_PARTS or len(self._ids) > _REMEMBERED_IDS:
             self._forget()
         text = [line if isinstance(line, str) else as_text(line) for line in lines]

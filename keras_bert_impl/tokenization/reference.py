@@ -102,6 +102,7 @@ def split_words(
     """
     kept = (c for c in as_text(line) if not is_dropped(c))
     spaced = (" " if is_white_space(c) else f" {c} " if is_chinese(c) else c for c in kept)
+    # `split` without an argument cuts at other characters, too (U+2028): the original does so.
     words = []
     for word in "".join(spaced).split():
         if do_lower_case:
