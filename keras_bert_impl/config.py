@@ -197,6 +197,7 @@ class BertConfig:
         for name in ("causal", "anticausal"):
             if values.pop(name):
                 values[name] = True
+        # `self` as the default of what has none: it equals no value.
         kept = {
             name: value
             for name, value in self.extra.items()

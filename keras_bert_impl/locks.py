@@ -96,6 +96,7 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
         False
     """
     with contextlib.ExitStack() as stack:
+        # One process at a time: a folder that is made and not locked yet looks left over.
         with in_turn(parent / f"{prefix}.lock", lambda: None) as alone:
             for left in parent.glob(f"{glob.escape(prefix)}-*") if alone else ():
                 if not _is_in_use(left):

@@ -371,6 +371,7 @@ def changed_settings(
         >>> changed_settings({"seed": 1, "schedule": "linear"}, {"seed": 2, "schedule": "linear"})
         [('seed', 1, 2)]
     """
+    # A setting that one of both lacks is None there: versions of a job differ in their options.
     pairs = [(name, before.get(name), now.get(name)) for name in sorted({*before, *now})]
     return [(name, old, new) for name, old, new in pairs if old != new]
 

@@ -56,6 +56,7 @@ def training_memory(
         (440, 881)
     """
     numbers = count_parameters(config)
+    # Rounded up: the largest part decides.
     rows = -(-training.train_batch_size // (replicas * training.accumulation_steps))
     several = training.accumulation_steps > 1
     activations = rows * activation_bytes(config, training, length)
@@ -74,7 +75,7 @@ def training_memory(
         "logits": logits,
     }
     if on_cpu:
-        parts["checkpoint_copy"] = 3 * _FLOAT * numbers
+        parts["checkpoint_copy"] = 3 * _FLOAT * numbers  # the weights and both moments
     return {name: float(size) for name, size in parts.items()}
 
 

@@ -98,6 +98,8 @@ def certify_lines(tokenizer: Tokenizer, lines: Iterable[str | bytes]) -> Compari
 
 def code_point_lines() -> Iterator[str]:
     """Every code point but the surrogates, between letters: "a?b c"."""
+    # Letters on both sides show whether it splits, joins or vanishes; the space, whether that
+    # reaches into the next word.
     for number in range(0x110000):
         if not 0xD800 <= number < 0xE000:
             yield f"a{chr(number)}b c"

@@ -51,6 +51,7 @@ def pack_in_graph(
     lengths = tf.cast(packed.row_lengths(), tf.int32)[:, tf.newaxis]
     positions = tf.range(max_seq_length)[tf.newaxis]  # [1, max_seq_length]
     in_use = positions < lengths
+    # The positions after [CLS] A [SEP].
     in_b = in_use & (positions >= kept_a[:, tf.newaxis] + 2)
     return {
         "input_ids": packed.to_tensor(vocabulary.pad_id, shape=[None, max_seq_length]),

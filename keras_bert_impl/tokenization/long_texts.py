@@ -122,6 +122,6 @@ def window_room(length_a: Any, length_b: Any, max_seq_length: int, xp: Any = np)
         ([0, 3, 5], [11, 7, 5])
     """
     has_b = xp.minimum(length_b, 1)
-    room = max_seq_length - 2 - has_b
+    room = max_seq_length - 2 - has_b  # without [CLS] and one or two [SEP]
     front = has_b * xp.minimum(length_a, xp.maximum(room // 2, room - length_b))
     return front, room - front

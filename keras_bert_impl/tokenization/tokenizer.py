@@ -282,7 +282,7 @@ def _as_int32(ids: Any) -> np.ndarray:
 
 
 def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
-    if len(parts) == 1:
+    if len(parts) == 1:  # the usual case needs no copy
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, dtype)
 
