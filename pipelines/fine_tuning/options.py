@@ -10,7 +10,7 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import ENGINES, FLOAT32, PRECISIONS, TENSORFLOW
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.pooling import (
+from keras_bert_impl.models.head_settings import (
     has_bilstm,
     trained_pooling,
     with_bilstm,

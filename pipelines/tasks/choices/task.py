@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.task_settings import served_length, without_task
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.tokenization.truncation import truncated_lengths
+from keras_bert_impl.tokenization.packing import truncated_lengths
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.pooling import HEAD_POOLINGS, POOLER, pooling_of, with_pooling
+from keras_bert_impl.models.head_settings import HEAD_POOLINGS, POOLER, pooling_of, with_pooling
 from keras_bert_impl.options import FREE, check_options, nested, option, options_of
 from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from pipelines.fine_tuning.options import FineTuningConfig

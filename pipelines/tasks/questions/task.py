@@ -176,7 +176,7 @@ class QuestionTask:
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """A model with a start and an end logit for each token."""
-        from keras_bert_impl.models.span_labeler import BertSpanLabeler
+        from keras_bert_impl.models.token_models import BertSpanLabeler
         from keras_bert_impl.training.objectives import SpanObjective
 
         return Head(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.task_settings import served_length, without_task
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.models.frozen_features import frozen_features
+from keras_bert_impl.models.head_settings import frozen_features
 from pipelines.fine_tuning.task import Answered, FrozenEncoder, Head
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
@@ -195,7 +195,7 @@ class TaggingTask:
             VECTOR_INPUTS,
             BertFeatureTagger,
         )
-        from keras_bert_impl.models.token_classifier import BertTokenClassifier
+        from keras_bert_impl.models.token_models import BertTokenClassifier
         from pipelines.tasks.tagging.objective import TagObjective
 
         labels, both = len(label_names(config)), ((TAG_IDS,), ("logits",))
