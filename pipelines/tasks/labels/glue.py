@@ -15,7 +15,8 @@ from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.classification import accuracy, f1_score, matthews_correlation
 from pipelines.metrics.constant_answer import Metric, constant_scores
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
-from pipelines.tables.tab_separated import read_table, write_submission, write_values
+from pipelines.tables.files import read_table
+from pipelines.tables.writing import write_submission, write_values
 from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
 
 
@@ -168,7 +169,7 @@ class GlueTask(LabelTask):
         for number, line in enumerate(lines):
             text_b = line.values[layout.text_b] if layout.text_b else None
             label = line.values[layout.label]
-            self.check_label(path, line.number, label)
+            self.check_label(path, line.line, label)
             yield TextExample(str(number), line.values[layout.text_a], text_b, label)
 
     def check_label(self, path: Path, number: int, label: str) -> None:

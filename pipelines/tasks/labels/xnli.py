@@ -14,7 +14,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.tables.tab_separated import read_table
+from pipelines.tables.files import read_table
 from pipelines.tasks.labels.glue import MNLI, GlueTask, Layout
 from pipelines.tasks.labels.options import LANGUAGES, XnliConfig
 
@@ -57,7 +57,7 @@ class XnliTask(GlueTask):
             texts = [line.values[column] for column in layout.texts]
             label = line.values[layout.label]
             label = _LABELS.get(label, label)
-            self.check_label(path, line.number, label)
+            self.check_label(path, line.line, label)
             yield TextExample(str(number), texts[0], texts[1], label)
 
     def _read(self, path: Path, language: str) -> Iterator[TextExample]:
@@ -67,7 +67,7 @@ class XnliTask(GlueTask):
                 continue
             texts = [line.values[column] for column in layout.texts]
             label = line.values[layout.label]
-            self.check_label(path, line.number, label)
+            self.check_label(path, line.line, label)
             yield TextExample(str(count), texts[0], texts[1], label)
             count += 1
         if not count:

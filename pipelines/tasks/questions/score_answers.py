@@ -5,7 +5,8 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.question_answering import squad_v2_scores, trivia_scores
-from pipelines.tasks.questions.files import read_json, read_questions
+from pipelines.tables.lines import read_json
+from pipelines.tasks.questions.files import WANTED, read_questions
 from pipelines.tasks.questions.options import ScoreAnswersConfig
 from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.scores import ScoredAnswers, right_answers
@@ -21,7 +22,7 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
     Raises:
         UserError: a file is not what it should be, or the predictions are for other questions.
     """
-    content = read_json(config.data_file)
+    content = read_json(config.data_file, WANTED)
     if is_trivia(content):
         return _score_trivia(config, content)
     negative = config.version_2_with_negative

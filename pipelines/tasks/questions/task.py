@@ -15,6 +15,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.metrics.question_answering import squad_v2_question
 from pipelines.records.rows import Rows
+from pipelines.tables.lines import read_json
 from pipelines.tasks.questions.answer_files import (
     ANSWER_TABLE,
     CURVE,
@@ -24,8 +25,8 @@ from pipelines.tasks.questions.answer_files import (
 )
 from pipelines.tasks.questions.answers import AnswerSettings, Prediction, dense_logits, predict
 from pipelines.tasks.questions.files import (
+    WANTED,
     is_trivia_file,
-    read_json,
     read_questions,
     read_training_questions,
 )
@@ -207,7 +208,7 @@ class QuestionTask:
         """
         if self._asks_trivia:
             (path,) = self.files(self.evaluation_splits[0])
-            right = trivia_right_answers(path, read_json(path))
+            right = trivia_right_answers(path, read_json(path, WANTED))
             return trivia_figures(best_of_documents(answered), right)
         scored = ScoredAnswers.of(answered)
         if self.answer_settings.version_2_with_negative:
