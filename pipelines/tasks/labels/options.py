@@ -118,6 +118,10 @@ class LabelledTextsConfig:
         """Whether there is a file at all."""
         return bool(self.train_file or self.dev_file or self.test_file)
 
+    def file(self, split: str) -> str | None:
+        """The file of a split ("train", "dev" or "test"); None where there is none."""
+        return {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
+
     @property
     def names_columns(self) -> bool:
         """Whether any column is named."""
