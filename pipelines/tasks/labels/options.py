@@ -12,7 +12,6 @@ from keras_bert_impl.models.pooling import HEAD_POOLINGS, POOLER, pooling_of, wi
 from keras_bert_impl.options import FREE, check_options, nested, option, options_of
 from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.tasks.labels.glue import plain_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,23 +137,21 @@ class LabelledTextsConfig:
         return [self.text_column, self.text_pair_column, *self.label_column]
 
 
+def plain_name(name: str) -> str:
+    """A name without what may be written in several ways.
+
+    Example:
+        >>> plain_name("STS-B")
+        'stsb'
+    """
+    return name.lower().replace("-", "").replace("_", "")
+
+
+# fmt: off
 LANGUAGES = (
-    "ar",
-    "bg",
-    "de",
-    "el",
-    "en",
-    "es",
-    "fr",
-    "hi",
-    "ru",
-    "sw",
-    "th",
-    "tr",
-    "ur",
-    "vi",
-    "zh",
-)
+    "ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh",
+)  # fmt: on
+"""Those of XNLI."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,6 +302,3 @@ class RunClassifierConfig(FineTuningConfig):
     def _with_pooling(self, config: BertConfig) -> BertConfig:
         given = self.pooling is not None
         return with_pooling(config, self.pooling) if given else super()._with_pooling(config)
-
-
-# BERT's paper, appendix A.3: what was searched for every task of GLUE, the best chosen on dev.

@@ -14,7 +14,7 @@ from pipelines.fine_tuning.heads import RegressionHead
 from pipelines.fine_tuning.opening import Opening
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
-from pipelines.tasks.labels.glue import GlueTask, find_task
+from pipelines.tasks.labels.glue import GlueTask, find_task, xnli_task
 from pipelines.tasks.labels.labelling import Kind, Labelling, Source, as_label, find_labelling
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
@@ -28,7 +28,6 @@ from pipelines.tasks.labels.statistics import (
     survey_training,
     warn_of_shared_rows,
 )
-from pipelines.tasks.labels.xnli import xnli_task
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults

@@ -34,7 +34,6 @@ from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.scores import (
     METRICS,
-    THRESHOLD,
     ScoredAnswers,
     right_answers,
 )
@@ -55,7 +54,7 @@ from typing import TYPE_CHECKING
 
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.start import starting_point
-from pipelines.tasks.questions.options import RunSquadConfig
+from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults
@@ -103,6 +102,12 @@ class QuestionTask:
     evaluation_splits: Sequence[str] = ("predict",)
     test_splits: Sequence[str] = ("predict",)
     deciding_figure: str = "f1"
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "QuestionTask":
+        """The task of a model directory, whose served form reads the settings there itself."""
+        del settings
+        return cls()
 
     @property
     def settings(self) -> Mapping[str, Any]:
