@@ -26,6 +26,7 @@ from keras_bert_impl.options import (
 )
 from keras_bert_impl.training.config import TrainingConfig
 
+# BERT's paper, appendix A.3: what was searched for every task of GLUE, the best chosen on dev.
 _PAPER = ((16, 32), (5e-5, 3e-5, 2e-5), (2.0, 3.0, 4.0))
 SEARCHES = {"paper": _PAPER}
 

@@ -17,7 +17,7 @@ from pipelines.fine_tuning.heads import ClassificationHead
 from pipelines.fine_tuning.text_rows import Spans, pack
 from pipelines.metrics.classification import accuracy
 from pipelines.records.rows import Rows
-from pipelines.tables.tab_separated import read_table
+from pipelines.tables.files import read_table
 
 HEAD = ClassificationHead({"no": "no", "yes": "yes"})
 
