@@ -24,8 +24,8 @@ _HOMES = {
     "BertEncoder": "models.encoder",
     "BertMultipleChoice": "models.multiple_choice",
     "BertPretrainer": "models.pretrainer",
-    "BertSpanLabeler": "models.span_labeler",
-    "BertTokenClassifier": "models.token_classifier",
+    "BertSpanLabeler": "models.token_models",
+    "BertTokenClassifier": "models.token_models",
     "load_model": "keras_file",
     # text
     "BertPreprocessor": "tokenization.preprocessor",
@@ -34,7 +34,7 @@ _HOMES = {
     "Vocabulary": "tokenization.vocabulary",
     # training
     "BertAdamW": "optimizers.bert_adamw",
-    "Lamb": "optimizers.lamb",
+    "Lamb": "optimizers.bert_adamw",
     "WarmupSchedule": "optimizers.schedules",
     # serving
     "Embedder": "serving.embedder",
@@ -76,10 +76,8 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.models.encoder import BertEncoder
     from keras_bert_impl.models.multiple_choice import BertMultipleChoice
     from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.models.span_labeler import BertSpanLabeler
-    from keras_bert_impl.models.token_classifier import BertTokenClassifier
-    from keras_bert_impl.optimizers.bert_adamw import BertAdamW
-    from keras_bert_impl.optimizers.lamb import Lamb
+    from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
+    from keras_bert_impl.optimizers.bert_adamw import BertAdamW, Lamb
     from keras_bert_impl.optimizers.schedules import WarmupSchedule
     from keras_bert_impl.serving.embedder import Embedder
     from keras_bert_impl.serving.export import export_model

@@ -18,9 +18,6 @@ def need_tensorflow(what: str) -> None:
 
     Raises:
         UserError: Keras runs on another backend.
-
-    Example:
-        >>> need_tensorflow("our training step")
     """
     backend = keras.backend.backend()
     if backend != "tensorflow":

@@ -1,4 +1,4 @@
-"""What one BERT model is: its sizes, its activation and its dropout."""
+"""The configuration of one BERT model: its sizes, its activation and its dropout."""
 
 import dataclasses
 import os
@@ -13,26 +13,15 @@ ACTIVATIONS = ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
 
 # "gelu" is the tanh form in google's code and the erf form in Hugging Face's: the same word, other
 # numbers. So a name is only understood together with the program that wrote it.
-_GOOGLE_ACTIVATIONS = {
-    "gelu": "gelu_tanh",
-    "gelu_tanh": "gelu_tanh",
-    "gelu_erf": "gelu_erf",
-    "relu": "relu",
-    "tanh": "tanh",
-    "linear": "linear",
-    "": "linear",
-}
+_OWN_NAMES = {name: name for name in ACTIVATIONS}
+_GOOGLE_ACTIVATIONS = {"gelu": "gelu_tanh", **_OWN_NAMES, "": "linear"}
 _HUGGING_FACE_ACTIVATIONS = {
     "gelu": "gelu_erf",
     "gelu_python": "gelu_erf",
     "gelu_new": "gelu_tanh",
     "gelu_fast": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
-    "gelu_tanh": "gelu_tanh",
-    "gelu_erf": "gelu_erf",
-    "relu": "relu",
-    "tanh": "tanh",
-    "linear": "linear",
+    **_OWN_NAMES,
 }
 _TO_GOOGLE = {"gelu_tanh": "gelu"}
 _TO_HUGGING_FACE = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu"}
@@ -42,7 +31,7 @@ OWN_MODEL_TYPE = "keras_bert_impl"
 """The model_type of what `transformers` would open as a BERT and compute otherwise, unnoticed."""
 
 BILSTM_ENTRY = "encoder_bilstm"
-"""True in the configuration of a model with a BiLSTM on its encoder; see `models.pooling`."""
+"""True in the configuration of a model with a BiLSTM on its encoder; see `models.head_settings`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,15 +56,14 @@ class BertConfig:
         anticausal: a token attends only to itself and to later tokens; it excludes `causal`, whose
             mirror it is. `transformers` has no such model: the `config.json` of one has a
             model_type that `transformers` does not know.
-        extra: what a configuration file held besides; kept and written back.
+        extra: further entries of a configuration file; kept and written back.
 
     Raises:
         UserError: a value that no model can have.
 
     Example:
-        >>> config = BertConfig(vocab_size=100, hidden_size=64, num_attention_heads=4)
-        >>> config.head_size
-        16
+        >>> BertConfig(vocab_size=100, hidden_size=64, num_attention_heads=4).intermediate_size
+        3072
     """
 
     vocab_size: int
@@ -95,12 +83,15 @@ class BertConfig:
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
+        # A copy and a view of it: the caller's dict may change, a frozen configuration may not.
         object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
         for name in _WHOLE_NUMBERS:
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                wanted = "it must be a whole number from 1 on"
-                raise UserError(f"model configuration: {name} is {value!r}; {wanted}.")
+            if type(value) is not int or value < 1:  # nor True, which is an int for isinstance
+                raise UserError(
+                    f"model configuration: {name} is {value!r}; it must be a whole number from 1 "
+                    "on."
+                )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             _check_number(name, getattr(self, name), 0.0, 0.999, "from 0 to below 1")
         _check_number("initializer_range", self.initializer_range, 0.0, 10.0, "from 0 to 10")
@@ -124,11 +115,6 @@ class BertConfig:
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles by plain values: `extra` is a view, which can be neither."""
         return type(self).from_dict, (self.to_dict(),)
-
-    @property
-    def head_size(self) -> int:
-        """The width of one attention head."""
-        return self.hidden_size // self.num_attention_heads
 
     @classmethod
     def from_google_file(cls, path: str | os.PathLike[str]) -> "BertConfig":
@@ -178,6 +164,7 @@ class BertConfig:
                 "output does not exist here; name a BERT without it."
             )
         values = dict(values)
+        # `transformers` calls a BERT with left-to-right attention a decoder.
         values["causal"] = bool(values.pop("is_decoder", False))
         if "model_type" in values and values.get("vocab_size") is None:
             values["vocab_size"] = VOCABULARY_SIZES["uncased"]  # as transformers understands it
@@ -210,6 +197,7 @@ class BertConfig:
         for name in ("causal", "anticausal"):
             if values.pop(name):
                 values[name] = True
+        # `self` as the default of what has none: it equals no value.
         kept = {
             name: value
             for name, value in self.extra.items()
@@ -218,7 +206,7 @@ class BertConfig:
         return dict(sorted({**kept, **values}.items()))
 
     def unknown_to_google(self) -> list[str]:
-        """What google's programs would leave out of the model, though its weights fit them.
+        """The parts of the model that google's programs would leave out, though its weights fit.
 
         Example:
             >>> BertConfig(vocab_size=9, causal=True).unknown_to_google()
@@ -257,18 +245,14 @@ class BertConfig:
         return cls(**values)
 
     def replace(self, **changes: Any) -> "BertConfig":
-        """A copy with some values changed.
-
-        Example:
-            >>> BertConfig(vocab_size=100).replace(hidden_dropout_prob=0.0).hidden_dropout_prob
-            0.0
-        """
+        """A copy with some values changed."""
         return dataclasses.replace(self, **changes)
 
     @classmethod
     def _from_mapping(
         cls, values: Mapping[str, Any], activations: Mapping[str, str], origin: str
     ) -> "BertConfig":
+        # `transformers` may write null for a value that its class has a default for.
         known = {name: values[name] for name in _FIELDS if values.get(name) is not None}
         extra = {name: value for name, value in values.items() if name not in _FIELDS}
         if "vocab_size" not in known:
@@ -294,15 +278,7 @@ class BertConfig:
         return values
 
 
-_WHOLE_NUMBERS = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-)
+_WHOLE_NUMBERS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.type is int)
 _FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name != "extra")
 _HUGGING_FACE_DEFAULTS = {
     "pad_token_id": 0,

@@ -17,10 +17,8 @@ _REGISTERING = (
     "models.feature_tagger",
     "models.multiple_choice",
     "models.pretrainer",
-    "models.span_labeler",
-    "models.token_classifier",
+    "models.token_models",
     "optimizers.bert_adamw",
-    "optimizers.lamb",
     "optimizers.schedules",
     "tokenization.preprocessor",
 )

@@ -96,6 +96,7 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
         False
     """
     with contextlib.ExitStack() as stack:
+        # One process at a time: a folder that is made and not locked yet looks left over.
         with in_turn(parent / f"{prefix}.lock", lambda: None) as alone:
             for left in parent.glob(f"{glob.escape(prefix)}-*") if alone else ():
                 if not _is_in_use(left):
@@ -110,6 +111,7 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def _is_in_use(folder: Path) -> bool:
+    # For writing, though nothing is written: NFS gives an exclusive lock on no other file.
     with contextlib.suppress(FileNotFoundError), (folder / _IN_USE).open("r+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

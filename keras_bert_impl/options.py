@@ -19,23 +19,25 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 
 SAME, FREE, ONCE = "same", "free", "once"
-"""What a resumed run may do with an option: keep it (a change would change the result); change it;
-or give it anew each time, because it is about one call only."""
+"""The ways of an option when a run is resumed: kept (a change would change the result); free to
+change; or given anew each time, because it is about one call only."""
 
 REQUIRED: Any = dataclasses.MISSING
 """The default of an option that must be given."""
 
+# An option in backquotes, with its value or without.
 _NAME = re.compile(r"(?<=`)[a-z][a-z0-9_.]*(?=[=`])")
 
 _RULES, _NESTED = "option", "nested options"
 
-# An item up to its comma: as it stands, or in quotation marks with those inside it doubled.
+# An item up to its comma: as it stands, or in quotation marks with those inside it doubled. The
+# possessive \s*+ gives no blank back: it would begin an item whose quotation marks are wrong.
 _ITEM = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*|([^",][^,]*|))(,|\Z)')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What `option` says of a field.
+    """The explanation and the rules of an option, as `option` takes them.
 
     Attributes:
         sentence: explains the option to a user.
@@ -44,7 +46,8 @@ class Rules:
         at_most: the largest allowed value.
         choices: the allowed values.
         resume: `SAME`, `FREE` or `ONCE`.
-        makes: the setting that the job makes of a `FREE` option, and that must be the same.
+        makes: the setting that the job makes of a `FREE` option, and that a resumed run must have
+            the same; a message about it names the option.
         repeated: whether several values are given one by one rather than separated by commas.
         listed: whether the text holds several items, as `items_of` reads them.
     """
@@ -65,6 +68,7 @@ class Rules:
             *most, last = self.choices
             words = f"{', '.join(most)} or {last}" if most else last
             return None if value in self.choices else f"is unknown; choose {words}"
+        # Every comparison with NaN is false: it falls out of any bounds.
         holds = (
             (self.at_least is None or value >= self.at_least)
             and (self.more_than is None or value > self.more_than)
@@ -126,38 +130,18 @@ class Nested:
     without: Sequence[str] = ()
 
 
-def option(
-    default: Any,
-    sentence: str,
-    *,
-    at_least: float | None = None,
-    more_than: float | None = None,
-    at_most: float | None = None,
-    choices: Sequence[str] | None = None,
-    resume: str = SAME,
-    makes: str | None = None,
-    repeated: bool = False,
-    listed: bool = False,
-) -> Any:
+def option(default: Any, sentence: str, **rules: Any) -> Any:
     """A dataclass field that a user can set.
 
     Args:
         default: its value where none is given; `REQUIRED` if one must be.
         sentence: explains it.
-        at_least: the smallest allowed value.
-        more_than: a value that it must exceed.
-        at_most: the largest allowed value.
-        choices: the allowed values.
-        resume: `SAME`, `FREE` or `ONCE`.
-        makes: the setting that the job makes of a `FREE` option, and that a resumed run must have
-            the same; a message about it names the option.
-        repeated: its values are given one by one rather than separated by commas.
-        listed: it is text that holds several items, as `items_of` reads them.
+        **rules: the other attributes of `Rules`.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True)
         ... class Painting:
-        ...     colour: str = option("red", "The colour.", choices=("red", "blue"))
+        ...     color: str = option("red", "The color.", choices=("red", "blue"))
         ...     coats: int = option(1, "How many coats of it.", at_least=1)
         ...
         ...     def __post_init__(self):
@@ -167,18 +151,8 @@ def option(
         ...
         keras_bert_impl.errors.UserError: `coats=0` must be 1 or more.
     """
-    rules = Rules(
-        sentence=sentence,
-        at_least=at_least,
-        more_than=more_than,
-        at_most=at_most,
-        choices=choices,
-        resume=resume,
-        makes=makes,
-        repeated=repeated,
-        listed=listed,
-    )
-    return dataclasses.field(default=default, metadata={_RULES: rules})
+    rule = Rules(sentence=sentence, **rules)
+    return dataclasses.field(default=default, metadata={_RULES: rule})
 
 
 def nested(
@@ -221,6 +195,7 @@ def options_of(config_class: type) -> list[Option]:
         >>> options_of(House)[1].default
         2.5
     """
+    # The fields' own types may be strings (`from __future__ import annotations`).
     hints = typing.get_type_hints(config_class)
     found = []
     for field in dataclasses.fields(config_class):
@@ -312,6 +287,7 @@ def check_options(config: Any) -> None:
     """
     for field in dataclasses.fields(config):
         rules, value = field.metadata.get(_RULES), getattr(config, field.name)
+        # None is "not given".
         if rules is None or value is None or isinstance(value, (tuple, list)):
             continue
         wrong = rules.broken_by(value)
@@ -395,6 +371,7 @@ def changed_settings(
         >>> changed_settings({"seed": 1, "schedule": "linear"}, {"seed": 2, "schedule": "linear"})
         [('seed', 1, 2)]
     """
+    # A setting that one of both lacks is None there: versions of a job differ in their options.
     pairs = [(name, before.get(name), now.get(name)) for name in sorted({*before, *now})]
     return [(name, old, new) for name, old, new in pairs if old != new]
 

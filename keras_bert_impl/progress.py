@@ -107,6 +107,7 @@ class Progress:
         )
 
     def _line(self, seconds: float) -> str:
+        # Clocks have a resolution: the first units may be done in no time.
         rate = (self._done - self._done_at_start) / max(seconds, 1e-9)
         line = f"{self._label}: {format_count(self._done)}"
         if self._total:
@@ -120,6 +121,7 @@ class Progress:
 
     def _write(self, line: str, *, last: bool = False) -> None:
         if self._terminal:
+            # Back to the line's beginning, and what stood there is erased.
             self._stream.write(f"\r\x1b[K{line}" + ("\n" if last else ""))
         else:
             self._stream.write(line + "\n")

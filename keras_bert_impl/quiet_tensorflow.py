@@ -23,7 +23,7 @@ def standard_error_held_back() -> Iterator[None]:
         >>> with standard_error_held_back():
         ...     _ = os.write(2, b"nobody sees this")
     """
-    sys.stderr.flush()
+    sys.stderr.flush()  # the lines that Python holds itself come first
     kept = os.dup(2)
     with tempfile.TemporaryFile() as caught:
         os.dup2(caught.fileno(), 2)
@@ -58,6 +58,7 @@ class _QuietFinder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != "tensorflow":
             return None
+        # Not `importlib.util.find_spec`, which would ask this finder again.
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = _QuietLoader(spec.loader)

@@ -17,7 +17,7 @@ FLAGS = ConfigFlags(__doc__, ScoreAnswersConfig)
 
 
 def _run(config: ScoreAnswersConfig) -> None:
-    from pipelines.tasks.questions.score_answers import score_answers
+    from pipelines.tasks.questions.scores import score_answers
 
     for name, value in score_answers(config).items():
         print(f"{name} = {value}")

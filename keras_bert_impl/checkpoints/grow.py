@@ -15,9 +15,9 @@ from keras_bert_impl.checkpoints.convert import (
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import option
+from keras_bert_impl.tokenization.reference import longest_tokens
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
-from keras_bert_impl.tokenization.wordpiece import longest_tokens
 
 _LOGGER = logging.getLogger(__name__)
 

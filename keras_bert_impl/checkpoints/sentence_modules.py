@@ -26,7 +26,7 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, read_json_object, read_json_value
-from keras_bert_impl.models.pooling import CLS, MEAN, POOLER, POOLINGS
+from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
 
 MODULES_FILE = "modules.json"
 LENGTH_FILE = "sentence_bert_config.json"
@@ -66,7 +66,7 @@ class SentenceSettings:
     """How a text becomes one vector.
 
     Attributes:
-        pooling: "mean", "cls" or "pooler"; see `models.pooling`.
+        pooling: "mean", "cls" or "pooler"; see `models.head_settings`.
         normalize: whether vectors are scaled to length 1.
         max_seq_length: longer texts are truncated to this many tokens; None is all positions.
         prompt: what is written in front of every text.

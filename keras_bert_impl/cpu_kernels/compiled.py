@@ -66,6 +66,7 @@ def compiled_kernel(
         def parts(tensors: Sequence[Any], constants: Sequence[Any]) -> list[tuple[Any, Any]]:
             if len(bounds) == 2:
                 return [(tuple(tensors), (*constants, tf.constant(0)))]
+            # The first row is a tensor, so that parts of one shape share a program.
             return [
                 (
                     _rows(tensors, split_inputs, start, end),
@@ -101,24 +102,15 @@ def compiled_kernel(
 
 
 def rows_of(tensor: Any) -> Any:
-    """[..., width] -> [rows, width]: oneDNN multiplies matrices best.
-
-    Example:
-        >>> rows_of(tf.zeros([2, 3, 5])).shape.as_list()
-        [6, 5]
-    """
+    """[..., width] -> [rows, width]: oneDNN multiplies matrices best."""
     return tf.reshape(tensor, [-1, tensor.shape[-1]])
 
 
 def like(rows: Any, tensor: Any) -> Any:
-    """[rows, width] -> [..., width] with the outer axes of `tensor`.
-
-    Example:
-        >>> like(tf.zeros([6, 4]), tf.zeros([2, 3, 5])).shape.as_list()
-        [2, 3, 4]
-    """
+    """[rows, width] -> [..., width] with the outer axes of `tensor`."""
     outer = tf.shape(tensor)[:-1]
     shaped = tf.reshape(rows, tf.concat([outer, [rows.shape[-1]]], axis=0))
+    # A size that is computed in the graph is unknown to what is traced after it.
     shaped.set_shape([*tensor.shape[:-1], rows.shape[-1]])
     return shaped
 
@@ -144,6 +136,7 @@ def _bounds(tensor: Any) -> list[Any]:
     """Where a tensor is split along its first axis: [0, None] where it is not."""
     rows, size = tensor.shape[0], tensor.shape.num_elements()
     count = min(_cores(), _MOST_PARTS)
+    # Slices need bounds when the graph is made: a tensor whose first size is open stays whole.
     if size is None or size < _LARGE or rows < count:
         return [0, None]
     return [rows * part // count for part in range(count + 1)]

@@ -33,18 +33,18 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
 
     Example:
         >>> import numpy as np
-        >>> from keras_bert_impl.config import BertConfig
+        >>> from keras_bert_impl.config import named_config
         >>> from keras_bert_impl.models.encoder import BertEncoder
-        >>> encoder = BertEncoder(BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
-        ...                                  num_hidden_layers=1, intermediate_size=16))
+        >>> encoder = BertEncoder(named_config("tiny", 10))
         >>> ids = np.array([[2, 5, 3]], "int32")
         >>> features = {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0}
         >>> inference_function(encoder)(features)["pooled_output"].shape.as_list()
-        [1, 8]
+        [1, 128]
     """
     traced = traced_forward(model, InferenceKernels())
 
     def compute(features: Mapping[str, Any]) -> dict[str, Any]:
+        # A concrete function takes tensors of its own types only.
         known = {
             name: tf.cast(tf.convert_to_tensor(features[name]), spec.dtype)
             for name, spec in model.input.items()
@@ -141,16 +141,13 @@ def _affine(rows: Any, kernel: Any, bias: Any, factor: float = 1.0) -> Any:
 
 
 def _prepared(weight: Any, dtype: Any, factor: float = 1.0) -> Any:
-    """A variable's present value, times a factor, cast once; the graph that is traced keeps it.
-
-    It is an input of the graph, not a constant in it: constants are copied many times over while a
-    graph is made, and oneDNN multiplies no faster by them.
-    """
+    """A variable's present value, times a factor, cast once; the graph that is traced keeps it."""
+    # An eager tensor becomes an input of the graph, not a constant in it: constants are copied many
+    # times over while a graph is made, and oneDNN multiplies no faster by them.
     with tf.init_scope():
         return tf.cast(tf.convert_to_tensor(weight) * factor, dtype)
 
 
-@compiled
+@compiled  # one pass over memory
 def _layer_norm(rows: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
-    """LayerNorm of [rows, width] in one pass over memory."""
     return tf.cast(normalized(tf.cast(rows, tf.float32), gamma, beta, epsilon), dtype)

@@ -1,10 +1,15 @@
-"""Which kernels are the fastest here, and the fastest inference."""
+"""The choice of the fastest kernels, and of the fastest inference, on this machine."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
 
+from keras_bert_impl.cpu_kernels.xla_programs import (
+    accelerated,
+    safe_in_threads,
+    warn_of_slower_kernels,
+)
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
 
@@ -27,10 +32,6 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
 
     Raises:
         UserError: an unknown choice, or fast kernels on another backend than TensorFlow.
-
-    Example:
-        >>> choose_kernels("plain").name
-        'plain'
     """
     if choice not in CHOICES:
         raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")
@@ -41,15 +42,14 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
             "take 'plain' or 'auto'."
         )
     fast = choice == "fast" or (
-        choice == "auto" and on_tensorflow and not use_xla and not _accelerated()
+        choice == "auto" and on_tensorflow and not use_xla and not accelerated()
     )
-    if fast and not set_up_xla():
-        from keras_bert_impl.cpu_kernels.xla_programs import warn_of_slower_kernels
-
+    if fast and not safe_in_threads():
         warn_of_slower_kernels()
         fast = False
     if not fast:
         return kernels.PLAIN
+    # Imported here: it needs TensorFlow, and models may run on another backend.
     from keras_bert_impl.cpu_kernels.training import TrainingKernels
 
     return TrainingKernels()
@@ -67,33 +67,8 @@ def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]
     Returns:
         A function from a dict of features to the model's dict of outputs.
     """
-    if keras.backend.backend() != "tensorflow" or _accelerated():
+    if keras.backend.backend() != "tensorflow" or accelerated():
         return model.predict_on_batch
     from keras_bert_impl.cpu_kernels.inference import inference_function
 
     return inference_function(model)
-
-
-def set_up_xla() -> bool:
-    """Makes XLA, where it will compile for CPUs, compile programs that threads may share.
-
-    It can do so only before anything is compiled in this process; see `cpu_kernels.xla_programs`.
-
-    Returns:
-        Whether threads may share programs.
-
-    Example:
-        >>> set_up_xla()
-        True
-    """
-    if keras.backend.backend() != "tensorflow":
-        return True
-    from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
-
-    return safe_in_threads()
-
-
-def _accelerated() -> bool:
-    from keras_bert_impl.cpu_kernels.xla_programs import accelerated
-
-    return accelerated()

@@ -1,13 +1,19 @@
 """The kernels of a training step: oneDNN products, and compiled kernels between them.
 
-Where a compiled kernel has no faster form of its own, it calls the plain one.
+Where a compiled kernel has no faster form of its own, it calls the plain one. The step's last part,
+AdamW's update, is compiled too: written as single operations it goes through memory a dozen times,
+compiled it reads and writes every number once.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from keras_bert_impl.compat import is_plain_variable, own_copy, variable_index
 from keras_bert_impl.cpu_kernels.compiled import compiled_kernel, like, normalized, rows_of
+from keras_bert_impl.cpu_kernels.xla_programs import compiled
+from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Draw, drop
 from keras_bert_impl.layers.kernels import (
     PLAIN,
@@ -19,6 +25,7 @@ from keras_bert_impl.layers.kernels import (
     joined,
     of_type,
 )
+from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 
 
 class TrainingKernels(PlainKernels):
@@ -90,6 +97,7 @@ def _add_norm(epsilon: float, draw: Draw) -> Any:
         products, bias, residual, gamma, beta = inputs
         keys, first_row = constants
         outputs = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
+        # A part's draws are those of its rows in the whole: a split changes no bit.
         outputs = drop(outputs, Draw(keys, draw.threshold, first_row * products.shape[-1]))
         total = outputs + tf.cast(residual, tf.float32)
         return tf.cast(normalized(total, gamma, beta, epsilon), residual.dtype)
@@ -120,3 +128,60 @@ def _probabilities(size: int, draw: Draw) -> Any:
         return PLAIN.attention_probabilities(scores, size, mask, part)
 
     return _kept(("probabilities", size, draw.threshold), compute, (True,), (True, False))
+
+
+def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[Any, Any, Any], None]:
+    """The optimizer's `update_step`, compiled where the fast kernels were chosen.
+
+    Args:
+        optimizer: any optimizer with `update_step(gradient, variable, learning_rate)`; only
+            `BertAdamW` has a compiled form.
+        chosen: the kernels that the model trains with.
+
+    Returns:
+        A function with the arguments and the effect of `update_step`.
+    """
+    # Not `isinstance`: LAMB is a subclass with another update.
+    if chosen is kernels.PLAIN or type(optimizer) is not BertAdamW:
+        return optimizer.update_step
+
+    def update_step(gradient: Any, variable: Any, learning_rate: Any) -> None:
+        index = variable_index(optimizer, variable)  # as update_step finds it
+        moments = (optimizer.first_moments[index], optimizer.second_moments[index])
+        weights = (variable, *(own_copy(moment.value) for moment in moments))
+        # What is no plain variable (a TPU's, say) keeps the plain update.
+        if not all(map(is_plain_variable, weights)):
+            optimizer.update_step(gradient, variable, learning_rate)
+            return
+        _adamw(
+            *weights,
+            gradient,
+            tf.cast(learning_rate, tf.float32) * optimizer._factors[index],
+            # A tensor: a Python number would be a program of its own for each value.
+            tf.constant(optimizer.decay if optimizer._decayed[index] else 0.0, tf.float32),
+            optimizer.corrections() if optimizer.bias_correction else None,
+            (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon),
+        )
+
+    return update_step
+
+
+@compiled
+def _adamw(
+    variable: Any,
+    first_moment: Any,
+    second_moment: Any,
+    gradient: Any,
+    rate: Any,
+    decay: Any,
+    corrections: tuple[Any, Any] | None,
+    constants: tuple[float, float, float],
+) -> None:
+    beta_1, beta_2, epsilon = constants
+    m = first_moment + (gradient - first_moment) * (1.0 - beta_1)
+    v = second_moment + (tf.square(gradient) - second_moment) * (1.0 - beta_2)
+    of_m, of_v = (m, v) if corrections is None else (m / corrections[0], v / corrections[1])
+    direction = of_m / (tf.sqrt(of_v) + epsilon) + decay * variable
+    first_moment.assign(m)
+    second_moment.assign(v)
+    variable.assign_sub(rate * direction)

@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import keras
+
 _FLAG = "xla_cpu_experimental_ynn_fusion_type"
 _KIND = "__ynn_fusion"
 _lock = threading.Lock()
@@ -32,7 +34,8 @@ _safe: bool | None = None
 def safe_in_threads() -> bool:
     """Whether several threads of this process may run one XLA program at once.
 
-    The first call sees to it, where XLA has not been used before.
+    The first call sees to it, where XLA has not been used before; it compiles nothing on another
+    backend than TensorFlow, whose programs are none of ours.
 
     Example:
         >>> import tensorflow as tf
@@ -44,6 +47,8 @@ def safe_in_threads() -> bool:
         False
     """
     global _safe
+    if keras.backend.backend() != "tensorflow":
+        return True
     with _lock:
         if _safe is None:
             _safe = accelerated() or _first_use()
@@ -137,17 +142,10 @@ def _known(folder: Path) -> bool:
 
 
 def _with_flag(given: str) -> str:
-    """The flags in XLA_FLAGS, which may be the name of a file of flags, followed by ours.
-
-    XLA takes the last of several values, so that ours holds.
-
-    Example:
-        >>> _with_flag("--xla_cpu_enable_fast_math=true")
-        '--xla_cpu_enable_fast_math=true --xla_cpu_experimental_ynn_fusion_type='
-    """
+    """The flags in XLA_FLAGS, which may be the name of a file of flags, followed by ours."""
     if given.strip() and not given.lstrip().startswith("-"):
         try:
             given = Path(given).read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             return given  # XLA says best what it cannot read
-    return f"{given} --{_FLAG}=".lstrip()
+    return f"{given} --{_FLAG}=".lstrip()  # XLA takes the last of several values

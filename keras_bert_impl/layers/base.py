@@ -1,11 +1,113 @@
-"""A layer that is described by the model's configuration."""
+"""The parts of all other layers: dense, LayerNorm, and the base class of those with a config."""
 
 from typing import Any, Self
 
 import keras
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers.dense import Dense
+from keras_bert_impl.layers import kernels
+from keras_bert_impl.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class Dense(keras.layers.Layer):
+    """`activation(inputs @ kernel + bias)` with a truncated-normal kernel.
+
+    Args:
+        units: the width of the result.
+        activation: one of `keras_bert_impl.config.ACTIVATIONS`.
+        initializer_range: the standard deviation of the kernel's truncated normal.
+
+    Example:
+        >>> import numpy as np
+        >>> Dense(3)(np.zeros([2, 5], "float32")).shape[1]
+        3
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: str = "linear",
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.units, self.activation = units, activation
+        self.initializer_range = initializer_range
+
+    def build(self, input_shape: Any) -> None:
+        """Makes kernel [in, units] and bias [units]."""
+        self.kernel = self.add_weight(
+            shape=(input_shape[-1], self.units),
+            initializer=truncated_normal(self.initializer_range),
+            name="kernel",
+        )
+        self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
+
+    def call(self, inputs: Any) -> Any:
+        """Maps [..., in] to [..., units]."""
+        return kernels.current().dense(inputs, self.kernel, self.bias, self.activation)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The last axis becomes `units`."""
+        return (*input_shape[:-1], self.units)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make this layer again."""
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "activation": self.activation,
+            "initializer_range": self.initializer_range,
+        }
+
+
+def truncated_normal(deviation: float) -> keras.initializers.Initializer:
+    """The initializer of every BERT matrix: normal, cut at two standard deviations."""
+    return keras.initializers.TruncatedNormal(stddev=deviation)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class LayerNorm(keras.layers.Layer):
+    """Normalizes the last axis to mean 0 and variance 1, then scales by gamma and shifts by beta.
+
+    Mean, variance and the result's last step are computed in float32, whatever the compute type.
+
+    Args:
+        epsilon: added to the variance before its root is taken.
+
+    Example:
+        >>> import numpy as np
+        >>> np.array(LayerNorm(1e-12)(np.array([[1.0, 3.0]], "float32"))).tolist()
+        [[-1.0, 1.0]]
+    """
+
+    def __init__(self, epsilon: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.epsilon = epsilon
+
+    def build(self, input_shape: Any) -> None:
+        """Makes gamma [width] and beta [width]."""
+        shape = (input_shape[-1],)
+        # Without autocast, which would round both to bfloat16 before a kernel sees them.
+        self.gamma = self.add_weight(shape=shape, initializer="ones", name="gamma", autocast=False)
+        self.beta = self.add_weight(shape=shape, initializer="zeros", name="beta", autocast=False)
+
+    def call(self, inputs: Any) -> Any:
+        """Normalizes [..., width]; the result has the layer's compute type."""
+        return kernels.current().layer_norm(inputs, *self.parts(), self.compute_dtype)
+
+    def parts(self) -> kernels.Norm:
+        """Gamma, beta and epsilon, for a kernel that normalizes as a part of more."""
+        return self.gamma, self.beta, self.epsilon
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape does not change."""
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make this layer again."""
+        return {**super().get_config(), "epsilon": self.epsilon}
 
 
 class ConfiguredLayer(keras.layers.Layer):
@@ -19,6 +121,8 @@ class ConfiguredLayer(keras.layers.Layer):
         super().__init__(**kwargs)
         self.config = config
 
+    # Sub-layers get the precision of the layer by name: Keras hands no policy down by itself.
+
     def dense(self, units: int, name: str, activation: str = "linear") -> Dense:
         """A dense sub-layer of this layer's precision."""
         return Dense(
@@ -29,8 +133,16 @@ class ConfiguredLayer(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
 
+    def norm(self, name: str) -> LayerNorm:
+        """A LayerNorm of this layer's precision."""
+        return LayerNorm(self.config.layer_norm_eps, name=name, dtype=self.dtype_policy)
+
+    def dropout_layer(self, rate: float, stream: int, name: str = "dropout") -> Dropout:
+        """A dropout sub-layer of this layer's precision."""
+        return Dropout(rate, stream, name=name, dtype=self.dtype_policy)
+
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this layer again."""
+        """The arguments that make this layer again."""
         return {**super().get_config(), "config": self.config.to_dict()}
 
     @classmethod

@@ -19,7 +19,8 @@ from typing import Any
 import keras
 from keras import ops
 
-# A multiplicative hash of 32-bit words: two odd multipliers between shifted exclusive-ors.
+# A multiplicative hash of 32-bit words: two odd multipliers between shifted exclusive-ors. All of
+# it is arithmetic modulo 2**32 on uint32, which every backend computes alike to the last bit.
 _FIRST, _SECOND, _STEP = 0x7FEB352D, 0x846CA68B, 0x9E3779B9
 _START = (0x243F6A88, 0x85A308D3)  # the two halves of a key start apart
 
@@ -36,7 +37,6 @@ def random_address(address: Any) -> Iterator[None]:
 
     Example:
         >>> import numpy as np
-        >>> from keras_bert_impl.layers.dropout import Dropout
         >>> dropout, ones = Dropout(0.5, stream=3), np.ones([4, 8], "float32")
         >>> with random_address([1, 20, 0, 0]):
         ...     first = dropout(ones, training=True)
@@ -104,7 +104,7 @@ def random_words(keys: Any, count: Any, start: Any = 0) -> Any:
         uint32 [count].
     """
     position = ops.cast(ops.arange(count, dtype="int32"), "uint32")
-    if not isinstance(start, int) or start:
+    if not isinstance(start, int) or start:  # 0, nearly always, needs no pass over memory
         position = ops.add(position, ops.cast(start, "uint32"))
     words = ops.add(ops.multiply(position, _word(_STEP)), keys[0])
     words = ops.multiply(_fold(words, 16), _word(_FIRST))
@@ -139,17 +139,16 @@ def _mix(words: Any) -> Any:
 
 
 def _fold(words: Any, bits: int) -> Any:
-    return ops.bitwise_xor(words, _shift(words, bits))
-
-
-def _shift(words: Any, bits: int) -> Any:
-    return ops.right_shift(words, _word(bits))
+    return ops.bitwise_xor(words, ops.right_shift(words, _word(bits)))
 
 
 def _word(value: int) -> Any:
+    # A Python integer of 2**31 and more would become an int32 in an operation, and overflow.
     return ops.convert_to_tensor(value, dtype="uint32")
 
 
+# Streams, which every run's draws depend on: a number that changes makes an old run impossible to
+# resume exactly. The head's is far from those of any number of blocks.
 EMBEDDINGS = 0
 _BLOCKS = 1
 _IN_BLOCK = 3
@@ -248,7 +247,7 @@ class Dropout(keras.layers.Layer):
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """What `__init__` needs to make this layer again."""
+        """The arguments that make this layer again."""
         return {**super().get_config(), "rate": self.rate, "stream": self.stream}
 
 
@@ -265,5 +264,6 @@ def drop(inputs: Any, draw: Draw) -> Any:
     if draw.keys is None:
         return inputs
     keep = keep_mask(draw.keys, ops.shape(inputs), draw.threshold, draw.start)
+    # By the share that `threshold` stands for exactly, which `rate` was rounded to.
     scaled = ops.multiply(ops.cast(inputs, "float32"), WORDS / (WORDS - draw.threshold))
     return ops.cast(ops.where(keep, scaled, ops.zeros_like(scaled)), inputs.dtype)

@@ -6,11 +6,8 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers import dropout
-from keras_bert_impl.layers.base import ConfiguredLayer
-from keras_bert_impl.layers.dense import truncated_normal
-from keras_bert_impl.layers.dropout import Dropout
-from keras_bert_impl.layers.layer_norm import LayerNorm
+from keras_bert_impl.layers.base import ConfiguredLayer, truncated_normal
+from keras_bert_impl.layers.dropout import EMBEDDINGS
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -32,12 +29,8 @@ class BertEmbeddings(ConfiguredLayer):
 
     def __init__(self, config: BertConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
-        self.layer_norm = LayerNorm(
-            config.layer_norm_eps, name="layer_norm", dtype=self.dtype_policy
-        )
-        self.dropout = Dropout(
-            config.hidden_dropout_prob, dropout.EMBEDDINGS, name="dropout", dtype=self.dtype_policy
-        )
+        self.layer_norm = self.norm("layer_norm")
+        self.dropout = self.dropout_layer(config.hidden_dropout_prob, EMBEDDINGS)
 
     def build(self, input_ids_shape: Any) -> None:
         """Makes the three tables, [entries, hidden] each."""
@@ -61,6 +54,7 @@ class BertEmbeddings(ConfiguredLayer):
         """
         length = ops.shape(input_ids)[1]
         total = ops.take(self.token_table, input_ids, axis=0)  # [batch, length, hidden]
+        # A slice: positions are 0, 1, … in every text, so that no gather is needed.
         total = ops.add(total, self.position_table[:length])
         # Two segments: a product with their one-hot code is cheaper than a second gather, and its
         # gradient is one product instead of a scatter.
@@ -77,5 +71,5 @@ class BertEmbeddings(ConfiguredLayer):
             shape=(entries, self.config.hidden_size),
             initializer=truncated_normal(self.config.initializer_range),
             name=name,
-            autocast=False,
+            autocast=False,  # read in float32; see above
         )

@@ -7,8 +7,6 @@ import keras
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers import dropout, kernels
 from keras_bert_impl.layers.base import ConfiguredLayer
-from keras_bert_impl.layers.dropout import Dropout
-from keras_bert_impl.layers.layer_norm import LayerNorm
 from keras_bert_impl.layers.self_attention import SelfAttention
 
 
@@ -37,14 +35,18 @@ class EncoderBlock(ConfiguredLayer):
         self.block, self.recompute = block, recompute
         self.attention = SelfAttention(config, block, name="attention", dtype=self.dtype_policy)
         self.attention_output = self.dense(config.hidden_size, "attention_output")
-        self.attention_dropout = self._dropout("attention", dropout.attention_output(block))
-        self.attention_layer_norm = self._layer_norm("attention")
+        self.attention_dropout = self.dropout_layer(
+            config.hidden_dropout_prob, dropout.attention_output(block), "attention_dropout"
+        )
+        self.attention_layer_norm = self.norm("attention_layer_norm")
         self.intermediate = self.dense(
             config.intermediate_size, "intermediate", activation=config.hidden_act
         )
         self.output_dense = self.dense(config.hidden_size, "output")
-        self.output_dropout = self._dropout("output", dropout.feed_forward(block))
-        self.output_layer_norm = self._layer_norm("output")
+        self.output_dropout = self.dropout_layer(
+            config.hidden_dropout_prob, dropout.feed_forward(block), "output_dropout"
+        )
+        self.output_layer_norm = self.norm("output_layer_norm")
 
     def build(self, hidden_shape: Any) -> None:
         """Makes the weights of the parts."""
@@ -72,7 +74,8 @@ class EncoderBlock(ConfiguredLayer):
         """
         if not (self.recompute and training):
             return self._compute(hidden, mask, training)
-        # The second computation must drop the same numbers: both stand at one address.
+        # The second computation must drop the same numbers: both stand at one address. Without one
+        # (in plain `fit`) new keys are drawn once, outside of what is computed twice.
         keys = dropout.present_keys()
         if keys is None:
             keys = self._fresh_keys()
@@ -87,6 +90,7 @@ class EncoderBlock(ConfiguredLayer):
 
     def _fresh_keys(self) -> Any | None:
         """Key words for all draws of one call; None where nothing is ever dropped."""
+        # Dropouts of rate 0 have no seed generator to draw from.
         dropouts = (self.output_dropout, self.attention.dropout)
         active = next((dropout for dropout in dropouts if dropout.threshold), None)
         return active.fresh_keys() if active else None
@@ -114,13 +118,5 @@ class EncoderBlock(ConfiguredLayer):
         return hidden_shape
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this layer again."""
+        """The arguments that make this layer again."""
         return {**super().get_config(), "block": self.block, "recompute": self.recompute}
-
-    def _dropout(self, part: str, stream: int) -> Dropout:
-        rate = self.config.hidden_dropout_prob
-        return Dropout(rate, stream, name=f"{part}_dropout", dtype=self.dtype_policy)
-
-    def _layer_norm(self, part: str) -> LayerNorm:
-        name = f"{part}_layer_norm"
-        return LayerNorm(self.config.layer_norm_eps, name=name, dtype=self.dtype_policy)

@@ -14,18 +14,9 @@ from keras import ops
 
 from keras_bert_impl.layers.dropout import Draw, drop
 
-
-def _gelu_tanh(inputs: Any) -> Any:
-    return ops.gelu(inputs, approximate=True)
-
-
-def _gelu_erf(inputs: Any) -> Any:
-    return ops.gelu(inputs, approximate=False)
-
-
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "gelu_tanh": _gelu_tanh,
-    "gelu_erf": _gelu_erf,
+    "gelu_tanh": lambda inputs: ops.gelu(inputs, approximate=True),
+    "gelu_erf": lambda inputs: ops.gelu(inputs, approximate=False),
     "relu": ops.relu,
     "tanh": ops.tanh,
     "linear": lambda inputs: inputs,
@@ -86,7 +77,7 @@ class PlainKernels:
     def dense_add_norm(
         self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
     ) -> Any:
-        """What closes both halves of a block: `norm(drop(inputs @ kernel + bias) + residual)`.
+        """`norm(drop(inputs @ kernel + bias) + residual)`, the end of both halves of a block.
 
         Args:
             inputs: [batch, length, in]
@@ -98,12 +89,8 @@ class PlainKernels:
         Returns:
             [batch, length, hidden] of the type of `residual`.
         """
-        outputs = self.dense(inputs, *dense, activation="linear")
-        return self.add_norm(outputs, residual, norm, draw)
-
-    def add_norm(self, inputs: Any, residual: Any, norm: Norm, draw: Draw) -> Any:
-        """`norm(drop(inputs) + residual)`, added in float32."""
-        dropped = drop(inputs, draw)
+        dropped = drop(self.dense(inputs, *dense, activation="linear"), draw)
+        # In float32: a sum of two numbers of float16 may be none of float16.
         total = ops.add(ops.cast(dropped, "float32"), ops.cast(residual, "float32"))
         return self.layer_norm(total, *norm, dtype=residual.dtype)
 
@@ -136,17 +123,16 @@ class PlainKernels:
 
     def attention_probabilities(self, scores: Any, size: int, mask: Any, draw: Draw) -> Any:
         """Softmax and dropout of the scores, in float32; the type of `scores` comes back."""
+        # In float32 whatever the compute type: bfloat16 cannot add up a long row of shares.
         numbers = ops.multiply(ops.cast(scores, "float32"), size**-0.5)
         probabilities = ops.softmax(ops.add(numbers, mask), axis=-1)
         return ops.cast(drop(probabilities, draw), scores.dtype)
 
 
 def of_type(dtype: Any, kernel: Any, bias: Any) -> Dense:
-    """Kernel and bias in the type that is computed in.
-
-    Keras casts weights while a layer is called; what is computed again in the backward pass is
-    computed outside of any call.
-    """
+    """Kernel and bias in the type that is computed in."""
+    # Keras casts weights while a layer is called; what is computed again in the backward pass is
+    # computed outside of any call.
     return ops.cast(kernel, dtype), ops.cast(bias, dtype)
 
 
@@ -163,12 +149,7 @@ _in_use: contextvars.ContextVar[PlainKernels | None] = contextvars.ContextVar(
 
 
 def current() -> PlainKernels:
-    """The kernels that a layer is to compute with now.
-
-    Example:
-        >>> current().name
-        'plain'
-    """
+    """The kernels that a layer is to compute with now."""
     return _in_use.get() or PLAIN
 
 

@@ -8,13 +8,14 @@ from keras import ops
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers import dropout, kernels
 from keras_bert_impl.layers.base import ConfiguredLayer
-from keras_bert_impl.layers.dropout import Dropout
 
-_HIDDEN = 10000.0  # what the original takes from the score of a key that must not be seen
+# The original takes this from the score of a key that must not be seen. It is finite: with minus
+# infinity the softmax of a row of padding alone would be NaN, and bfloat16 and float16 can hold it.
+_HIDDEN = 10000.0
 
 
 def attention_mask(input_mask: Any, causal: bool, anticausal: bool = False) -> Any:
-    """What is added to the attention scores.
+    """The numbers to add to the attention scores.
 
     Args:
         input_mask: int [batch, length]; 1 for a token, 0 for padding.
@@ -23,8 +24,8 @@ def attention_mask(input_mask: Any, causal: bool, anticausal: bool = False) -> A
 
     Returns:
         float32 [batch, 1, 1, length], or [batch, 1, length, length] if a direction is hidden; 0
-        where a key is seen, -10000 where it is hidden: beside any key that is seen, its share is 0
-        to the last bit.
+        where a key is seen, -10000 where it is hidden: next to any key that is seen, its share is
+        0 to the last bit.
 
     Example:
         >>> import numpy as np
@@ -60,7 +61,7 @@ class AttentionMask(keras.layers.Layer):
         return (batch, 1, length if self.causal or self.anticausal else 1, length)
 
     def get_config(self) -> dict[str, Any]:
-        """What `__init__` needs to make this layer again."""
+        """The arguments that make this layer again."""
         return {**super().get_config(), "causal": self.causal, "anticausal": self.anticausal}
 
 
@@ -88,11 +89,8 @@ class SelfAttention(ConfiguredLayer):
         self.projections = [
             self.dense(config.hidden_size, name) for name in ("query", "key", "value")
         ]
-        self.dropout = Dropout(
-            config.attention_probs_dropout_prob,
-            dropout.attention_probabilities(block),
-            name="dropout",
-            dtype=self.dtype_policy,
+        self.dropout = self.dropout_layer(
+            config.attention_probs_dropout_prob, dropout.attention_probabilities(block)
         )
 
     def build(self, hidden_shape: Any) -> None:
@@ -125,5 +123,5 @@ class SelfAttention(ConfiguredLayer):
         return hidden_shape
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this layer again."""
+        """The arguments that make this layer again."""
         return {**super().get_config(), "block": self.block}

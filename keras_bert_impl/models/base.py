@@ -1,4 +1,4 @@
-"""What every model here shares: its configuration, its inputs, opening and writing weights."""
+"""The base of all models: their configuration and inputs, opening and writing of weights."""
 
 import contextlib
 import functools
@@ -16,7 +16,7 @@ from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.compat import sublayers
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.cpu_kernels.kernel_choice import set_up_xla
+from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.inputs import complete_inputs
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReadsText(Protocol):
-    """What knows how text becomes ids: a `Tokenizer` or a `BertPreprocessor`."""
+    """An object that knows how text becomes ids: a `Tokenizer` or a `BertPreprocessor`."""
 
     settings: TextSettings
     special_tokens: SpecialTokens
@@ -70,7 +70,7 @@ class ConfiguredModel(keras.Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        set_up_xla()  # before Keras compiles a step of this model
+        safe_in_threads()  # XLA reads its flags once: before Keras compiles a step of this model
         self.config = config
         # Keras asks the model for it, e.g. whether the loss must be scaled (mixed_float16).
         self.dtype_policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
@@ -139,6 +139,7 @@ class ConfiguredModel(keras.Model):
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,
         )
+        # A model for ids alone needs no vocabulary: it is looked for when all else went well.
         source = find(needs_text=False)
         model = cls(**cls._arguments(source, options))
         model._warn_of_new_weights(model._restore(source))
@@ -203,7 +204,7 @@ class ConfiguredModel(keras.Model):
         return self._text
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this model again."""
+        """The arguments that make this model again."""
         return {
             "name": self.name,
             "trainable": self.trainable,
@@ -265,7 +266,7 @@ def frozen_layers(model: keras.Layer) -> dict[str, bool]:
     """Gives `trainable` of every layer where it differs from the layer that holds it.
 
     Keras saves `trainable` with each layer that it saves. A `ConfiguredModel` saves its
-    configuration in place of its layers, so it saves this beside it.
+    configuration in place of its layers, so it saves this along with it.
 
     Returns:
         Values of `trainable` by the layers' paths, outer layers first.
@@ -301,6 +302,7 @@ def freeze_layers(model: keras.Layer, differences: Mapping[str, bool]) -> None:
 
 def _walk(layer: keras.Layer, prefix: str = "") -> Iterator[tuple[str, keras.Layer, keras.Layer]]:
     """Every layer below one, with its path and the layer that holds it."""
+    # By names and not by Keras' paths, which exist only for what was built.
     for child in sublayers(layer):
         path = f"{prefix}{child.name}"
         yield path, child, layer

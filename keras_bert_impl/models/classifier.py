@@ -10,11 +10,11 @@ from keras import ops
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers.logits import Logits
+from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import encoder_inputs
 from keras_bert_impl.models.head_inputs import HeadInputs
+from keras_bert_impl.models.head_settings import with_pooling
 from keras_bert_impl.models.labeled import LabeledModel
-from keras_bert_impl.models.pooling import with_pooling
 
 _KERNEL, _BIAS = "classifier/dense/kernel", "classifier/dense/bias"
 
@@ -56,12 +56,9 @@ class BertClassifier(LabeledModel):
 
     Example:
         >>> import numpy as np
-        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
-        ...                     num_hidden_layers=1, intermediate_size=16)
-        >>> ids = np.array([[2, 5, 3]], "int32")
-        >>> outputs = BertClassifier(config, num_labels=3)(
-        ...     {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0})
-        >>> tuple(outputs["logits"].shape)
+        >>> from keras_bert_impl.config import named_config
+        >>> model = BertClassifier(named_config("tiny", 10), num_labels=3)
+        >>> tuple(model({"input_ids": np.array([[2, 5, 3]])})["logits"].shape)
         (1, 3)
     """
 
@@ -95,6 +92,7 @@ class BertClassifier(LabeledModel):
         weights = super().plain_weights()
         if self.label_units is not None:
             mean, deviation = self.label_units
+            # In float64, so that each number is rounded once.
             for path, offset in ((_KERNEL, 0.0), (_BIAS, mean)):
                 folded = weights[path].astype(np.float64) * deviation + offset
                 weights[path] = folded.astype(weights[path].dtype)
@@ -115,6 +113,7 @@ class BertClassifier(LabeledModel):
         bias.assign(ops.divide(ops.subtract(bias, mean), deviation))
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this model again."""
+        """The arguments that make this model again."""
         units = self.label_units
+        # Left out where there are none: other models' files have no such key.
         return {**super().get_config(), **({} if units is None else {"label_units": [*units]})}

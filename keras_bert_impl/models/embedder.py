@@ -10,7 +10,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.head_inputs import pooled_vector
-from keras_bert_impl.models.pooling import MEAN, POOLINGS
+from keras_bert_impl.models.head_settings import MEAN, POOLINGS
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -27,6 +27,7 @@ class UnitLength(keras.layers.Layer):
         """Maps [batch, hidden] to float32 [batch, hidden]."""
         vectors = ops.cast(vectors, "float32")
         squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)  # [batch, 1]
+        # A vector of zeros has no direction: it stays, where 0 / 0 would be NaN.
         return vectors / ops.maximum(ops.sqrt(squares), 1e-12)
 
     def compute_output_spec(self, vectors: Any) -> keras.KerasTensor:
@@ -51,13 +52,10 @@ class BertEmbedder(ConfiguredModel):
 
     Example:
         >>> import numpy as np
-        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
-        ...                     num_hidden_layers=1, intermediate_size=16)
-        >>> ids = np.array([[2, 5, 3]], "int32")
-        >>> outputs = BertEmbedder(config)(
-        ...     {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0})
-        >>> tuple(outputs["embedding"].shape)
-        (1, 8)
+        >>> from keras_bert_impl.config import named_config
+        >>> model = BertEmbedder(named_config("tiny", 10))
+        >>> tuple(model({"input_ids": np.array([[2, 5, 3]])})["embedding"].shape)
+        (1, 128)
     """
 
     def __init__(
@@ -74,5 +72,5 @@ class BertEmbedder(ConfiguredModel):
         self.encoder, self.pooling, self.normalize = encoder, pooling, normalize
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this model again."""
+        """The arguments that make this model again."""
         return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}

@@ -8,7 +8,7 @@ from keras import ops
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.embeddings import BertEmbeddings
 from keras_bert_impl.layers.encoder_block import EncoderBlock
-from keras_bert_impl.layers.pooler import Pooler
+from keras_bert_impl.layers.pooling import Pooler
 from keras_bert_impl.layers.self_attention import AttentionMask
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 
@@ -34,13 +34,10 @@ class BertEncoder(ConfiguredModel):
 
     Example:
         >>> import numpy as np
-        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
-        ...                     num_hidden_layers=1, intermediate_size=16)
-        >>> ids = np.array([[2, 5, 3]], "int32")
-        >>> outputs = BertEncoder(config)(
-        ...     {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0})
+        >>> from keras_bert_impl.config import named_config
+        >>> outputs = BertEncoder(named_config("tiny", 10))({"input_ids": np.array([[2, 5, 3]])})
         >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
-        ((1, 3, 8), (1, 8))
+        ((1, 3, 128), (1, 128))
     """
 
     def __init__(
@@ -72,6 +69,7 @@ class BertEncoder(ConfiguredModel):
         outputs = {"sequence_output": hidden, "pooled_output": pooler(hidden)}
         if return_all_layers:
             outputs["embedding_output"] = embedded
+            # Stacked in the graph only where asked for: it copies every layer's output.
             outputs["all_encoder_layers"] = ops.stack(layers, axis=0)
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.return_all_layers = return_all_layers
@@ -91,7 +89,7 @@ class BertEncoder(ConfiguredModel):
             block.recompute = on
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this model again."""
+        """The arguments that make this model again."""
         return {
             **super().get_config(),
             "return_all_layers": self.return_all_layers,

@@ -8,10 +8,10 @@ from keras import ops
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.layers.feature_tagger import FeatureTagger
+from keras_bert_impl.layers.bilstm import FeatureTagger
 from keras_bert_impl.models.base import encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.frozen_features import frozen_features
+from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.models.labeled import LabeledModel
 
 LAYER_VECTORS = "layer_vectors"
@@ -39,12 +39,11 @@ class BertFeatureTagger(LabeledModel):
 
     Example:
         >>> import numpy as np
-        >>> from keras_bert_impl.models.frozen_features import FrozenFeatures, with_frozen_features
-        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
-        ...                     num_hidden_layers=1, intermediate_size=16)
-        >>> config = with_frozen_features(config, FrozenFeatures("last", lstm_size=4))
-        >>> model = BertFeatureTagger(config, num_labels=9)
-        >>> tuple(model({"input_ids": np.array([[2, 5, 3]], "int32")})["logits"].shape)
+        >>> from keras_bert_impl.config import named_config
+        >>> from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
+        >>> features = FrozenFeatures("last", lstm_size=4)
+        >>> model = BertFeatureTagger(with_frozen_features(named_config("tiny", 10), features), 9)
+        >>> tuple(model({"input_ids": np.array([[2, 5, 3]])})["logits"].shape)
         (1, 3, 9)
         >>> frozen = {id(weight) for weight in model.encoder.weights}
         >>> any(id(weight) in frozen for weight in model.trainable_weights)
@@ -60,6 +59,7 @@ class BertFeatureTagger(LabeledModel):
                 "BertTokenClassifier."
             )
         layers = given.layers(config.num_hidden_layers)
+        # `trainable = False` stops the weights only: a frozen encoder would drop in training.
         still = config.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
         encoder = BertEncoder(still, return_all_layers=True, name="encoder", dtype=dtype)
         tagger = FeatureTagger(
@@ -71,7 +71,7 @@ class BertFeatureTagger(LabeledModel):
         super().__init__(
             inputs=inputs, outputs={"logits": logits}, config=config, dtype=dtype, **kwargs
         )
-        encoder.trainable = False
+        encoder.trainable = False  # after the base class has set it for the whole model
         self.encoder, self.feature_tagger, self.num_labels = encoder, tagger, num_labels
         self.layers_read = layers
         shape = (None, len(layers), config.hidden_size)
@@ -83,7 +83,7 @@ class BertFeatureTagger(LabeledModel):
 
 
 def layer_name(number: int) -> str:
-    """What `layer_outputs` calls a layer.
+    """The name that `layer_outputs` gives a layer.
 
     Example:
         >>> layer_name(3)
@@ -108,7 +108,6 @@ def layer_outputs(encoder: BertEncoder, layers: Sequence[int]) -> keras.Model:
 
 
 def _picked(outputs: dict[str, Any], layers: Sequence[int]) -> list[tuple[str, Any]]:
-    """Some layers' outputs: [batch, length, hidden] each."""
     blocks = outputs["all_encoder_layers"]
     return [
         (layer_name(number), blocks[number - 1] if number else outputs["embedding_output"])

@@ -1,4 +1,4 @@
-"""What a head reads: the encoder's vectors, as they are or through a BiLSTM, and one for them all.
+"""The input of a head: the encoder's vectors, maybe through a BiLSTM, and one for them all.
 
 A BiLSTM between encoder and head is what the paper tries to give a left-to-right model the other
 side of a token (section 5.1). It is added for fine-tuning: a pre-trained checkpoint has none, and
@@ -11,16 +11,15 @@ from typing import Any
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.layers.pooler import MaskedMean
-from keras_bert_impl.layers.row_ends import FinalStates, LastToken
-from keras_bert_impl.layers.stacked_bilstm import StackedBiLSTM
+from keras_bert_impl.layers.bilstm import StackedBiLSTM
+from keras_bert_impl.layers.pooling import FinalStates, LastToken, MaskedMean
 from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.pooling import CLS, LAST, MEAN, POOLER, has_bilstm, pooling_of
+from keras_bert_impl.models.head_settings import CLS, LAST, MEAN, POOLER, has_bilstm, pooling_of
 
 
 @dataclass(frozen=True)
 class HeadInputs:
-    """What an encoder gives to a head.
+    """The vectors that an encoder gives to a head.
 
     Attributes:
         encoder: the encoder.
@@ -50,12 +49,12 @@ class HeadInputs:
 
         Example:
             >>> from keras_bert_impl.models.base import encoder_inputs
-            >>> from keras_bert_impl.models.pooling import with_bilstm
-            >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
-            ...                     num_hidden_layers=1, intermediate_size=16)
-            >>> read = HeadInputs.of(with_bilstm(config, True), encoder_inputs())
+            >>> from keras_bert_impl.models.head_settings import with_bilstm
+            >>> from keras_bert_impl.config import named_config
+            >>> config = with_bilstm(named_config("tiny", 10), True)
+            >>> read = HeadInputs.of(config, encoder_inputs())
             >>> read.sequence.shape, read.pooled().shape
-            ((None, None, 8), (None, 8))
+            ((None, None, 128), (None, 128))
         """
         encoder = BertEncoder(config, name="encoder", dtype=dtype)
         outputs = encoder(inputs)
@@ -65,11 +64,12 @@ class HeadInputs:
         return cls(encoder, config, inputs, sequence, outputs)
 
     def pooled(self) -> Any:
-        """The vector of the whole input: [batch, hidden]; see `models.pooling`."""
+        """The vector of the whole input: [batch, hidden]; see `models.head_settings`."""
         pooling, mask = pooling_of(self.config), self.inputs["input_mask"]
         if pooling in (MEAN, CLS):
             return pooled_vector(pooling, {**self.outputs, "sequence_output": self.sequence}, mask)
         if has_bilstm(self.config):
+            # Whatever the direction of the encoder's attention, each end has seen all of it.
             states = FinalStates(name="final_states", dtype=self.sequence.dtype)
             return self.encoder.pooler(states(self.sequence, mask))
         if pooling == LAST:
@@ -79,7 +79,7 @@ class HeadInputs:
 
 
 def _bilstm(config: BertConfig, dtype: Any) -> StackedBiLSTM:
-    """An LSTM in each direction, of half the hidden size, so that the width of a vector stays."""
+    # Each direction has half the hidden size, so that the heads' weights keep their shapes.
     if config.hidden_size % 2:
         raise UserError(
             f"model configuration: hidden_size {config.hidden_size} is odd; a BiLSTM needs half of "
@@ -93,7 +93,7 @@ def pooled_vector(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> 
 
     Args:
         pooling: one of `pooling.POOLINGS`.
-        encoded: what an encoder gave.
+        encoded: the outputs of a `BertEncoder`.
         input_mask: int [batch, length].
     """
     if pooling == POOLER:

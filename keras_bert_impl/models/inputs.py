@@ -1,4 +1,4 @@
-"""What a model takes: the names of its inputs, what may be left out, and how long a text may be."""
+"""A model's inputs: their names, defaults for those left out, and the longest text."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ def complete_inputs(inputs: Any, names: Sequence[str], config: BertConfig) -> di
     ids = given["input_ids"]
     _check_length(ids.shape[-1], config.max_position_embeddings)
     if "input_mask" not in given:
-        padding = config.extra.get("pad_token_id") or 0
+        padding = config.extra.get("pad_token_id") or 0  # null in some files: BERT's [PAD] is 0
         given["input_mask"] = ops.cast(ops.not_equal(ids, padding), "int32")
     if "segment_ids" not in given:
         given["segment_ids"] = ops.zeros_like(ids)
@@ -59,6 +59,7 @@ def _by_own_names(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_tensor(value: Any) -> Any:
+    # Keras' own symbolic tensors are none for `ops.is_tensor`.
     symbolic = isinstance(value, keras.KerasTensor)
     return value if symbolic or ops.is_tensor(value) else ops.convert_to_tensor(value, "int32")
 
@@ -78,7 +79,6 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def _check_length(length: int | None, most: int) -> None:
-    """Inside a graph the length may be unknown (None)."""
     if length is not None and length > most:
         raise UserError(
             f"the inputs are {length} tokens long, but the model has {most} positions "

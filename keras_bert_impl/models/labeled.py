@@ -1,4 +1,4 @@
-"""What models share that give labels: how many there are, and their names."""
+"""The base of models that give labels: how many there are, and their names."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -29,6 +29,7 @@ class LabeledModel(ConfiguredModel):
     def labels(self) -> tuple[str, ...]:
         """The names of the labels, in the order of the classes."""
         names = label_names(self.config)
+        # The names of another task's labels, which a configuration may still hold, are not ours.
         if len(names) != self.num_labels:
             names = {}
         return tuple(names.get(str(n), f"LABEL_{n}") for n in range(self.num_labels))
@@ -39,6 +40,7 @@ class LabeledModel(ConfiguredModel):
         labels = rest.pop("labels", None)
         if labels is not None:
             _check_labels(labels)
+            # The labels of tables are compared in composed form (NFC), too.
             labels = [as_name(label) for label in labels]
         count = rest.pop("num_labels", None) or len(labels or source.labels)
         if not count:
@@ -55,12 +57,13 @@ class LabeledModel(ConfiguredModel):
         return {"config": config, "num_labels": count, **rest}
 
     def _restore(self, source: ModelSource) -> RestoreReport:
+        # A head with another number of labels does not fit: the encoder's weights alone are taken.
         if len(source.labels) in (0, self.num_labels):
             return super()._restore(source)
         return restore(self.encoder, str(source.checkpoint))
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this model again."""
+        """The arguments that make this model again."""
         return {**super().get_config(), "num_labels": self.num_labels}
 
 

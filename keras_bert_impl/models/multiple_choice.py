@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers.logits import Logits
+from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import ConfiguredModel
 from keras_bert_impl.models.head_inputs import HeadInputs
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
@@ -25,12 +25,9 @@ class BertMultipleChoice(ConfiguredModel):
 
     Example:
         >>> import numpy as np
-        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
-        ...                     num_hidden_layers=1, intermediate_size=16)
-        >>> ids = np.array([[[2, 5, 3], [2, 6, 3]]], "int32")
-        >>> outputs = BertMultipleChoice(config, num_choices=2)(
-        ...     {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0})
-        >>> tuple(outputs["logits"].shape)
+        >>> from keras_bert_impl.config import named_config
+        >>> model = BertMultipleChoice(named_config("tiny", 10), num_choices=2)
+        >>> tuple(model({"input_ids": np.array([[[2, 5, 3], [2, 6, 3]]])})["logits"].shape)
         (1, 2)
     """
 
@@ -42,7 +39,9 @@ class BertMultipleChoice(ConfiguredModel):
             for name in ENCODER_INPUTS
         }
         rows = {
-            name: Regroup(dtype="int32", name=f"rows_{name}")(ids) for name, ids in inputs.items()
+            # The encoder takes [batch, length]: every choice becomes an input of its own.
+            name: Regroup(dtype="int32", name=f"rows_{name}")(ids)
+            for name, ids in inputs.items()
         }
         read = HeadInputs.of(config, rows, dtype)
         scores = choice(read.pooled())  # [batch * choices, 1]
@@ -51,13 +50,13 @@ class BertMultipleChoice(ConfiguredModel):
         self.encoder, self.choice, self.num_choices = read.encoder, choice, num_choices
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make this model again."""
+        """The arguments that make this model again."""
         return {**super().get_config(), "num_choices": self.num_choices}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Regroup(keras.layers.Layer):
-    """Reshapes to rows of a given width, or of the present width.
+    """Reshapes to [any, width], with a given width or the present one.
 
     Args:
         width: the new last axis; None keeps it.
@@ -74,13 +73,13 @@ class Regroup(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """Reshapes to [rows, width]."""
+        """Maps [..., in] to [any, width]."""
         return ops.reshape(inputs, [-1, self.width or ops.shape(inputs)[-1]])
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The number of rows is known only when the batch is there."""
+        """The first axis is known only when the batch is there."""
         return (None, self.width or input_shape[-1])
 
     def get_config(self) -> dict[str, Any]:
-        """What `__init__` needs to make this layer again."""
+        """The arguments that make this layer again."""
         return {**super().get_config(), "width": self.width}

@@ -5,8 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers.logits import Logits
-from keras_bert_impl.layers.masked_lm_head import MaskedLmHead
+from keras_bert_impl.layers.heads import Logits, MaskedLmHead
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder
 
@@ -24,13 +23,9 @@ class BertPretrainer(ConfiguredModel):
 
     Example:
         >>> import numpy as np
-        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2,
-        ...                     num_hidden_layers=1, intermediate_size=16)
-        >>> ids = np.array([[2, 5, 3]], "int32")
-        >>> outputs = BertPretrainer(config)(
-        ...     {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": ids * 0,
-        ...      "masked_lm_positions": np.array([[1, 0]], "int32")})
-        >>> tuple(outputs["masked_lm_logits"].shape)
+        >>> from keras_bert_impl.config import named_config
+        >>> inputs = {"input_ids": np.array([[2, 5, 3]]), "masked_lm_positions": np.array([[1, 0]])}
+        >>> tuple(BertPretrainer(named_config("tiny", 10))(inputs)["masked_lm_logits"].shape)
         (1, 2, 10)
     """
 

@@ -1,6 +1,6 @@
-"""Keeping fresh weights where a checkpoint has others: layers that start anew in fine-tuning.
+"""Layers that start anew in fine-tuning: fresh weights where a checkpoint has others.
 
-The upper layers of a pre-trained encoder are the most specialised on its own task. On a few
+The upper layers of a pre-trained encoder are the most specialized on its own task. On a few
 thousand examples a model that starts them anew is more often a good one (Zhang et al. 2021,
 "Revisiting Few-sample BERT Fine-tuning").
 """
@@ -40,17 +40,18 @@ class FreshWeights:
             UserError: the encoder has fewer blocks, or the model no pooler.
 
         Example:
-            >>> from keras_bert_impl.config import BertConfig
+            >>> from keras_bert_impl.config import named_config
             >>> from keras_bert_impl.models.encoder import BertEncoder
-            >>> encoder = BertEncoder(BertConfig(vocab_size=10, hidden_size=8,
-            ...     num_attention_heads=2, num_hidden_layers=2, intermediate_size=16))
+            >>> encoder = BertEncoder(named_config("tiny", 10))
             >>> FreshWeights.of(encoder, layers=1, pooler=True).layers
             ('layer_1', 'pooler')
         """
         names = tuple(_names(model.config.num_hidden_layers, layers, pooler))
         values = {
+            # A copy: on a CPU the array may be a view of the weight, which is overwritten next.
             weight.path: np.array(ops.convert_to_numpy(weight.value))
             for weight in model.weights
+            # By whole parts of the path: layer_1 is not layer_11.
             if set(names) & set(weight.path.split("/"))
         }
         if pooler and not any("pooler/" in path for path in values):

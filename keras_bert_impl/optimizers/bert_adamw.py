@@ -1,4 +1,4 @@
-"""Adam with decoupled weight decay, as BERT was trained with, and what it does to which weight."""
+"""BERT's AdamW and LAMB: decoupled weight decay, and what it does to which weight."""
 
 import math
 import re
@@ -11,6 +11,7 @@ from keras import ops
 from keras_bert_impl.backend import dense_gradient
 from keras_bert_impl.compat import variable_index
 
+# The names of our weights and of google's: "layer_norm/gamma", "LayerNorm/beta", "output_bias".
 _NOT_DECAYED = re.compile(r"layer_?norm|bias|(^|/)(gamma|beta)$", re.IGNORECASE)
 _LAYER_NUMBER = re.compile(r"(?:^|/)(?:encoder_)?(?:layer|block)_(\d+)(?:/|$)")
 _EMBEDDINGS = re.compile(r"(?:^|/)embeddings?(?:/|_|$)")
@@ -79,6 +80,7 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
         """Clips and applies gradients, those of tables with their rows added up before."""
+        # Before Keras clips: a table's norm is that of the sums, not of its single rows.
         super().apply([dense_gradient(gradient) for gradient in grads], trainable_variables)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
@@ -102,7 +104,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         return (m / of_m) / (ops.sqrt(v / of_v) + self.epsilon)
 
     def corrections(self, dtype: Any = "float32") -> tuple[Any, Any]:
-        """What m and v of the step that is being taken are divided by: 1 - b1^t and 1 - b2^t."""
+        """The divisors of m and v in the step that is being taken: 1 - b1^t and 1 - b2^t."""
         count = ops.cast(self.iterations + 1, dtype)
         # -expm1(t log b) is 1 - b^t without losing the digits of a b near 1.
         return (
@@ -163,3 +165,47 @@ def _layer_number(path: str) -> int | None:
     if layer:
         return int(layer.group(1))
     return -1 if _EMBEDDINGS.search(path) else None
+
+
+@keras.saving.register_keras_serializable("keras_bert_impl")
+class Lamb(BertAdamW):
+    """AdamW with a trust ratio: `w = w - r (|w| / |u|) u`, u being AdamW's direction.
+
+    Biases and LayerNorm, which are not decayed, have trust ratio 1. Arguments as `BertAdamW`; the
+    published LAMB corrects the bias of the moments (`bias_correction=True`).
+
+    Example:
+        >>> weight = keras.Variable([3.0, 4.0], name="kernel")
+        >>> optimizer = Lamb(learning_rate=0.1, weight_decay=0.0, bias_correction=True)
+        >>> optimizer.apply([ops.convert_to_tensor([1.0, 0.0])], [weight])
+        >>> [round(float(number), 3) for number in weight.numpy()]  # |w| = 5, u = [1, 0]
+        [2.5, 4.0]
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 1e-3,
+        name: str = "lamb",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate=learning_rate, name=name, **kwargs)
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        """Updates one variable and its moments."""
+        index = variable_index(self, variable)
+        direction = self.direction(index, ops.cast(gradient, variable.dtype))
+        rate = ops.cast(learning_rate, variable.dtype) * self._factors[index]
+        # The decay is a part of the direction before its norm is taken, as in LAMB's paper.
+        if self._decayed[index]:
+            direction = direction + self.decay * variable
+            rate = rate * _trust_ratio(variable, direction)
+        self.assign_sub(variable, rate * direction)
+
+
+def _trust_ratio(weight: Any, direction: Any) -> Any:
+    """|w| / |u|, or 1 where either is 0."""
+    weight_norm = ops.norm(ops.reshape(ops.convert_to_tensor(weight), [-1]))
+    direction_norm = ops.norm(ops.reshape(direction, [-1]))
+    usable = ops.logical_and(weight_norm > 0, direction_norm > 0)
+    # The safe divisor keeps 0 / 0 out of the branch that is not taken.
+    return ops.where(usable, weight_norm / ops.where(usable, direction_norm, 1.0), 1.0)

@@ -29,6 +29,7 @@ def _cosine(xp: Any, step: Any, total: int, warmup: int) -> Any:
 
 
 def _inverse_sqrt(xp: Any, step: Any, _total: int, warmup: int) -> Any:
+    # Joins the warm-up's end at the peak; without a warm-up it falls from step 1 on.
     first = float(max(1, warmup))
     return xp.sqrt(first / xp.maximum(first, step))
 
@@ -92,6 +93,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
     def _rate(self, xp: Any, step: Any) -> Any:
         decay = _DECAYS[self.decay]
+        # `where` computes both sides: the warm-up's must be a number without a warm-up, too.
         rising = self.peak * step / max(1, self.num_warmup_steps)
         falling = self.peak * decay(xp, step, self.num_train_steps, self.num_warmup_steps)
         return xp.where(step < self.num_warmup_steps, rising, falling)
@@ -104,25 +106,3 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
             "num_warmup_steps": self.num_warmup_steps,
             "decay": self.decay,
         }
-
-
-def learning_rate_schedule(
-    name: str, peak: float, num_train_steps: int, num_warmup_steps: int
-) -> Callable[[int], float]:
-    """The learning rate of our own training loop: a Python float by the steps already done.
-
-    Args:
-        name: see `decay` of `WarmupSchedule`.
-        peak: the rate that the warm-up ends at.
-        num_train_steps: steps of the whole run.
-        num_warmup_steps: steps of the warm-up.
-
-    Raises:
-        UserError: an unknown name.
-
-    Example:
-        >>> rate = learning_rate_schedule("linear", 1.0, 100, 10)
-        >>> rate(0), rate(5), rate(10), rate(50), rate(100)
-        (0.0, 0.5, 0.9, 0.5, 0.0)
-    """
-    return WarmupSchedule(peak, num_train_steps, num_warmup_steps, name).at

@@ -25,9 +25,9 @@ from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.embedder import BertEmbedder
-from keras_bert_impl.models.pooling import POOLER
+from keras_bert_impl.models.head_settings import POOLER
+from keras_bert_impl.tokenization.packing import as_texts
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.tokenization.text_batches import as_texts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
 from keras_bert_impl.training.config import dtype_policy

@@ -25,8 +25,8 @@ from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
-from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 
 _SAVED_MODEL_ENTRIES = (
     "saved_model.pb",

@@ -13,18 +13,20 @@ from keras_bert_impl.models.embedder import UnitLength
 from keras_bert_impl.models.head_inputs import pooled_vector
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs
-from keras_bert_impl.tokenization.graph_tokenizer import pack_in_graph
-from keras_bert_impl.tokenization.graph_windows import window_contents, windows_in_graph
+from keras_bert_impl.tokenization.graph_rows import (
+    pack_in_graph,
+    trim_to_longest,
+    window_contents,
+    windows_in_graph,
+)
 from keras_bert_impl.tokenization.long_texts import (
     HEAD_TAIL,
     MAX,
     LongTexts,
     head_length,
-    window_room_in_graph,
+    window_room,
 )
-from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.tokenization.preprocessor import trim_to_longest
-from keras_bert_impl.tokenization.truncation import truncated_lengths_in_graph
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, truncated_lengths
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 GraphTokenize = Callable[[tf.Tensor], tf.RaggedTensor]
@@ -94,14 +96,14 @@ class TextPacker:
         """The beginning and the end of what is too long."""
         lengths_a, lengths_b = ids_a.row_lengths(), ids_b.row_lengths()
         budget = self._max_seq_length - 2 - tf.cast(lengths_b > 0, tf.int64)
-        kept_a, kept_b = truncated_lengths_in_graph(lengths_a, lengths_b, budget)
+        kept_a, kept_b = truncated_lengths(lengths_a, lengths_b, budget, tf)
         return _head_and_tail(ids_a, kept_a), _head_and_tail(ids_b, kept_b)
 
     def _windows(self, ids_a: tf.RaggedTensor, ids_b: tf.RaggedTensor) -> tuple[Any, Any, Any]:
         """The two segments of every window, and the number of its text."""
         lengths_b = ids_b.row_lengths()
         has_b = tf.cast(lengths_b > 0, tf.int64)
-        front, size = window_room_in_graph(ids_a.row_lengths(), lengths_b, self._max_seq_length)
+        front, size = window_room(ids_a.row_lengths(), lengths_b, self._max_seq_length, tf)
         body = tf.concat([_first(ids_a, ids_a.row_lengths() * (1 - has_b)), ids_b], axis=1)
         windows = windows_in_graph(body.row_lengths(), size, self._long_texts.doc_stride)
         contents = window_contents(body, windows)  # [windows, (tokens)]

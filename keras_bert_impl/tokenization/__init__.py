@@ -3,15 +3,15 @@
 A map of the room, in the order in which to read it:
 
 =================== ===============================================================================
-reference           the rules, as plainly as they can be said; everything else must agree with it
+reference           the rules, as plainly as they can be said; everything else must agree with it;
+                    a word into its longest tokens, in Python
 vocabulary          the tokens and their ids: `vocab.txt`, `tokenizer.json`
 text_settings       vocabulary, casing and accents as one value: what a tokenizer is made of
-wordpiece           a word into its longest tokens, in Python
 tokenizer           `Tokenizer`: what a user calls; lines into ids, texts and pairs into inputs
-text_batches        what `Tokenizer` is called with, and the padded arrays that it gives
-truncation, packing [CLS] A [SEP] B [SEP]: what stays of A and B; the model's three inputs' names
-windows             a long text as several inputs that overlap; `graph_windows` in a graph
-graph_tokenizer     the same ids inside a graph; `preprocessor` is the Keras layer from strings
+packing             texts and pairs into [CLS] A [SEP] B [SEP]: what stays of A and B, padded arrays
+long_texts, windows truncated, their two ends, or several inputs that overlap
+preprocessor        Keras layers from strings: the same ids inside a graph, and the model's inputs
+graph_rows          packing and windows inside a graph
 ------------------- -------------------------------------------------------------------------------
                     below: how it is exact and fast at once
 character_table     what each character is, for one fixed version of Unicode (`unicode_14.npz`)

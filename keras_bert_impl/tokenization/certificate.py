@@ -48,7 +48,7 @@ class RememberingReference:
     def _encode_part(self, part: str) -> list[int]:
         tokens = reference.tokenize(part, self._vocabulary, *self._options)
         ids = [self._vocabulary.id_of(token) for token in tokens]
-        if len(self._remembered) < _REMEMBERED:
+        if len(self._remembered) < _REMEMBERED:  # a text of any length needs bounded memory
             self._remembered[part] = ids
         return ids
 
@@ -98,6 +98,8 @@ def certify_lines(tokenizer: Tokenizer, lines: Iterable[str | bytes]) -> Compari
 
 def code_point_lines() -> Iterator[str]:
     """Every code point but the surrogates, between letters: "a?b c"."""
+    # Letters on both sides show whether it splits, joins or vanishes; the space, whether that
+    # reaches into the next word.
     for number in range(0x110000):
         if not 0xD800 <= number < 0xE000:
             yield f"a{chr(number)}b c"
@@ -114,12 +116,12 @@ def drifted_code_points() -> np.ndarray:
 def certificate(
     tokenizer: Tokenizer, code_points: Comparison | None, lines: Comparison | None
 ) -> dict[str, Any]:
-    """What was compared with what, ready for JSON.
+    """The result of comparisons and what was compared, ready for JSON.
 
     Args:
         tokenizer: the tokenizer that was compared.
-        code_points: what `certify_lines` said about `code_point_lines()`, if that was asked.
-        lines: what it said about text, if that was asked.
+        code_points: the result of `certify_lines` for `code_point_lines()`, if that was asked.
+        lines: its result for text, if that was asked.
     """
     compared = [comparison for comparison in (code_points, lines) if comparison is not None]
     return {
@@ -148,6 +150,7 @@ def _count_differences(
 ) -> None:
     wanted_offsets = np.cumsum([0, *map(len, wanted)])
     wanted_ids = np.array([number for line in wanted for number in line], np.int32)
+    # Nearly always all lines agree: one look at the batch says so.
     if np.array_equal(offsets, wanted_offsets) and np.array_equal(ids, wanted_ids):
         return
     for number, line in enumerate(lines):

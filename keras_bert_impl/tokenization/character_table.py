@@ -1,6 +1,6 @@
-"""What BERT's rules need to know of every character, for one fixed version of Unicode.
+"""The facts about every character that BERT's rules ask for, in one fixed version of Unicode.
 
-`unicode_14.npz` beside this file was made from the `unicodedata` of Python 3.11 (Unicode 14.0.0).
+`unicode_14.npz` in this folder was made from the `unicodedata` of Python 3.11 (Unicode 14.0.0).
 The fast tokenizer reads only this table, so that its tokens do not change with the Python that runs
 it. To move to a newer Unicode, run `CharacterTable.of_running_python().save(PINNED_FILE)` with that
 Python; tokens of characters that Unicode has changed or added in between will differ.
@@ -21,10 +21,10 @@ PINNED_FILE = Path(__file__).parent / "unicode_14.npz"
 
 # One bit for each fact; the facts are those that the rules in reference.py ask for.
 ASSIGNED, DROPPED, PUNCTUATION, ACCENT = 1, 2, 4, 8
-CASED, CASE_IGNORABLE = 16, 32  # as `str.lower` sees a character beside a capital sigma
+CASED, CASE_IGNORABLE = 16, 32  # as `str.lower` sees a capital sigma's neighbor
 SIGMA = "Σ"
 _SURROGATES = range(0xD800, 0xE000)
-_HANGUL = range(0xAC00, 0xD7A4)
+HANGUL = range(0xAC00, 0xD7A4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class CharacterTable:
         unicode_version: the version of Unicode that the facts are from.
         facts: a bit for each fact, uint8 [0x110000].
         lower_case: the lower-case form of a character that has one and is not `Σ`, whose form
-            depends on what stands beside it.
+            depends on its neighbors.
         decomposition: the canonical decomposition (NFD) of a character that has one and is not a
             Hangul syllable.
         reordered: the combining class of a mark that NFD moves and that is not an accent (Mn).
@@ -69,7 +69,7 @@ class CharacterTable:
             if lower != character and character != SIGMA:
                 lower_case[character] = lower
             decomposed = unicodedata.normalize("NFD", character)
-            if decomposed != character and number not in _HANGUL:
+            if decomposed != character and number not in HANGUL:
                 decomposition[character] = decomposed
             if category != "Mn" and unicodedata.combining(character):
                 reordered[character] = unicodedata.combining(character)
@@ -120,8 +120,9 @@ class CharacterTable:
         return "".join(self._decompose(character) for character in text)
 
     def _decompose(self, character: str) -> str:
-        syllable = ord(character) - _HANGUL.start
-        if 0 <= syllable < len(_HANGUL):
+        # Unicode composes Hangul by a formula: 19 x 21 x 28 syllables need no table.
+        syllable = ord(character) - HANGUL.start
+        if 0 <= syllable < len(HANGUL):
             lead, vowel, tail = syllable // 588, syllable % 588 // 28, syllable % 28
             jamo = (0x1100 + lead, 0x1161 + vowel, 0x11A7 + tail)
             return "".join(map(chr, jamo[: 3 if tail else 2]))
@@ -160,7 +161,7 @@ def _facts(character: str, category: str) -> int:
 
 
 def _pack(mapping: Mapping[str, str]) -> np.ndarray:
-    """A mapping as one array of code points: each key with its value, closed by a zero."""
+    # Each key, of one character, with its value, closed by a zero: no value has a NUL.
     text = "".join(f"{key}{value}\0" for key, value in mapping.items())
     return np.frombuffer(text.encode("utf-32-le"), np.int32)
 

@@ -3,8 +3,8 @@
 Two things are beyond the kernels, both rare. They are noticed by one look at a batch's result, and
 only then, and only for the lines or words concerned, something is done about them:
 
-* The lower-case form of a capital sigma depends on what stands beside it. The normalizer leaves a
-  mark; `settle_sigmas` writes the right form and cuts those lines again.
+* The lower-case form of a capital sigma depends on its neighbors. The normalizer leaves a mark;
+  `settle_sigmas` writes the right form and cuts those lines again.
 * The kernel's limit on the length of words is in bytes, BERT's in characters. With a limit of 200
   bytes no word is cut that BERT does not cut; `cut_long_words` cuts those that BERT does.
 """
@@ -29,7 +29,7 @@ from keras_bert_impl.tokenization.kernels import CutTokens, Replaced
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
-_MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD
+_MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD  # UTF-8 has at most four a character
 
 
 class ExactCutting:
@@ -55,12 +55,12 @@ class ExactCutting:
         """
         tokens = kernels.cut_tokens(lines, wordpiece_model)
         if self._settle is not None:
-            lines, tokens = _if(
+            lines, tokens = tf.cond(
                 tf.reduce_any(tokens.ids >= self._models.sigma_id),
                 lambda: self.settle_sigmas(lines, tokens, wordpiece_model),
                 lambda: (lines, tokens),
             )
-        return _if(
+        return tf.cond(
             tf.reduce_any(tokens.ends - tokens.starts > MAX_CHARACTERS_PER_WORD),
             lambda: self.cut_long_words(lines, tokens, wordpiece_model),
             lambda: tokens,
@@ -131,6 +131,7 @@ class ExactCutting:
         short = tf.strings.length(words, unit="UTF8_CHAR") <= MAX_CHARACTERS_PER_WORD
         words, positions, starts = (tf.boolean_mask(x, short) for x in (words, positions, starts))
 
+        # Made of the first model: a second constant would stand in every SavedModel, too.
         limit = tf.constant(np.frombuffer(struct.pack("<i", _MAX_BYTES_PER_WORD), np.uint8))
         after = self._limit_position + 4
         patient_model = tf.concat(
@@ -179,16 +180,7 @@ def replace_rows(tokens: CutTokens, rows: Any, others: CutTokens) -> CutTokens:
 
 
 def splice_rows(tokens: CutTokens, rows: np.ndarray, others: CutTokens) -> CutTokens:
-    """Does what `replace_rows` does to few rows of NumPy arrays.
-
-    Example:
-        >>> def of(*rows):
-        ...     flat = np.array([x for row in rows for x in row], np.int32)
-        ...     return CutTokens(flat, np.cumsum([0, *map(len, rows)]), flat, flat)
-        >>> spliced = splice_rows(of([1], [2, 2], [3]), np.array([1]), of([7] * 3))
-        >>> spliced.ids.tolist(), spliced.row_splits.tolist()
-        ([1, 7, 7, 7, 3], [0, 1, 4, 5])
-    """
+    """Does what `replace_rows` does to few rows of NumPy arrays."""
     counts = np.diff(tokens.row_splits)
     counts[rows] = np.diff(others.row_splits)
     borders = tokens.row_splits[np.stack([rows, rows + 1])]  # [2, rows]
@@ -219,21 +211,16 @@ def _in_numpy(tokens: CutTokens) -> CutTokens:
     return CutTokens(ids.astype(np.int32), row_splits, starts, ends)
 
 
-def _if(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    return tf.cond(condition, then, otherwise)
-
-
 def _sigma_settler(mark: str) -> Callable[[Any], Any]:
-    """Gives the function that writes marked sigmas as `str.lower` does.
-
-    A sigma is final where a cased character stands in front of it and none after it, not counting
-    case-ignorable characters in between.
-    """
+    """Gives the function that writes marked sigmas as `str.lower` does."""
+    # A sigma is final where a cased character stands in front of it and none after it, not counting
+    # case-ignorable characters in between.
     table = CharacterTable.load()
     cased = _character_class(table.characters(CASED) + mark)
     ignorable = _character_class(table.characters(CASE_IGNORABLE))
     steps = [
-        # A match takes in the cased character, which may be the next sigma: hence twice.
+        # RE2 has no look-ahead: a match takes in the cased character, which may be the next sigma.
+        # Hence twice.
         (f"{mark}({ignorable}*{cased})", r"σ\1"),
         (f"{mark}({ignorable}*{cased})", r"σ\1"),
         (f"({cased}{ignorable}*){mark}", r"\1ς"),
@@ -249,12 +236,7 @@ def _sigma_settler(mark: str) -> Callable[[Any], Any]:
 
 
 def _character_class(characters: str) -> str:
-    r"""A regular expression for one of the characters.
-
-    Example:
-        >>> _character_class("abcx")
-        '[\\x{61}-\\x{63}\\x{78}-\\x{78}]'
-    """
+    """A regular expression for one of the characters."""
     numbers = np.unique([ord(character) for character in characters])
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
     return "[" + "".join(rf"\x{{{run[0]:x}}}-\x{{{run[-1]:x}}}" for run in runs) + "]"
@@ -317,6 +299,7 @@ class LineCutter:
         line_starts = tf.gather(before, parts.row_splits[:-1])
         begins = before[:-1] - tf.repeat(line_starts, parts.row_lengths())  # [parts]
         is_special = tf.stack([parts.values == token for token in SPECIAL_TOKENS])  # [5, parts]
+        # A part is one special token at most: its column's sum is that id + 1.
         special_id = tf.reduce_sum(
             tf.where(is_special, tf.constant(self._special_ids, tf.int64)[:, tf.newaxis] + 1, 0),
             axis=0,
@@ -344,15 +327,13 @@ class LineCutter:
 
 
 def _in_original_lines(tokens: CutTokens, replaced: Replaced, lines: Any) -> CutTokens:
-    """Moves the positions of tokens from the replaced lines to the original ones.
-
-    A token begins where its first character came from. It ends where the next character begins
-    that left something (or at the line's end): an accent that was dropped belongs to the letter
-    before it, and two tokens of one Hangul syllable both have the whole syllable.
-    """
+    """Moves the positions of tokens from the replaced lines to the original ones."""
+    # A token begins where its first character came from. It ends where the next character begins
+    # that left something (or at the line's end): an accent that was dropped belongs to the letter
+    # before it, and two tokens of one Hangul syllable both have the whole syllable.
     counts = tokens.row_splits[1:] - tokens.row_splits[:-1]
     # Positions of all lines in one rising sequence: each line's are moved after the one before it.
-    sizes = tf.cast(tf.strings.length(lines), tf.int64) + 1
+    sizes = tf.cast(tf.strings.length(lines), tf.int64) + 1  # a line's end is a position, too
     moves = tf.cumsum(sizes, exclusive=True)  # [lines]
     position_counts = replaced.row_splits[1:] - replaced.row_splits[:-1]
     rising = replaced.positions + _repeat(moves, position_counts)
@@ -360,12 +341,13 @@ def _in_original_lines(tokens: CutTokens, replaced: Replaced, lines: Any) -> Cut
     move = _repeat(moves, counts)
     starts = tf.gather(rising, first_position + tokens.starts)
     last = tf.gather(rising, first_position + tokens.ends - 1)
+    # All bytes that came from one character have its position: the next one is a larger number.
     after = tf.searchsorted(rising, last, side="right")
     return tokens._replace(starts=starts - move, ends=tf.gather(rising, after) - move)
 
 
 def _repeat(values: Any, counts: Any) -> Any:
-    """`tf.repeat`; outside of graphs by NumPy, whose cost does not grow with the longest line."""
+    # `tf.repeat` makes a mask [values, largest count]: its cost grows with the longest line.
     if tf.executing_eagerly():
         return tf.constant(np.repeat(np.asarray(values), np.asarray(counts)))
     return tf.repeat(values, counts)

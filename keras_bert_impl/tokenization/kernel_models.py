@@ -34,6 +34,7 @@ _SHAPED_BY = (  # a change in one of these may change the models: kept ones do n
     "reference.py",
     PINNED_FILE.name,
 )
+# NumPy's errors for a file that is cut off, no archive or without the arrays.
 _BROKEN_FILE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 _LIMIT_FIELD = 4  # of the kernel's flatbuffer: the longest word in bytes
 _MAX_PIECE_BYTES = 256
@@ -46,7 +47,7 @@ _KERNEL_MAY_SPLIT = [  # no ideographs, Hangul or private use: there the kernel 
 
 
 class KernelModels(NamedTuple):
-    """What the kernels and the code around them need.
+    """The models of the two kernels, and what the code around them needs to know.
 
     Attributes:
         normalizer: the model of `FastBertNormalize`, uint8 [bytes].
@@ -152,6 +153,8 @@ def with_longest_word(wordpiece_model: np.ndarray, max_bytes: int) -> np.ndarray
 def longest_word_position(wordpiece_model: np.ndarray) -> int:
     """Where in the model the limit on the length of words stands: an int32."""
     head = wordpiece_model.tobytes()
+    # A flatbuffer: the root's position, from there back to the table of fields, whose entries (2
+    # bytes each, after 4 of sizes) are positions relative to the root.
     (root,) = struct.unpack_from("<I", head, 0)
     (to_fields,) = struct.unpack_from("<i", head, root)
     (position,) = struct.unpack_from("<H", head, root - to_fields + 4 + 2 * _LIMIT_FIELD)

@@ -1,6 +1,6 @@
 """Learning a WordPiece vocabulary from counted words, with the byte-pair trainer of `tokenizers`.
 
-The trainer joins, again and again, the two neighbouring tokens that occur together most often. It
+The trainer joins, again and again, the two neighboring tokens that occur together most often. It
 reads text, not counts, and gives numbers to characters in the order of a hash table, which decides
 ties; both is taken care of here, so that the same counts always give the same vocabulary.
 """
@@ -23,7 +23,7 @@ _WORDS_IN_REPORT = 200_000
 
 @dataclass(frozen=True)
 class LearnerOptions:
-    """What kind of vocabulary to learn.
+    """The size and kind of a vocabulary to learn.
 
     Raises:
         UserError: a value out of range.
@@ -60,7 +60,7 @@ class Merge:
 
 
 class Learned(NamedTuple):
-    """What was learned.
+    """A vocabulary that was learned, and how.
 
     Attributes:
         vocabulary: the tokens: special ones, characters, then joined ones as they were learned.
@@ -76,7 +76,7 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
 
     Args:
         counts: how often each word occurs.
-        options: what to learn.
+        options: the size and kind of the vocabulary.
 
     Raises:
         UserError: the words do not give `vocab_size` tokens, or their characters alone are more.
@@ -86,6 +86,7 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
         >>> learned.vocabulary.tokens[5:]
         ('g', 'h', 'p', 's', 'u', '##g', '##s', '##u', '##ug')
     """
+    # A longer word is [UNK] to the tokenizer: no token that it needs would ever be used.
     counts = {word: n for word, n in counts.items() if len(word) <= MAX_CHARACTERS_PER_WORD}
     alphabet = _alphabet(counts, options.limit_alphabet)
     counts = {word: n for word, n in counts.items() if alphabet.issuperset(word)}
@@ -112,7 +113,7 @@ def first_merges(counts: Mapping[str, int], learned: Learned, number: int) -> li
         >>> first_merges(counts, learn_tokens(counts, LearnerOptions(15)), 2)
         [Merge(left='##u', right='##g', count=20), Merge(left='h', right='##ug', count=15)]
     """
-    known = _known(learned)
+    known = {token.removeprefix(CONTINUATION) for token in learned.vocabulary.tokens}
     words = {word: _characters(word) for word in counts if known.issuperset(word)}
     merges = []
     for left, right in learned.pairs[:number]:
@@ -167,11 +168,13 @@ def _alphabet(counts: Mapping[str, int], limit: int) -> set[str]:
     for word, count in counts.items():
         for character in word:
             characters[character] += count
+    # Ties by the character: the order in which words were counted must not matter.
     return set(sorted(characters, key=lambda c: (-characters[c], c))[:limit])
 
 
 def _fixed_tokens(counts: Iterable[str], alphabet: set[str], options: LearnerOptions) -> list[str]:
     """The tokens that are not learned, in the order of their ids."""
+    # In the order of google's vocabularies, in which [PAD] has the id 0.
     unused = [f"[unused{number}]" for number in range(options.num_unused)]
     continuing = {character for word in counts for character in word[1:]} & alphabet
     tokens = [
@@ -205,6 +208,7 @@ def _train(
 
 def _as_text(counts: Mapping[str, int]) -> Iterator[str]:
     """Text in which each word occurs as often as it was counted; in proportion, if that is much."""
+    # The trainer's time grows with the text: beyond that it reads a sample in proportion.
     scale = max(1.0, sum(counts.values()) / _MOST_OCCURRENCES)
     for word in sorted(counts):
         left = max(1, round(counts[word] / scale))
@@ -212,10 +216,6 @@ def _as_text(counts: Mapping[str, int]) -> Iterator[str]:
         while left > 0:
             yield f"{word} " * min(left, at_once)
             left -= at_once
-
-
-def _known(learned: Learned) -> set[str]:
-    return {token.removeprefix(CONTINUATION) for token in learned.vocabulary.tokens}
 
 
 def _characters(word: str) -> list[str]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_bert_impl.options import check_options, option
 
@@ -23,7 +22,7 @@ _HEAD_SHARE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class LongTexts:
-    """What becomes of a text that is longer than `max_seq_length`.
+    """The treatment of a text that is longer than `max_seq_length`.
 
     Raises:
         UserError: a value out of range.
@@ -64,7 +63,7 @@ class LongTexts:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a model directory says of it, as JSON values; nothing where texts are truncated."""
+        """The entries of a model directory, as JSON values; none where texts are truncated."""
         if self.long_text == TRUNCATE:
             return {}
         if self.long_text == HEAD_TAIL:
@@ -77,7 +76,7 @@ class LongTexts:
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "LongTexts":
-        """Reads what `settings` wrote; other entries are left aside.
+        """Reads `settings` again; other entries are left aside.
 
         Raises:
             UserError: an entry has a value that it cannot have.
@@ -101,9 +100,7 @@ def head_length(kept: Any) -> Any:
     return kept // _HEAD_SHARE
 
 
-def window_room(
-    length_a: NDArray[np.int64], length_b: NDArray[np.int64], max_seq_length: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def window_room(length_a: Any, length_b: Any, max_seq_length: int, xp: Any = np) -> tuple[Any, Any]:
     """Divides each row between a first text that stands in every window and the windows.
 
     The windows move over the second text; over the first one where there is no second. The first
@@ -113,6 +110,7 @@ def window_room(
         length_a: int [documents], the tokens of the first text.
         length_b: int [documents], the tokens of the second text, 0 where there is none.
         max_seq_length: the most tokens of a row.
+        xp: the functions to compute with: `numpy`, or `tensorflow` for int64 tensors.
 
     Returns:
         The tokens of the first text that stand in front of each window (0 where there is no
@@ -123,17 +121,7 @@ def window_room(
         >>> front.tolist(), size.tolist()
         ([0, 3, 5], [11, 7, 5])
     """
-    has_b = (length_b > 0).astype(np.int64)
-    room = max_seq_length - 2 - has_b
-    front = has_b * np.minimum(length_a, np.maximum(room // 2, room - length_b))
-    return front, room - front
-
-
-def window_room_in_graph(length_a: Any, length_b: Any, max_seq_length: int) -> tuple[Any, Any]:
-    """The same of tensors: int64 [documents] each."""
-    import tensorflow as tf
-
-    has_b = tf.cast(length_b > 0, tf.int64)
-    room = max_seq_length - 2 - has_b
-    front = has_b * tf.minimum(length_a, tf.maximum(room // 2, room - length_b))
+    has_b = xp.minimum(length_b, 1)
+    room = max_seq_length - 2 - has_b  # without [CLS] and one or two [SEP]
+    front = has_b * xp.minimum(length_a, xp.maximum(room // 2, room - length_b))
     return front, room - front

@@ -7,7 +7,7 @@ down to a replacement for each character, which also makes up for where ICU diff
 The trie is an array of 32-bit units; unit 0 is the root. A unit holds a label (its byte), whether
 a value hangs below it, and an offset: the child for byte b of the unit at position p stands at
 `p ^ offset ^ b`, and p's value at `p ^ offset`. The position `p ^ offset` is p's base here. A
-child is recognised by its label alone, so no two units may share a base.
+child is recognized by its label alone, so no two units may share a base.
 
 The model is a flatbuffer with a trie over the UTF-8 of characters and a pool of replacements. Bytes
 that are no UTF-8 reach the trie as they are, so that they can be dropped like characters.
@@ -22,6 +22,7 @@ import numpy as np
 from keras_bert_impl.tokenization.character_table import (
     ACCENT,
     DROPPED,
+    HANGUL,
     PUNCTUATION,
     SIGMA,
     CharacterTable,
@@ -29,18 +30,17 @@ from keras_bert_impl.tokenization.character_table import (
 from keras_bert_impl.tokenization.reference import is_chinese
 
 _PRIVATE_USE = range(0xE000, 0xF900)
-_HANGUL = range(0xAC00, 0xD7A4)
 SIGMA_MARK = "§"
 
 
 class CharacterRules:
-    """What becomes of each character.
+    """The replacement of each character.
 
     Two things need names of their own in the replaced text:
 
     * A character at which the kernel splits and BERT does not (one that Unicode assigned after the
       pinned version) is written with a private-use character.
-    * A capital sigma, whose lower-case form depends on what stands beside it, is written as "§":
+    * A capital sigma, whose lower-case form depends on its neighbors, is written as "§":
       a word of its own for the kernel, and as long in UTF-8 as the two forms. So a real "§" is
       written with a private-use character, too.
 
@@ -82,7 +82,7 @@ class CharacterRules:
         self._names = names | dict.fromkeys(names.values(), self._unknown)
 
     def replacement(self, character: str) -> str:
-        """What a character becomes; itself where it stays."""
+        """The text that replaces a character; itself where it stays."""
         if self.table.has(character, DROPPED):
             return ""
         if self.do_lower_case and character == SIGMA:
@@ -98,11 +98,11 @@ class CharacterRules:
         return "".join(self._names.get(character, character) for character in token)
 
     def changes(self) -> Iterator[tuple[str, str]]:
-        """Every character that does not stay as it is, with what it becomes, by code point."""
+        """Every character that does not stay as it is, with its replacement, by code point."""
         table = self.table
         candidates = {SIGMA, *self._names, *table.characters(DROPPED | ACCENT | PUNCTUATION)}
         candidates |= table.lower_case.keys() | table.decomposition.keys()
-        candidates |= {chr(number) for number in _HANGUL}
+        candidates |= {chr(number) for number in HANGUL}
         for character in sorted(candidates):
             replacement = self.replacement(character)
             if replacement != character:
@@ -189,6 +189,7 @@ def _encode_offset(offset: int) -> int:
 
 
 def _decode_offset(unit: int) -> int:
+    # Bit 9 says that the offset counts in units of 256, for tries larger than ours.
     return (unit >> 10) << ((unit & 0x200) >> 6)
 
 
@@ -212,6 +213,7 @@ def build_normalizer_model(changes: Iterable[tuple[str, str]]) -> np.ndarray:
         >>> str(model.dtype), model.size > 1000
         ('uint8', True)
     """
+    # `_CHANGED` alone is "replaced by nothing": position and length are 0.
     entries = dict.fromkeys(_ill_formed(), _CHANGED)
     pool = bytearray()
     positions: dict[bytes, int] = {b"": 0}
@@ -222,13 +224,15 @@ def build_normalizer_model(changes: Iterable[tuple[str, str]]) -> np.ndarray:
         if text not in positions:
             positions[text] = len(pool)
             pool += text
-        if character != "\0":
+        if character != "\0":  # a field of its own; see `_flatbuffer`
             entries[character.encode()] = _CHANGED | positions[text] << _LENGTH_BITS | len(text)
     return _flatbuffer(build_double_array(entries), bytes(pool) or b" ")
 
 
 def _ill_formed() -> Iterator[bytes]:
-    """What ICU steps over as one unit where it finds no character: bytes and cut-off characters."""
+    """The bytes and cut-off characters that ICU steps over as one unit."""
+    # The ranges are those of well-formed UTF-8: after E0 no overlong form, after ED no surrogate,
+    # after F4 nothing above U+10FFFF.
     yield from (bytes([byte]) for byte in range(0x80, 0x100))
     for lead in range(0xE0, 0xF0):
         trails = range(0xA0 if lead == 0xE0 else 0x80, 0xA0 if lead == 0xED else 0xC0)

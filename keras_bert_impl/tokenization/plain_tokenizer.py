@@ -1,7 +1,7 @@
 """The exact tokenizer in plain Python, for work done before TensorFlow is loaded.
 
 `reference.py` says the same rules step by step, on the running Python's `unicodedata`. Here nearly
-every character has one replacement whatever stands beside it, so text is translated in one go.
+every character has one replacement whatever its neighbors are, so text is translated in one go.
 
 Loading TensorFlow takes seconds and hundreds of megabytes; a few megabytes of text take less than
 one second here. Words come again and again, and nothing in BERT's rules looks across a space: so
@@ -26,11 +26,15 @@ from keras_bert_impl.tokenization.character_table import (
     SIGMA,
     CharacterTable,
 )
-from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, as_text, is_chinese
+from keras_bert_impl.tokenization.reference import (
+    MAX_CHARACTERS_PER_WORD,
+    as_text,
+    is_chinese,
+    longest_matches,
+)
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from keras_bert_impl.tokenization.wordpiece import longest_matches
 
 
 class PinnedRules:
@@ -49,7 +53,7 @@ class PinnedRules:
     def __init__(self, table: CharacterTable, do_lower_case: bool, strip_accents: bool) -> None:
         self._table, self._lower, self._strip = table, do_lower_case, strip_accents
         self._replacements = _Replacements(self)
-        # Characters whose replacement depends on what stands beside them: a capital sigma, and
+        # Characters whose replacement depends on their neighbors: a capital sigma, and
         # marks that decomposing moves.
         looks_aside = {SIGMA} if do_lower_case else set()
         if strip_accents:
@@ -66,7 +70,7 @@ class PinnedRules:
         return [part for word in words for part in self._split_word(word)]
 
     def replacement(self, character: str) -> str:
-        """What becomes of a character that does not look aside."""
+        """The replacement of a character that does not look aside."""
         cleaned = self._clean(character)
         if cleaned != character:
             return cleaned if cleaned == "" else f" {self._without_accents(character)} "
@@ -119,7 +123,7 @@ class PinnedRules:
 
 
 class _Replacements(dict[int, str]):
-    """What `str.translate` asks, found when it is first asked for."""
+    """The table for `str.translate`; each entry is made when it is first asked for."""
 
     def __init__(self, rules: PinnedRules) -> None:
         super().__init__()
@@ -166,6 +170,7 @@ class PlainTokenizer:
         """
         if not lines:
             return TokenBlock(np.zeros(0, np.int32), np.zeros(1, np.int64))
+        # Here and not in `_learn`: numbers must keep their meaning within a call.
         if len(self._starts) > _REMEMBERED_PARTS or len(self._ids) > _REMEMBERED_IDS:
             self._forget()
         text = [line if isinstance(line, str) else as_text(line) for line in lines]

@@ -1,4 +1,4 @@
-"""From strings to the inputs of a model, as a Keras layer."""
+"""Keras layers that take strings: texts into ids, and into the inputs of a model."""
 
 import os
 from typing import Any, Self
@@ -8,10 +8,118 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, StringLayer, pack_in_graph
+from keras_bert_impl.tokenization.cutting import LineCutter
+from keras_bert_impl.tokenization.graph_rows import pack_in_graph, trim_to_longest
+from keras_bert_impl.tokenization.kernel_models import load_kernel_models
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, find_text_settings
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+
+class StringLayer(keras.layers.Layer):
+    """A layer without weights that takes strings; it saves its `TextSettings` with itself.
+
+    Args:
+        settings: the vocabulary, the casing and the accents.
+        special_tokens: see `Tokenizer`.
+    """
+
+    def __init__(
+        self, settings: TextSettings, special_tokens: SpecialTokens = "split", **kwargs: Any
+    ) -> None:
+        super().__init__(**{"trainable": False, "autocast": False, **kwargs})
+        self._convert_input_args = False  # strings and ragged tensors pass as they are
+        self._allow_non_tensor_positional_args = True
+        self.settings, self.special_tokens = settings, special_tokens
+        self.built = True
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make this layer again."""
+        return {
+            **super().get_config(),
+            "vocabulary": list(self.settings.vocabulary.tokens),
+            **self.settings.as_json(),
+            "special_tokens": self.special_tokens,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Makes the layer that `get_config` described."""
+        values = dict(config)
+        settings = TextSettings(
+            Vocabulary(values.pop("vocabulary")),
+            values.pop("do_lower_case"),
+            values.pop("strip_accents"),
+        )
+        return cls(settings, **values)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class GraphTokenizer(StringLayer):
+    """Cuts a batch of lines into ids inside a graph: the same ids as `Tokenizer` gives.
+
+    The vocabulary becomes a part of the graph, so that a SavedModel needs no other file. The
+    process that loads it must have imported `tensorflow_text`, which brings the kernels.
+
+    Args:
+        settings: the vocabulary, the casing and the accents.
+        special_tokens: see `Tokenizer`.
+        with_spans: whether a call gives the spans of the tokens as well.
+
+    Example:
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
+        >>> tokenizer = GraphTokenizer(TextSettings(Vocabulary(tokens)))
+        >>> tokenizer(tf.constant(["The words.", "the"])).to_list()
+        [[5, 6, 7, 8], [5]]
+    """
+
+    def __init__(
+        self,
+        settings: TextSettings,
+        special_tokens: SpecialTokens = "split",
+        with_spans: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(settings, special_tokens, **kwargs)
+        self.with_spans = with_spans
+        self._models = load_kernel_models(settings)
+        self._cutter = LineCutter(self._models, settings.vocabulary, special_tokens == "keep")
+
+    def call(self, lines: Any) -> Any:
+        """Cuts lines.
+
+        Args:
+            lines: UTF-8, string [batch].
+
+        Returns:
+            ids, ragged int32 [batch, (tokens)]; with `with_spans` a triple of ids, starts and ends,
+            the latter two in bytes of the lines, ragged int64 [batch, (tokens)].
+        """
+        # The models are constants of the graph that is traced: a SavedModel has them in itself.
+        tokens = self._cutter.cut(
+            tf.convert_to_tensor(lines, tf.string),
+            tf.constant(self._models.normalizer),
+            tf.constant(self._models.wordpiece),
+            self.with_spans,
+        )
+        ids, starts, ends = (
+            tf.RaggedTensor.from_row_splits(values, tokens.row_splits, validate=False)
+            for values in (tf.cast(tokens.ids, tf.int32), tokens.starts, tokens.ends)
+        )
+        return (ids, starts, ends) if self.with_spans else ids
+
+    def compute_output_spec(self, lines: Any) -> Any:
+        """The outputs of a symbolic call."""
+        batch = lines.shape[0]
+        ids = keras.KerasTensor((batch, None), "int32", ragged=True)
+        spans = [keras.KerasTensor((batch, None), "int64", ragged=True) for _ in range(2)]
+        return (ids, *spans) if self.with_spans else ids
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make this layer again."""
+        return {**super().get_config(), "with_spans": self.with_spans}
+
 
 _TENSORS = (tf.Tensor, np.ndarray, keras.KerasTensor)
 _SPECIAL_TOKENS = 3  # [CLS] A [SEP] B [SEP]
@@ -129,7 +237,7 @@ class BertPreprocessor(StringLayer):
         return self._tokenizer(tf.reshape(texts, [-1]))
 
     def compute_output_spec(self, texts: Any, text_pairs: Any = None) -> dict[str, Any]:
-        """What a symbolic call gives."""
+        """The outputs of a symbolic call."""
         texts, text_pairs = _first_and_second(texts, text_pairs)
         _check_shapes(texts, text_pairs)
         length = None if self.pad_to_longest else self.max_seq_length
@@ -137,7 +245,7 @@ class BertPreprocessor(StringLayer):
         return {name: keras.KerasTensor(shape, "int32") for name in ENCODER_INPUTS}
 
     def get_config(self) -> dict[str, Any]:
-        """What makes the same layer again."""
+        """The arguments that make this layer again."""
         return {
             **super().get_config(),
             "max_seq_length": self.max_seq_length,
@@ -151,6 +259,7 @@ def _first_and_second(texts: Any, text_pairs: Any) -> tuple[Any, Any]:
         return texts, text_pairs
     if len(texts) == 2 and all(isinstance(part, _TENSORS) for part in texts):
         return texts[0], texts[1]
+    # A tuple of two texts is a pair, as for `Tokenizer`; a list of two is a batch of two.
     if isinstance(texts, tuple) and len(texts) == 2:
         if any(isinstance(part, list) for part in texts):
             raise UserError(
@@ -179,19 +288,3 @@ def _check_shapes(texts: Any, text_pairs: Any) -> None:
                 f"the texts have the shape {first.as_list()}, but the second texts "
                 f"{second.as_list()}; give as many."
             )
-
-
-def trim_to_longest(packed: dict[str, Any]) -> dict[str, Any]:
-    """Cuts off the positions that are padding in every row of a batch.
-
-    Args:
-        packed: `input_mask` and others, int32 [batch, length] each; one position is left even
-            of an empty batch.
-
-    Example:
-        >>> trim_to_longest({"input_mask": tf.constant([[1, 1, 0], [1, 0, 0]])})["input_mask"].shape
-        TensorShape([2, 2])
-    """
-    lengths = tf.reduce_sum(packed["input_mask"], axis=1)
-    longest = tf.maximum(tf.reduce_max(lengths), 1)
-    return {name: rows[:, :longest] for name, rows in packed.items()}

@@ -17,9 +17,10 @@ same facts for one fixed version of Unicode.
 """
 
 import unicodedata
-from collections.abc import Container
+from collections.abc import Callable, Container
+from typing import TypeVar
 
-from keras_bert_impl.tokenization.wordpiece import longest_tokens
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION
 
 MAX_CHARACTERS_PER_WORD = 200
 
@@ -43,7 +44,7 @@ def is_chinese(character: str) -> bool:
 
 def is_dropped(character: str) -> bool:
     """Whether a character vanishes before anything else happens."""
-    if character in "\t\n\r":
+    if character in "\t\n\r":  # control characters (Cc) for Unicode, white space for BERT
         return False
     return character in "\0\ufffd" or unicodedata.category(character) in ("Cc", "Cf")
 
@@ -55,6 +56,7 @@ def is_white_space(character: str) -> bool:
 
 def is_punctuation(character: str) -> bool:
     """Whether a character is always a word of its own; ASCII symbols such as `$` count as well."""
+    # Unicode has "$", "+", "^" and others as symbols (S), not as punctuation (P).
     ascii_symbol = "!" <= character <= "~" and not character.isalnum()
     return ascii_symbol or unicodedata.category(character).startswith("P")
 
@@ -100,10 +102,12 @@ def split_words(
     """
     kept = (c for c in as_text(line) if not is_dropped(c))
     spaced = (" " if is_white_space(c) else f" {c} " if is_chinese(c) else c for c in kept)
+    # `split` without an argument cuts at other characters, too (U+2028): the original does so.
     words = []
     for word in "".join(spaced).split():
         if do_lower_case:
             word = word.lower()  # noqa: PLW2901  each rule works on what the last one left
+        # After lower-casing, as in the original: it can make an accent, as of "İ".
         if do_lower_case if strip_accents is None else strip_accents:
             decomposed = unicodedata.normalize("NFD", word)
             word = "".join(c for c in decomposed if unicodedata.category(c) != "Mn")  # noqa: PLW2901
@@ -138,3 +142,59 @@ def tokenize(
     """
     words = split_words(line, do_lower_case, strip_accents)
     return [token for word in words for token in split_tokens(word, vocabulary)]
+
+
+T = TypeVar("T")
+
+
+def longest_tokens(
+    word: str, vocabulary: Container[str], *, continues: bool = False
+) -> list[str] | None:
+    """Cuts a word.
+
+    Args:
+        word: a word without white space.
+        vocabulary: the tokens.
+        continues: whether the word continues another one, so that its first token has "##" too.
+
+    Returns:
+        The tokens; None where the word cannot be cut to its end.
+
+    Example:
+        >>> longest_tokens("unaffable", {"un", "##aff", "##able", "##a"})
+        ['un', '##aff', '##able']
+        >>> longest_tokens("happy", {"happy", "##ha", "##ppy"}, continues=True)
+        ['##ha', '##ppy']
+        >>> longest_tokens("unaffordable", {"un", "##aff", "##able"}) is None
+        True
+    """
+    find = lambda token: token if token in vocabulary else None  # noqa: E731
+    return longest_matches(word, find, continues=continues)
+
+
+def longest_matches(
+    word: str,
+    find: Callable[[str], T | None],
+    *,
+    continues: bool = False,
+    longest: int | None = None,
+) -> list[T] | None:
+    """Cuts a word like `longest_tokens`, into the values that `find` has for the tokens: ids, say.
+
+    Example:
+        >>> longest_matches("unaffable", {"un": 1, "##aff": 2, "##able": 3}.get)
+        [1, 2, 3]
+    """
+    found: list[T] = []
+    prefix = CONTINUATION if continues else ""
+    start, most = 0, longest or len(word)
+    while start < len(word):
+        for end in range(min(len(word), start + most), start, -1):
+            match = find(prefix + word[start:end])
+            if match is not None:
+                break
+        else:
+            return None
+        found.append(match)
+        start, prefix = end, CONTINUATION
+    return found

@@ -12,7 +12,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
 class Casing(NamedTuple):
-    """What a file, or a caller, says about casing and accents; None is "nothing is said"."""
+    """Casing and accents as a file, or a caller, gives them; None is "nothing is said"."""
 
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
@@ -62,11 +62,13 @@ class TextSettings:
             >>> TextSettings(cased, do_lower_case=True).contradiction()
             'do_lower_case is on, but 100 of 105 tokens of the vocabulary have capitals ...'
         """
+        # Tokens in brackets, [CLS] and [unused1], never come out of text.
         words = [token for token in self.vocabulary.tokens if not token.startswith("[")]
         if self.do_lower_case:
             return self._lost_by_lower_case(words)
         capitals = any(token != token.lower() for token in words)
         small = sum(token != token.upper() for token in words)
+        # Few letters with two cases prove nothing: it may be a Chinese or Korean vocabulary.
         if capitals or small <= 1000:
             return None
         return (
@@ -76,7 +78,6 @@ class TextSettings:
         )
 
     def _lost_by_lower_case(self, words: list[str]) -> str | None:
-        """What is wrong where many tokens can never come out of lower-cased text."""
         capitals = sum(token != token.lower() for token in words)
         # Stripping accents takes characters apart (NFD): every Hangul syllable, too.
         apart = self.removes_accents * sum(

@@ -9,8 +9,8 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
+from keras_bert_impl.tokenization.packing import as_texts, pack_batch
 from keras_bert_impl.tokenization.reference import as_text
-from keras_bert_impl.tokenization.text_batches import as_texts, pack_batch
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
 
@@ -59,8 +59,12 @@ class Tokenizer:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
         >>> tokenizer = Tokenizer(TextSettings(Vocabulary(tokens)))
-        >>> tokenizer.tokenize("The Words.")
-        ['the', 'word', '##s', '.']
+        >>> tokenizer(["The words.", "the"])["input_ids"].tolist()
+        [[2, 5, 6, 7, 8, 3], [2, 5, 3, 0, 0, 0]]
+        >>> tokenizer([("the", "word")])["segment_ids"].tolist()
+        [[0, 0, 0, 1, 1]]
+        >>> tokenizer.tokenize("The Words."), tokenizer.detokenize([2, 5, 6, 7, 8, 3], True)
+        (['the', 'word', '##s', '.'], 'the words .')
         >>> block = tokenizer.encode_lines(["The words.", "", "The"])
         >>> block.ids.tolist(), block.offsets.tolist()
         ([5, 6, 7, 8, 5], [0, 4, 4, 5])
@@ -76,6 +80,7 @@ class Tokenizer:
         settings: TextSettings,
         special_tokens: SpecialTokens = "split",
     ) -> None:
+        # Imported here: work without TensorFlow uses this module's blocks and functions.
         import tensorflow as tf
 
         from keras_bert_impl.tokenization.cutting import LineCutter
@@ -86,6 +91,8 @@ class Tokenizer:
         self.special_tokens = special_tokens
         self._tf = tf
         models = load_kernel_models(settings)
+        # Out of a graph that may be being traced, to which they would belong; and on the CPU, which
+        # alone has the kernels.
         with tf.init_scope(), tf.device("CPU"):
             self._models = tf.constant(models.normalizer), tf.constant(models.wordpiece)
         self._cutter = LineCutter(models, settings.vocabulary, special_tokens == "keep")
@@ -142,15 +149,6 @@ class Tokenizer:
 
         Raises:
             UserError: something is no text, or `max_seq_length` has no room for a token.
-
-        Example:
-            >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-            >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-            >>> tokenizer = Tokenizer(TextSettings(Vocabulary(tokens)))
-            >>> tokenizer(["The words.", "the"])["input_ids"].tolist()
-            [[2, 5, 6, 7, 8, 3], [2, 5, 3, 0, 0, 0]]
-            >>> tokenizer([("the", "word")])["segment_ids"].tolist()
-            [[0, 0, 0, 1, 1]]
         """
         first, second = as_texts(texts, text_pairs)
         return pack_batch(
@@ -163,6 +161,7 @@ class Tokenizer:
 
     def _rows(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
         block = self.encode_lines(texts)
+        # Of no texts `np.split` would make one empty row.
         return np.split(block.ids, block.offsets[1:-1]) if texts else []
 
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
@@ -200,6 +199,7 @@ class Tokenizer:
             tokens = self._cut(batch, with_spans=True)
             ids.append(_as_int32(tokens.ids))
             counts.append(np.diff(_view(tokens.row_splits)))
+            # Copies: the views are of memory that goes with the batch's tensors.
             spans = [_view(tokens.starts).copy(), _view(tokens.ends).copy()]
             if unit == "characters":
                 spans = _characters_before(batch, counts[-1], spans)
@@ -236,13 +236,6 @@ class Tokenizer:
         Args:
             ids: the ids of tokens.
             skip_special_tokens: whether [CLS], [SEP], [PAD], [MASK] and [UNK] are left out.
-
-        Example:
-            >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-            >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-            >>> tokenizer = Tokenizer(TextSettings(Vocabulary(tokens)))
-            >>> tokenizer.detokenize([2, 5, 6, 7, 8, 3], True)
-            'the words .'
         """
         tokens = [self.vocabulary.tokens[number] for number in ids]
         if skip_special_tokens:
@@ -289,7 +282,7 @@ def _as_int32(ids: Any) -> np.ndarray:
 
 
 def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
-    if len(parts) == 1:
+    if len(parts) == 1:  # the usual case needs no copy
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, dtype)
 

@@ -14,7 +14,7 @@ from keras_bert_impl.files import not_utf8, open_input, open_whole, read_json_ob
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerFile:
-    """What a `tokenizer.json` says.
+    """The content of a `tokenizer.json`.
 
     Attributes:
         tokens: the tokens in the order of their ids, added tokens included.
@@ -68,6 +68,7 @@ def _added(path: str | os.PathLike[str], tokens: Any) -> dict[str, Any]:
 
 
 def _in_order(path: str | os.PathLike[str], ids: dict[str, Any]) -> tuple[str, ...]:
+    # `true` is an int for `isinstance`.
     tokens = {number: token for token, number in ids.items() if type(number) is int}
     if set(tokens) != set(range(len(ids))):
         raise UserError(
@@ -115,6 +116,7 @@ class Vocabulary:
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
             self._ids[token] for token in SPECIAL_TOKENS
         )
+        # Of the file as `write` writes it, whatever line ends it was read with.
         self.sha256 = hashlib.sha256(self._as_file()).hexdigest()
 
     @classmethod
@@ -137,6 +139,7 @@ class Vocabulary:
         except UnicodeDecodeError as error:
             line = content[: error.start].count(b"\n") + 1
             raise not_utf8(path, f"line {line}") from error
+        # Not `splitlines`: it cuts at U+2028, which is a token of google's Chinese vocabulary.
         lines = text.removesuffix("\n").split("\n")
         return cls((line.strip() or line.strip(" \t\r") for line in lines), str(path))
 

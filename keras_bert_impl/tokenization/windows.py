@@ -1,7 +1,7 @@
 """Windows over texts that are longer than a model's input, and which window owns which token.
 
 Every task makes its windows here: questions over a passage, tags over a document, labels of a long
-text. `graph_windows` does the same inside a TensorFlow graph, for serving.
+text. `graph_rows` does the same inside a TensorFlow graph, for serving.
 """
 
 from typing import NamedTuple
@@ -68,6 +68,7 @@ def make_windows(lengths: ArrayLike, size: ArrayLike, stride: int) -> Windows:
     if (sizes < 1).any():
         raise UserError("`max_seq_length` leaves no token for a window of the text; raise it.")
     steps = np.minimum(sizes, stride)
+    # -(-x // y) is x / y rounded up, in whole numbers.
     counts = 1 + -(-np.maximum(totals - sizes, 0) // steps)  # [documents]
     document = np.repeat(np.arange(len(totals)), counts)
     number = np.arange(len(document)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from keras_bert_impl.optimizers.schedules import learning_rate_schedule
+from keras_bert_impl.optimizers.schedules import WarmupSchedule
 from keras_bert_impl.options import default_settings, made_settings
 from keras_bert_impl.training.batches import prefetched
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
@@ -184,10 +184,8 @@ def _restore(
 
 def _rate(phases: Sequence[Phase], config: TrainingConfig) -> Callable[[int], float]:
     """The learning rate by the steps done: one schedule over all phases, scaled by their peaks."""
-    schedule = learning_rate_schedule(
-        config.schedule, 1.0, config.num_train_steps, config.num_warmup_steps
-    )
-    return phased_rate(phases, schedule)
+    schedule = WarmupSchedule(1.0, config.num_train_steps, config.num_warmup_steps, config.schedule)
+    return phased_rate(phases, schedule.at)
 
 
 def rehearse(

@@ -105,9 +105,8 @@ def phased_rate(
     """Scales a schedule of peak 1 by the peak of the phase that a step lies in.
 
     Example:
-        >>> from keras_bert_impl.optimizers.schedules import learning_rate_schedule
         >>> phases = [Phase(None, 8, 1.0), Phase(None, 2, 0.5)]
-        >>> rate = phased_rate(phases, learning_rate_schedule("constant", 1.0, 10, 0))
+        >>> rate = phased_rate(phases, lambda step: 1.0)
         >>> rate(7), rate(8)
         (1.0, 0.5)
     """

@@ -8,8 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert_impl.optimizers.bert_adamw import BertAdamW
-from keras_bert_impl.optimizers.lamb import Lamb
+from keras_bert_impl.optimizers.bert_adamw import BertAdamW, Lamb
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.strategy import Devices, present_devices
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.compat import merge_call
-from keras_bert_impl.cpu_kernels.adamw import update_step_of
+from keras_bert_impl.cpu_kernels.training import update_step_of
 from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.layers.kernels import PLAIN
 from keras_bert_impl.training.batches import (

@@ -12,7 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.backend import need_tensorflow
-from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels, set_up_xla
+from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
+from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers.kernels import PlainKernels
 from keras_bert_impl.models.base import set_kernels
@@ -88,7 +89,7 @@ def make_devices(config: TrainingConfig) -> Devices:
     """
     need_tensorflow("training")
     devices = _find_devices(config)
-    if devices.use_xla and devices.own_replicas > 1 and not set_up_xla():
+    if devices.use_xla and devices.own_replicas > 1 and not safe_in_threads():
         raise UserError(
             "`use_xla=True` with several CPU devices comes too late: XLA was used before in this "
             "process, and its programs crash when replicas share them; start a new process."

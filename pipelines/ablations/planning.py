@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.planning.plan import plan_run
+from keras_bert_impl.planning import plan_run
 from keras_bert_impl.progress import format_duration
 from pipelines.ablations.cells import FINE_TUNING, PRETRAINING, Cell, ConfigOf
 from pipelines.ablations.study import Study

@@ -9,7 +9,7 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.planning.size import parameters_by_part
+from keras_bert_impl.planning import parameters_by_part
 from keras_bert_impl.progress import format_duration
 from pipelines.ablations.cells import Cell, Result
 from pipelines.ablations.config import SIZES_TABLE, STEPS_FIGURE, TaskRun

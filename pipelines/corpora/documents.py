@@ -134,16 +134,12 @@ def raw_paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | N
     if block.source.form in ("json_lines", "tfds"):
         found = _from_json(block, reading.text_field)
     elif block.source.form == "wikiextractor":
-        found = _from_wikiextractor(_lines_of(block))
+        found = _from_wikiextractor(block.text.split("\n"))
     else:
-        found = _from_text(_lines_of(block), reading.one_document_per_file)
+        found = _from_text(block.text.split("\n"), reading.one_document_per_file)
     yield from found
     if block.ends_source:
         yield None
-
-
-def _lines_of(block: DecodedBlock) -> list[str]:
-    return block.text.removeprefix("\ufeff").split("\n")
 
 
 def _from_text(lines: list[str], one_document: bool) -> Iterator[str | None]:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there
-from pipelines.corpora.unpacking import DAMAGED, open_unpacked, refuse_no_text
+from pipelines.corpora.unpacking import beginning_of_text
 from pipelines.records.paths import match_files, with_content
 
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
@@ -125,13 +125,7 @@ def _form_of(path: str) -> Form:
             f"{path}: is a table, and its header and all its cells would be read as text; write "
             "its texts as JSON lines, or give `input_format=text` to read its lines as they are."
         )
-    with open_unpacked(path) as file:
-        try:
-            start = file.peek(512)
-        except DAMAGED as error:
-            raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
-    refuse_no_text(path, start)
-    start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = beginning_of_text(path)
     if start.startswith(b"<doc "):
         return "wikiextractor"
     if _JSON_ARRAY.match(start):

@@ -5,6 +5,7 @@ archives, UTF-16) is refused in one sentence with the command that converts it.
 """
 
 import bz2
+import codecs
 import gzip
 import io
 import logging
@@ -123,6 +124,7 @@ _OTHER_PACKINGS = {
 }
 _TAR_AT, _TAR = 257, b"ustar"
 _LONGEST_MAGIC = 16
+_BEGINNING = 512  # bytes that say what form a text has
 BLOCK_BYTES = 1 << 20
 DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)  # what reading a damaged file raises
 
@@ -177,6 +179,8 @@ def open_unpacked(path: str) -> Unpacked:
 def read_line_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[LineBlock]:
     """Reads a file in blocks of about `block_bytes` that end where a line ends.
 
+    A byte-order mark at the file's beginning is no text: it is left out here, for all readers.
+
     Raises:
         UserError: the file cannot be opened or unpacked to its end, or begins as no UTF-8
             text does.
@@ -187,13 +191,44 @@ def read_line_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Line
             refuse_no_text(path, file.peek(_TAR_AT + len(_TAR)))
             while text := file.read(block_bytes):
                 text += b"" if text.endswith(b"\n") else file.readline()
+                if not position:
+                    text = text.removeprefix(codecs.BOM_UTF8)
                 now = file.packed.tell()
-                yield LineBlock(line, text, now - position)
+                if text:
+                    yield LineBlock(line, text, now - position)
                 line, position = line + text.count(b"\n"), now
         except DAMAGED as error:
             raise UserError(
                 f"{path}: cannot be unpacked after line {line} ({error}); get the file again."
             ) from error
+
+
+def read_whole(path: str) -> bytes:
+    """All bytes of a file, unpacked, without a byte-order mark at their beginning.
+
+    Raises:
+        UserError: the file cannot be opened or unpacked to its end.
+    """
+    try:
+        with open_unpacked(path) as file:
+            return file.read().removeprefix(codecs.BOM_UTF8)
+    except DAMAGED as error:
+        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
+
+
+def beginning_of_text(path: str) -> bytes:
+    """The first bytes of a file, unpacked, without a byte-order mark and blanks in front.
+
+    Raises:
+        UserError: the file cannot be opened or unpacked, or begins as no UTF-8 text does.
+    """
+    try:
+        with open_unpacked(path) as file:
+            start = file.peek(_BEGINNING)
+    except DAMAGED as error:
+        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
+    refuse_no_text(path, start)
+    return start.removeprefix(codecs.BOM_UTF8).lstrip()
 
 
 def lines_of(block: LineBlock) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import ENGINES, FLOAT32, PRECISIONS, TENSORFLOW
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.pooling import (
+from keras_bert_impl.models.head_settings import (
     has_bilstm,
     trained_pooling,
     with_bilstm,
@@ -26,6 +26,7 @@ from keras_bert_impl.options import (
 )
 from keras_bert_impl.training.config import TrainingConfig
 
+# BERT's paper, appendix A.3: what was searched for every task of GLUE, the best chosen on dev.
 _PAPER = ((16, 32), (5e-5, 3e-5, 2e-5), (2.0, 3.0, 4.0))
 SEARCHES = {"paper": _PAPER}
 

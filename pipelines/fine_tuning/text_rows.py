@@ -18,7 +18,7 @@ from keras_bert_impl.tokenization.long_texts import (
     head_length,
     window_room,
 )
-from keras_bert_impl.tokenization.truncation import truncated_lengths
+from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.tokenization.windows import make_windows
 from pipelines.records.rows import Numbers, Rows
 

@@ -15,7 +15,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.tokenization.truncation import truncated_lengths
+from keras_bert_impl.tokenization.packing import truncated_lengths
 from pipelines.pretraining_data.chunks import Chunks
 from pipelines.pretraining_data.draws import Purpose, Words, below, draw
 from pipelines.pretraining_data.examples import Spans

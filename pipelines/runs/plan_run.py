@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from keras_bert_impl.config import MODEL_SIZES, BertConfig, named_config
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, nested, option
-from keras_bert_impl.planning.plan import Plan, plan_run
-from keras_bert_impl.planning.size import parameters_by_part
+from keras_bert_impl.planning import Plan, parameters_by_part, plan_run
 from keras_bert_impl.training.config import TrainingConfig
 
 
@@ -104,7 +103,7 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
 def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:
     """Times training steps on made-up examples; gives examples a second of the fastest step."""
     from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.planning.size import made_up_examples
+    from keras_bert_impl.planning import made_up_examples
     from keras_bert_impl.training.config import dtype_policy
     from keras_bert_impl.training.objectives import PretrainingObjective
     from keras_bert_impl.training.state import TrainingState

@@ -13,8 +13,12 @@ import numpy as np
 from keras_bert_impl.compat import gpu_memory_limits
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.planning.plan import ESTIMATE_WITHIN, machine_bytes, training_memory
-from keras_bert_impl.planning.size import count_parameters
+from keras_bert_impl.planning import (
+    ESTIMATE_WITHIN,
+    count_parameters,
+    machine_bytes,
+    training_memory,
+)
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.strategy import Devices

@@ -13,7 +13,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
-from keras_bert_impl.planning.size import training_flops
+from keras_bert_impl.planning import training_flops
 from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.training.checkpoints import (
     Checkpoints,

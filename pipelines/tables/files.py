@@ -7,6 +7,7 @@ is kept. The ending of its name says what it is and its first line must agree:
   hold delimiters, line breaks and doubled quotation marks (RFC 4180).
 - TSV: published both with and without quotation. Who writes fields in quotation marks quotes every
   field that holds one and doubles it, so a single one inside a field proves that there is none.
+  GLUE's files are such without: `read_table` reads them, and guesses nothing.
 - JSON: an object a line, or one array of objects; their names are the columns. An object inside a
   record has columns of its own, with a dot: `{"labels": {"label": 3}}` has `labels.label`.
 - `tfds:NAME:SPLIT`: a data set of TensorFlow Datasets on this machine.
@@ -14,9 +15,10 @@ is kept. The ending of its name says what it is and its first line must agree:
 
 import csv
 import json
+import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePath
@@ -25,10 +27,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import not_utf8
 from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.unpacking import read_line_blocks
+from pipelines.tables.lines import read_lines
+
+_LOGGER = logging.getLogger(__name__)
 
 TFDS = "tfds:"
 Form = Literal["csv", "tsv", "json_lines", "json_array", "tfds"]
@@ -79,6 +83,9 @@ class TableFile:
         quoted: whether quotation marks enclose fields.
         header: whether the first line names the columns.
         data_dir: the folder of TensorFlow Datasets.
+        published: whether it is a file of a known set, which is read as it is: nothing is guessed
+            of it, and in one of a single column an empty line between others is an empty text.
+        skip_broken_rows: leave out, and count in the log, rows with another number of columns.
     """
 
     name: str
@@ -88,6 +95,8 @@ class TableFile:
     quoted: bool = False
     header: bool = True
     data_dir: str | None = None
+    published: bool = False
+    skip_broken_rows: bool = False
 
     def records(self) -> Iterator[Record]:
         """Reads all records from the beginning.
@@ -100,8 +109,16 @@ class TableFile:
             return _data_set_records(self.name, self.data_dir)
         if self.form in _JSON:
             return _json_records(self.name, self.form)
-        rows = _rows(self.name, self.delimiter, self.quoted)
-        return self._with_columns(islice(rows, int(self.header), None))
+        return self._with_columns(islice(self.rows(), int(self.header), None))
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """The cells of each row of CSV and TSV, and the line on which it begins."""
+        if self.quoted:
+            return _quoted_rows(self.name, self.delimiter)
+        lines = read_lines(self.name)
+        # Of one's own files an empty line is no row; what encloses an empty text is quotation.
+        lines = _between(lines) if self.published else (one for one in lines if one[1])
+        return ((number, line.split(self.delimiter)) for number, line in lines)
 
     def paths(self) -> list[Path]:
         """The files on disk."""
@@ -111,19 +128,33 @@ class TableFile:
         return [Path(path) for path in builder.info.splits[split].filepaths]
 
     def _with_columns(self, rows: Iterable[tuple[int, list[str]]]) -> Iterator[Record]:
-        columns = self.columns
+        columns, broken = self.columns, 0
         for line, cells in rows:
-            if len(cells) != len(columns):
+            if len(cells) == len(columns):
+                yield Record(line, dict(zip(columns, cells, strict=True)))
+            elif self.published and cells == [""]:
+                continue  # an empty line
+            elif self.skip_broken_rows:
+                broken += 1
+            else:
                 raise UserError(
-                    f"{self.name}: line {line} has {len(cells)} columns instead of "
-                    f"{len(columns)} ({', '.join(columns[:12])}){self._about_quotation(cells)}; "
-                    "mend or remove the line."
+                    f"{self.name}: line {line} has {len(cells)} "
+                    f"{'tab-separated ' * self.published}columns instead of {len(columns)} "
+                    f"({', '.join(columns[:12])}){self._about_quotation(cells)}; mend or remove "
+                    "the line."
                 )
-            yield Record(line, dict(zip(columns, cells, strict=True)))
+        if broken:
+            _LOGGER.warning(
+                "%s: left out %d rows with a wrong number of columns.", self.name, broken
+            )
 
     def _about_quotation(self, cells: list[str]) -> str:
         """What may have gone wrong where a TSV file was taken for one with or without quotation."""
-        if self.form != "tsv" or not any('"' in cell or "\n" in cell for cell in cells):
+        if (
+            self.published
+            or self.form != "tsv"
+            or not any('"' in cell or "\n" in cell for cell in cells)
+        ):
             return ""
         taken = "enclose fields" if self.quoted else "are characters like any other"
         other = "no" if self.quoted else "yes"
@@ -167,7 +198,8 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> Ta
         builder, _ = _builder(name, data_dir)
         columns = tuple(map(as_name, builder.info.features))
         return TableFile(name, "tfds", columns, data_dir=data_dir)
-    first = next((line for _, line in _lines(name) if not line.isspace()), None)
+    lines = (line for _, line in read_lines(name, keep_ends=True))
+    first = next((line for line in lines if not line.isspace()), None)
     if first is None:
         raise UserError(f"{name}: has no rows; name a file with examples.")
     if "\r" in first.rstrip() and '"' not in first:
@@ -183,9 +215,62 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> Ta
         return TableFile(name, form, tuple(record.values))
     delimiter = "\t" if form == "tsv" else _csv_delimiter(first)
     quoted = quotation == "yes" or (quotation == "auto" and (form == "csv" or _tsv_is_quoted(name)))
-    _, cells = next(_rows(name, delimiter, quoted))
+    file = TableFile(name, form, (), delimiter, quoted, header)
+    _, cells = next(file.rows())
     columns = tuple(map(as_name, cells)) if header else tuple(str(n + 1) for n in range(len(cells)))
-    return TableFile(name, form, columns, delimiter, quoted, header)
+    return replace(file, columns=columns)
+
+
+def read_table(
+    path: Path,
+    needed: Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    skip_broken_rows: bool = False,
+) -> Iterator[Record]:
+    r"""Reads a file of GLUE's form: tabs, and quotation marks are characters like any other.
+
+    Args:
+        path: the file. Of several columns empty lines are left out; of one column they are empty
+            texts.
+        needed: the columns that must be there.
+        columns: the columns' names where the file has no header.
+        skip_broken_rows: leave out, and count in the log, rows with another number of columns.
+
+    Raises:
+        UserError: as `open_table`, or the header lacks a needed column.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "dev.tsv"
+        >>> _ = path.write_text('sentence\tlabel\na "fine" film\t1\n')
+        >>> list(read_table(path, ["sentence", "label"]))
+        [Record(line=2, values={'sentence': 'a "fine" film', 'label': '1'})]
+    """
+    file = TableFile(
+        str(path),
+        "tsv",
+        tuple(columns or ()),
+        header=columns is None,
+        published=True,
+        skip_broken_rows=skip_broken_rows,
+    )
+    if columns is None:
+        _, header = next(file.rows(), (0, None))
+        if header is None:
+            raise UserError(f"{path}: has no rows; name a file with a header and examples.")
+        missing = [name for name in needed if name not in header]
+        if missing:
+            raise UserError(
+                f"{path}: line 1, the header, has no column {' and no '.join(map(repr, missing))} "
+                f"(it has {', '.join(map(repr, header[:12]))}); check that this is the task's file."
+            )
+        file = replace(file, columns=tuple(header))
+    record = None
+    for record in file.records():
+        yield record
+    if record is None:
+        raise UserError(f"{path}: has no rows; name a file with examples.")
 
 
 def form_by_name(name: str) -> Form | None:
@@ -258,31 +343,16 @@ def _tsv_is_quoted(name: str) -> bool:
     return found
 
 
-def _lines(name: str) -> Iterator[tuple[int, str]]:
-    """The lines with their ends, and their numbers from 1; without a byte-order mark."""
-    for block in read_line_blocks(name):
-        try:
-            text = block.text.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = block.first_line + block.text.count(b"\n", 0, error.start)
-            raise not_utf8(name, f"line {line}") from error
-        if block.first_line == 1:
-            text = text.removeprefix("\ufeff")
-        lines = text.split("\n")
-        if not lines[-1]:
-            lines.pop()  # nothing stands after a block's last line end
-        yield from ((n, line + "\n") for n, line in enumerate(lines, block.first_line))
-
-
-def _rows(name: str, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row, and the line on which it begins; empty lines are no rows."""
-    if quoted:
-        yield from _quoted_rows(name, delimiter)
-        return
-    for number, line in _lines(name):
-        cells = line.removesuffix("\n").removesuffix("\r").split(delimiter)
-        if cells != [""]:
-            yield number, cells
+def _between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines without empty ones before the first and after the last of the others."""
+    seen, empty = False, list[tuple[int, str]]()
+    for number, line in lines:
+        if line:
+            yield from empty
+            empty, seen = [], True
+            yield number, line
+        elif seen:
+            empty.append((number, line))
 
 
 def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -291,7 +361,7 @@ def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
     def lines() -> Iterator[str]:
         nonlocal now
-        for number, line in _lines(name):
+        for number, line in read_lines(name, keep_ends=True):
             now = number
             yield line
 
@@ -320,7 +390,8 @@ def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 def _json_records(name: str, form: Form) -> Iterator[Record]:
     read = objects_of_array if form == "json_array" else objects_of_lines
-    yield from (Record(line, values) for line, values in read(name, _lines(name)))
+    lines = read_lines(name, keep_ends=True)
+    yield from (Record(line, values) for line, values in read(name, lines))
 
 
 def _builder(name: str, data_dir: str | None) -> tuple[Any, str]:

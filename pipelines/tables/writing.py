@@ -1,4 +1,4 @@
-"""Tables of answers for people: TSV or CSV, whole or the hardest lines of them."""
+"""Tables of answers: for people (TSV, CSV, the hardest lines of them), and as GLUE has them."""
 
 import csv
 import heapq
@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
+
+import numpy as np
 
 from keras_bert_impl.files import open_whole
 
@@ -75,3 +77,42 @@ def hardest(
         elif entry > heap[0]:
             heapq.heapreplace(heap, entry)
     return [item for *_, item in sorted(heap, key=lambda entry: entry[:2], reverse=True)]
+
+
+def write_values(path: Path, values: Iterable[np.ndarray]) -> Path:
+    r"""Writes one line an example, its numbers separated by tabs, without a header.
+
+    Args:
+        path: the file to write, e.g. `test_results.tsv`.
+        values: [numbers] of each example, e.g. the probabilities of the classes.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "test_results.tsv"
+        >>> write_values(path, np.array([[0.25, 0.75]])).read_text()
+        '0.25\t0.75\n'
+    """
+    with open_whole(path) as file:
+        for row in values:
+            file.write("\t".join(str(number) for number in row.astype(np.float32)) + "\n")
+    return path
+
+
+def write_submission(path: Path, answers: Iterable[tuple[str, str]]) -> Path:
+    r"""Writes the file that GLUE's server takes: a header, then index and answer.
+
+    Args:
+        path: the file to write, named as GLUE wants it, e.g. `CoLA.tsv`.
+        answers: the index and the label (or number) of each example.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "RTE.tsv"
+        >>> write_submission(path, [("0", "entailment")]).read_text()
+        'index\tprediction\n0\tentailment\n'
+    """
+    with open_whole(path) as file:
+        file.write("index\tprediction\n")
+        for identifier, answer in answers:
+            file.write(f"{identifier}\t{answer}\n")
+    return path

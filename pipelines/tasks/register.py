@@ -18,18 +18,16 @@ from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.signatures import ServedModel
 from pipelines.fine_tuning.task import Task
-from pipelines.tasks.choices import task as choice_task
+from pipelines.tasks.choices.task import ChoiceTask
 from pipelines.tasks.questions.task import QuestionTask
-from pipelines.tasks.tagging import task as tagging_task
+from pipelines.tasks.tagging.task import TaggingTask
 
 SERVED_TASKS: dict[str, Callable[[Mapping[str, Any]], Task[Any, Any]]] = {
-    "squad": lambda _: QuestionTask(),
-    choice_task.NAME: choice_task.ChoiceTask.from_settings,
-    tagging_task.NAME: tagging_task.TaggingTask.from_settings,
+    family.name: family.from_settings for family in (ChoiceTask, QuestionTask, TaggingTask)
 }
 """The tasks that serve their models themselves: name → the task with a directory's settings."""
 
-_BY_ARCHITECTURE = {"BertForQuestionAnswering": "squad"}
+_BY_ARCHITECTURE = {"BertForQuestionAnswering": QuestionTask.name}
 """The tasks of published models, whose directories name none."""
 
 

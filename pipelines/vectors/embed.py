@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, make_folder
-from keras_bert_impl.models.pooling import POOLER
+from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
 from pipelines.vectors.options import EmbedConfig, VectorModelConfig
 from pipelines.vectors.row_vectors import encoder_identity

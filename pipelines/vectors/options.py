@@ -7,7 +7,7 @@ from pathlib import Path
 from keras_bert_impl.checkpoints.described import DescribedCheckpoint
 from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.pooling import POOLINGS
+from keras_bert_impl.models.head_settings import POOLINGS
 from keras_bert_impl.options import REQUIRED, check_options, option
 
 _MODEL_OF_TOKENS = (

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.reference import as_name
-from pipelines.corpora.text_lines import TextLines
 from pipelines.tables.columns import check_first_row, choose_text_column
 from pipelines.tables.files import TableFile, form_by_name, open_table
+from pipelines.tables.lines import read_lines
 
 
 class Texts(Protocol):
@@ -23,10 +23,45 @@ class Texts(Protocol):
         """The column that they stand in; None of lines."""
 
 
-class Lines(TextLines):
-    """The lines of a file."""
+class Lines:
+    r"""The lines of a file, one input each, read as often as asked for; none is kept.
+
+    Args:
+        path: the file. It is read from its beginning by each iteration, and once by the first
+            `len`, which finds a fault in its last line before the work begins.
+
+    Raises:
+        UserError: when it is read: as `read_lines`, or there is no line.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp()) / "lines.txt"
+        >>> _ = path.write_bytes(b"one\r\n\nthree")
+        >>> lines = Lines(str(path))
+        >>> len(lines), list(lines), list(lines)
+        (3, ['one', '', 'three'], ['one', '', 'three'])
+    """
 
     column: str | None = None
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        return (line for _, line in read_lines(self._path))
+
+    @functools.cached_property
+    def _count(self) -> int:
+        count = sum(1 for _ in self)
+        if not count:
+            raise UserError(
+                f"{self._path}: holds a byte-order mark and no line; name a file with text."
+            )
+        return count
 
 
 class Column:

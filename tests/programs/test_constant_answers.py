@@ -6,8 +6,7 @@ import pytest
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
-from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.choice_files import write_swag
 from tests.support.glue_files import write_cola, write_sts

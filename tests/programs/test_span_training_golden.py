@@ -5,7 +5,7 @@ import pytest
 
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.optimizers.schedules import WarmupSchedule
 from keras_bert_impl.training.checkpoints import write_tf1_state
 from keras_bert_impl.training.config import TrainingConfig

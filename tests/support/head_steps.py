@@ -16,10 +16,9 @@ import numpy as np
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.feature_tagger import BertFeatureTagger
-from keras_bert_impl.models.frozen_features import FrozenFeatures, with_frozen_features
+from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
-from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import (
     ClassificationObjective,

@@ -6,7 +6,7 @@ import pytest
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.task_settings import keep_task_settings, with_task_settings
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.model_folders import tiny_config, write_classifier
 from tests.support.plain_passages import VOCABULARY

@@ -7,7 +7,7 @@ import pytest
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import task_settings
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.checkpoints import read_description

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from keras_bert_impl.models.frozen_features import FEATURES
+from keras_bert_impl.models.head_settings import FEATURES
 from keras_bert_impl.options import REQUIRED, check_options, option
 from tools.config_flags import ConfigFlags
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.options import check_options, option
-from keras_bert_impl.planning.size import encoder_flops, made_up_examples, training_flops
+from keras_bert_impl.planning import encoder_flops, made_up_examples, training_flops
 from tools.benchmarks.measuring import (
     Table,
     in_child,

@@ -200,7 +200,7 @@ def ask_long_passage(config: QuestionsConfig, tokens: int, folder: Path) -> dict
     from keras_bert_impl.checkpoints.model_source import find_model
     from keras_bert_impl.checkpoints.task_settings import with_task_settings
     from keras_bert_impl.config import named_config
-    from keras_bert_impl.models.span_labeler import BertSpanLabeler
+    from keras_bert_impl.models.token_models import BertSpanLabeler
     from keras_bert_impl.serving.config import ExportConfig
     from pipelines.tasks.questions.task import QuestionTask
     from pipelines.tasks.register import open_and_serve

@@ -116,7 +116,7 @@ def tokenizers_of(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut,
     import tokenizers
 
     from keras_bert_impl.tokenization import reference
-    from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
+    from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 
     settings = _settings(vocab_file, do_lower_case)
     vocabulary, ours = settings.vocabulary, _tokenizer(vocab_file, do_lower_case)

@@ -192,8 +192,7 @@ class _SameBatch:
 def measure_memory(case: str, vocab_size: int) -> dict[str, Any]:
     """Trains a few steps of a case in this process; gives its peak and the estimate, in bytes."""
     from keras_bert_impl.config import named_config
-    from keras_bert_impl.planning.plan import machine_bytes, training_memory
-    from keras_bert_impl.planning.size import made_up_examples
+    from keras_bert_impl.planning import machine_bytes, made_up_examples, training_memory
 
     size, batch, length, precision, *rest = case.split(",")
     training = _settings(
@@ -221,7 +220,7 @@ def write_shard(folder: Path, case: Case) -> None:
     import tensorflow as tf
 
     from keras_bert_impl.config import named_config
-    from keras_bert_impl.planning.size import made_up_examples
+    from keras_bert_impl.planning import made_up_examples
 
     rows, vocab_size = 4 * case["batch"], case["vocab_size"]
     features = made_up_examples(rows, case["length"], _PREDICTIONS, vocab_size)

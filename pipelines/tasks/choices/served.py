@@ -4,9 +4,9 @@ import tensorflow as tf
 
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ServedModel
-from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, pack_in_graph
+from keras_bert_impl.tokenization.graph_rows import pack_in_graph, trim_to_longest
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.tokenization.preprocessor import trim_to_longest
+from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 
 
 class ServedChooser(ServedModel):

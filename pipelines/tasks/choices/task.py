@@ -3,37 +3,29 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.task_settings import served_length, without_task
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.tokenization.truncation import truncated_lengths
+from keras_bert_impl.tokenization.packing import truncated_lengths
+from pipelines.fine_tuning.opening import FilesOfSplits, Opening
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
 from pipelines.metrics.constant_answer import constant_scores
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.choices.files import Choice, read_choices
+from pipelines.tasks.choices.options import RunSwagConfig
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from typing import TYPE_CHECKING
-
-from keras_bert_impl.checkpoints.task_settings import task_settings
-from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.fine_tuning.start import starting_point
-from pipelines.tasks.choices.options import RunSwagConfig
-
-if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults
-
 
 NAME = "swag"
 
@@ -63,13 +55,15 @@ class ChoiceAnswer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ChoiceTask:
+class ChoiceTask(FilesOfSplits[ChoiceFile]):
     """One of several endings; see `pipelines.fine_tuning.task.Task`.
 
     Attributes:
         num_choices: how many endings every example has.
         sources: the files of the splits "train", "dev" and "test", as far as there are any.
     """
+
+    NEEDED: ClassVar = "a file with SWAG's columns"
 
     num_choices: int
     sources: Mapping[str, ChoiceFile] = field(default_factory=dict)
@@ -82,39 +76,16 @@ class ChoiceTask:
         return cls(settings["num_choices"])
 
     @property
-    def evaluation_splits(self) -> Sequence[str]:
-        """The dev and the test file, where the right endings are known."""
-        return [split for split in self.test_splits if self.sources[split].labelled]
-
-    @property
-    def test_splits(self) -> Sequence[str]:
-        """The dev and the test file."""
-        return [split for split in ("dev", "test") if split in self.sources]
-
-    @property
     def settings(self) -> Mapping[str, Any]:
         """The options that change the rows."""
         return {"num_choices": self.num_choices}
 
-    def files(self, split: str) -> Sequence[Path]:
-        """The split's file.
-
-        Raises:
-            UserError: none was given.
-        """
-        return [self._source(split).path]
-
     def examples(self, split: str) -> Iterable[Choice]:
         """The examples of a split, in their order; without labels where not all have one."""
-        path, labelled = self._source(split)
+        path, labelled = self.source(split)
         choices = read_choices(path, labelled=labelled, num_choices=self.num_choices)
         # Of a file with some labels only, rows with and without would not fit together.
         return choices if labelled else (replace(choice, label=None) for choice in choices)
-
-    def _source(self, split: str) -> ChoiceFile:
-        if split not in self.sources:
-            raise UserError(f"`{split}_file` is missing; name a file with SWAG's columns.")
-        return self.sources[split]
 
     def rows(
         self,
@@ -258,38 +229,34 @@ def task_of(config: RunSwagConfig) -> ChoiceTask:
     Raises:
         UserError: a file is missing, or there is nothing to score or to answer.
     """
-    paths = {split: path for split in ("train", "dev", "test") if (path := config.file(split))}
-    if config.do_train and "train" not in paths:
-        raise UserError("`train_file` is missing; name a file with SWAG's columns.")
-    if not config.do_train:
-        paths.pop("train", None)
-    if not paths:
-        raise UserError("there is no file to score or to answer; name one with `dev_file`.")
-    sources = {
-        split: ChoiceFile(path, split != "test" or _is_labelled(path))
-        for split, path in paths.items()
-    }
-    task = ChoiceTask(_num_choices(config, paths), sources)
-    if config.do_eval and not task.evaluation_splits:
-        raise UserError(
-            "`do_eval=True`: there is no file with labels to score; name one with `dev_file`, or "
-            "leave `do_eval` out."
-        )
-    if config.do_predict and not task.test_splits:
-        raise UserError("`do_predict=True`: there is no file to answer; name one with `test_file`.")
-    return task
+    return _Opening.for_run(config, config)
 
 
-def _is_labelled(path: Path) -> bool:
-    return next(iter(read_choices(path, labelled=False))).label is not None
+class _Opening(Opening[RunSwagConfig, ChoiceFile, int, ChoiceFile, ChoiceTask]):
+    """See `Opening`; what is found is how many endings an example has."""
+
+    TRAINING_IS_MISSING = f"`train_file` is missing; name {ChoiceTask.NEEDED}."
+    FILES_ARE_MISSING = "there is no file to score or to answer; name one with `dev_file`."
+    NOTHING_TO_SCORE = (
+        "`do_eval=True`: there is no file with labels to score; name one with `dev_file`, or "
+        "leave `do_eval` out."
+    )
+
+    def _open(self, split: str, name: Path) -> ChoiceFile:
+        return ChoiceFile(name, split != "test" or _first(name).label is not None)
+
+    def _find(self, files: Mapping[str, ChoiceFile]) -> int:
+        if self._known.get("task") == NAME:
+            return int(self._known["num_choices"])
+        return len(_first(next(iter(files.values())).path).endings)
+
+    def _check(self, split: str, file: ChoiceFile, found: int) -> ChoiceFile:
+        del split, found  # every example is checked when its row is made
+        return file
+
+    def _make(self, sources: Mapping[str, ChoiceFile], found: int) -> ChoiceTask:
+        return ChoiceTask(found, sources)
 
 
-def _num_choices(config: RunSwagConfig, paths: Mapping[str, Path]) -> int:
-    """The endings of an example: what the model was trained with, or the first file has."""
-    if not config.do_train:
-        start = starting_point(config, RunDirectory.open(config.output_dir))
-        settings = task_settings(start.config)
-        if settings.get("task") == NAME:
-            return int(settings["num_choices"])
-    first = next(iter(paths.values()))
-    return len(next(iter(read_choices(first, labelled=False))).endings)
+def _first(path: Path) -> Choice:
+    return next(iter(read_choices(path, labelled=False)))

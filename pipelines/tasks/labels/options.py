@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.pooling import HEAD_POOLINGS, POOLER, pooling_of, with_pooling
+from keras_bert_impl.models.head_settings import HEAD_POOLINGS, POOLER, pooling_of, with_pooling
 from keras_bert_impl.options import FREE, check_options, nested, option, options_of
 from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.tasks.labels.glue import plain_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +117,10 @@ class LabelledTextsConfig:
         """Whether there is a file at all."""
         return bool(self.train_file or self.dev_file or self.test_file)
 
+    def file(self, split: str) -> str | None:
+        """The file of a split ("train", "dev" or "test"); None where there is none."""
+        return {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
+
     @property
     def names_columns(self) -> bool:
         """Whether any column is named."""
@@ -132,6 +135,16 @@ class LabelledTextsConfig:
 
     def _named_columns(self) -> list[str | None]:
         return [self.text_column, self.text_pair_column, *self.label_column]
+
+
+def plain_name(name: str) -> str:
+    """A name without what may be written in several ways.
+
+    Example:
+        >>> plain_name("STS-B")
+        'stsb'
+    """
+    return name.lower().replace("-", "").replace("_", "")
 
 
 LANGUAGES = (
@@ -151,6 +164,7 @@ LANGUAGES = (
     "vi",
     "zh",
 )
+"""Those of XNLI."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,6 +315,3 @@ class RunClassifierConfig(FineTuningConfig):
     def _with_pooling(self, config: BertConfig) -> BertConfig:
         given = self.pooling is not None
         return with_pooling(config, self.pooling) if given else super()._with_pooling(config)
-
-
-# BERT's paper, appendix A.3: what was searched for every task of GLUE, the best chosen on dev.

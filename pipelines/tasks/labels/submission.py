@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole, text_lines
+from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.options import REQUIRED, option
 from pipelines.fine_tuning.heads import RegressionHead
+from pipelines.tables.lines import read_lines
 from pipelines.tasks.labels.glue import find_task
 
 _LOGGER = logging.getLogger(__name__)
@@ -116,23 +117,23 @@ def _candidates(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _check(name: str, path: Path) -> None:
-    is_answer, rows = _answers_of(name), 0
-    lines = text_lines(path)
-    if next(lines, None) != _HEADER:
+    is_answer, number = _answers_of(name), 1
+    lines = read_lines(path)
+    if next(lines, None) != (1, _HEADER):
         raise UserError(
             f"{path}: line 1 is not 'index' and 'prediction' with a tab between them; make the "
             "file with run_classifier."
         )
-    for rows, line in enumerate(lines, start=1):
+    for number, line in lines:
         identifier, tab, answer = line.partition("\t")
         if not (identifier and tab and is_answer(answer)):
             raise UserError(
-                f"{path}: line {rows + 1} is {line!r}, which is no answer to this test set; make "
+                f"{path}: line {number} is {line!r}, which is no answer to this test set; make "
                 "the file with run_classifier."
             )
-    if rows != ROWS[name]:
+    if number - 1 != ROWS[name]:
         _LOGGER.warning(
-            "%s: has %d answers, but GLUE's test set has %d examples.", path, rows, ROWS[name]
+            "%s: has %d answers, but GLUE's test set has %d examples.", path, number - 1, ROWS[name]
         )
 
 

@@ -4,18 +4,17 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
-from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.heads import RegressionHead
-from pipelines.fine_tuning.start import starting_point
+from pipelines.fine_tuning.opening import Opening
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
-from pipelines.tasks.labels.glue import GlueTask, find_task
+from pipelines.tasks.labels.glue import GlueTask, find_task, xnli_task
 from pipelines.tasks.labels.labelling import Kind, Labelling, Source, as_label, find_labelling
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
@@ -29,7 +28,6 @@ from pipelines.tasks.labels.statistics import (
     survey_training,
     warn_of_shared_rows,
 )
-from pipelines.tasks.labels.xnli import xnli_task
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults
@@ -55,67 +53,84 @@ def open_labelled_texts(
     Raises:
         UserError: a file, a column or a row is not what it should be.
     """
-    if trained is None and config.train_file is None:
-        raise UserError("training needs `train_file`; name a file of labelled examples.")
     task = _Opening(config, trained).task()
     return task if long_texts is None else replace(task, long_texts=long_texts)
 
 
-class _Opening:
-    """The steps by which a task is opened."""
+class _Found(NamedTuple):
+    """What the files have.
 
-    def __init__(self, config: LabelledTextsConfig, trained: ModelSource | None) -> None:
-        self._config, self._trained = config, trained
-        self._known = {} if trained is None else task_settings(trained.config)
+    Attributes:
+        columns: where all of them have what.
+        kind: what a label is.
+        labels: in the order of the classes; () of a regression.
+        training: the counts of the training file, where it is read.
+        held_out: which of its rows are the dev set, or None.
+    """
+
+    columns: Columns
+    kind: Kind
+    labels: tuple[str, ...]
+    training: Survey | None
+    held_out: HeldOut | None
+
+
+class _Opening(Opening[LabelledTextsConfig, TableFile, _Found, Source, LabelledTexts]):
+    """See `Opening`; the columns of the first file are those of all."""
+
+    TRAINING_IS_MISSING = "training needs `train_file`; name a file of labelled examples."
+    FILES_ARE_MISSING = (
+        "there is no file to score or to answer; name one with `dev_file` or `test_file`."
+    )
+    NOTHING_TO_SCORE = (
+        "`do_eval=True`: there is no labelled file to score; name one with `dev_file`, give "
+        "`dev_share`, or leave `do_eval` out."
+    )
+
+    @property
+    def _needs_training(self) -> bool:
         # Scoring needs the training file only for the dev set that was cut off it.
-        needs_training = trained is None or config.dev_share
-        names = {
-            "train": config.train_file if needs_training else None,
-            "dev": config.dev_file,
-            "test": config.test_file,
-        }
-        self._files = {split: self._open(name) for split, name in names.items() if name}
-        if config.dev_share and "train" not in self._files:
+        return self._trained is None or self._config.dev_share > 0
+
+    def _find(self, files: Mapping[str, TableFile]) -> _Found:
+        config = self._config
+        if config.dev_share and "train" not in files:
             raise UserError(
                 f"`dev_share={config.dev_share}` is a share of the training file; name it with "
                 "`train_file`."
             )
-
-    def task(self) -> LabelledTexts:
-        """Finds columns and labels, and surveys all files."""
-        config = self._config
-        if not self._files:
-            raise UserError(
-                "there is no file to score or to answer; name one with `dev_file` or `test_file`."
-            )
-        columns = self._columns()
-        training: Survey | None = None
-        held_out = None
-        sources: dict[str, Source] = {}
-        if "train" in self._files:
-            sources["train"] = self._source("train", columns, self._labelling("train", columns))
-            training = survey_training(sources["train"], config.dev_seed)
+        columns, training, held_out = self._columns(files), None, None
+        if "train" in files:
+            labelling = self._labelling(files["train"], columns)
+            source = self._source(files["train"], columns, labelling)
+            training = survey_training(source, config.dev_seed)
             if config.dev_share:
                 self._check_same_share()
                 held_out = self._held_out(training)
-                sources["dev"] = sources["train"]
-        kind, labels = self._kind_and_labels(training, columns)
-        for split in ("dev", "test"):
-            if split in self._files:
-                source = self._scored(split, columns, kind, labels)
-                sources[split] = source
-                if training:
-                    warn_of_shared_rows(training, source, config.dev_seed)
+        return _Found(columns, *self._kind_and_labels(training, columns), training, held_out)
+
+    def _check(self, split: str, file: TableFile, found: _Found) -> Source:
+        if split == "train":
+            assert found.training is not None
+            return found.training.source
+        source = self._scored(split, file, found)
+        if found.training:
+            warn_of_shared_rows(found.training, source, self._config.dev_seed)
+        return source
+
+    def _make(self, sources: Mapping[str, Source], found: _Found) -> LabelledTexts:
+        if found.held_out:
+            sources = {**sources, "dev": sources["train"]}
         _say_what_is_scored(sources)
         return LabelledTexts(
-            kind,
-            labels,
+            found.kind,
+            found.labels,
             sources,
-            self._options(columns),
-            held_out=held_out,
-            class_weights=self._weights(kind, labels, training),
-            prediction_format=config.prediction_format,
-            num_mistakes=config.num_mistakes,
+            self._options(found.columns),
+            held_out=found.held_out,
+            class_weights=self._weights(found.kind, found.labels, found.training),
+            prediction_format=self._config.prediction_format,
+            num_mistakes=self._config.num_mistakes,
         )
 
     def _held_out(self, training: Survey) -> HeldOut:
@@ -129,20 +144,21 @@ class _Opening:
             )
         return HeldOut(thresholds, config.dev_seed)
 
-    def _open(self, name: str) -> TableFile:
+    def _open(self, split: str, name: str) -> TableFile:
+        del split
         config = self._config
         folder = config.tfds_data_dir
         return open_table(
             name,
-            header=self._config.has_header,
+            header=config.has_header,
             quotation=config.quotation,
             data_dir=None if folder is None else str(folder),
         )
 
-    def _columns(self) -> Columns:
+    def _columns(self, files: Mapping[str, TableFile]) -> Columns:
         """The columns in the first file, which the other files have as well."""
         config = self._config
-        split, file = next(iter(self._files.items()))
+        split, file = next(iter(files.items()))
         columns = choose_columns(
             file,
             config.text_column,
@@ -150,14 +166,13 @@ class _Opening:
             config.label_column,
             labelled=split != "test",
         )
-        for other in self._files.values():
+        for other in files.values():
             check_columns(other, columns.texts)
             if config.header is None:
                 check_first_row(other, columns.texts)
         return columns
 
-    def _labelling(self, split: str, columns: Columns) -> Labelling:
-        file = self._files[split]
+    def _labelling(self, file: TableFile, columns: Columns) -> Labelling:
         check_columns(file, columns.labels)
         found = find_labelling(
             file,
@@ -179,19 +194,19 @@ class _Opening:
         problem = self._trained.config.extra.get("problem_type")
         return problem == "regression" or (problem is None and len(self._trained.labels) == 1)
 
-    def _source(self, split: str, columns: Columns, labelling: Labelling | None) -> Source:
-        return Source(self._files[split], columns, labelling, frozenset(self._ignored_labels()))
+    def _source(self, file: TableFile, columns: Columns, labelling: Labelling | None) -> Source:
+        return Source(file, columns, labelling, frozenset(self._ignored_labels()))
 
     def _ignored_labels(self) -> tuple[str, ...]:
         """The labels whose rows are left out."""
         return tuple(map(as_label, self._config.ignored_labels))
 
-    def _scored(self, split: str, columns: Columns, kind: Kind, labels: Sequence[str]) -> Source:
+    def _scored(self, split: str, file: TableFile, expected: _Found) -> Source:
         """A dev or test file; of a test file labels are read where it has them."""
-        file = self._files[split]
+        columns, kind = expected.columns, expected.kind
         has_columns = bool(columns.labels) and set(columns.labels) <= set(file.columns)
         if split == "test" and not has_columns:
-            return self._source(split, columns, None)
+            return self._source(file, columns, None)
         check_columns(file, columns.labels)
         found = None
         if split == "dev" or not are_stand_ins(file, columns.labels, kind):
@@ -206,8 +221,8 @@ class _Opening:
                 f"{file.name}: its labels are {_IN_WORDS[found.kind]}, but those of training are "
                 f"{_IN_WORDS[kind]}; write them alike."
             )
-        source = self._source(split, columns, found)
-        if found is not None and survey_scored(source, labels, required=split == "dev"):
+        source = self._source(file, columns, found)
+        if found is not None and survey_scored(source, expected.labels, required=split == "dev"):
             return source
         if split == "dev":
             raise UserError(
@@ -215,7 +230,7 @@ class _Opening:
                 f"{', '.join(map(repr, columns.labels))}; name another `label_column`."
             )
         _LOGGER.warning("%s: its labels are none of training's; it is not scored.", file.name)
-        return self._source(split, columns, None)
+        return self._source(file, columns, None)
 
     def _kind_and_labels(
         self, training: Survey | None, columns: Columns
@@ -387,12 +402,7 @@ def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
 
 def _task_of_files(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
     if config.task_name is None or config.data_dir is None:
-        trained = None
-        if not config.do_train:
-            trained = starting_point(config, RunDirectory.open(config.output_dir))
-        task = open_labelled_texts(config.own, config.long_texts, trained)
-        _check_splits(config, task)
-        return task
+        return replace(_Opening.for_run(config, config.own), long_texts=config.long_texts)
     if config.is_xnli:
         return xnli_task(config.data_dir, config.xnli, config.long_texts)
     return find_task(config.task_name).at(config.data_dir, config.long_texts)
@@ -448,14 +458,3 @@ def _settings_of_checkpoints(config: RunClassifierConfig) -> dict[str, Any] | No
     from pipelines.runs.resume_identity import finished_settings  # TensorFlow
 
     return finished_settings(directory)
-
-
-def _check_splits(config: RunClassifierConfig, task: LabelledTexts) -> None:
-    """Refuses to score or to answer where there is nothing."""
-    if config.do_eval and not task.evaluation_splits:
-        raise UserError(
-            "`do_eval=True`: there is no labelled file to score; name one with `dev_file`, give "
-            "`dev_share`, or leave `do_eval` out."
-        )
-    if config.do_predict and not task.test_splits:
-        raise UserError("`do_predict=True`: there is no file to answer; name one with `test_file`.")

@@ -10,14 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import not_utf8, open_input
 from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.signatures import is_saved_model, load_signature
+from pipelines.tables.lines import read_text
 from pipelines.tasks.questions.options import AnswerConfig
 from pipelines.tasks.questions.served import ANSWERS
 
 Signature = Callable[[str, str], Mapping[str, Any]]
-_BYTE_ORDER_MARK = "\ufeff"
 
 
 @dataclass(frozen=True)
@@ -72,12 +71,7 @@ def read_passage(path: Path) -> str:
     Raises:
         UserError: the file is missing, empty, blank or not UTF-8.
     """
-    with open_input(path) as file:
-        content = file.read()
-    try:
-        text = content.decode("utf-8").removeprefix(_BYTE_ORDER_MARK)
-    except UnicodeDecodeError as error:
-        raise not_utf8(path, f"byte {error.start}") from error
+    text = read_text(path)
     if not text.strip():
         raise UserError(f"{path}: holds nothing but blanks; name a file with text.")
     return text

@@ -4,7 +4,6 @@ Files in TriviaQA's form are known by what they hold, and read as `trivia_files`
 """
 
 import gc
-import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora.unpacking import DAMAGED, open_unpacked
+from pipelines.tables.lines import read_json
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 from pipelines.tasks.questions.trivia import BESIDE, Evidence, is_trivia, trivia_questions
+
+WANTED = "a file in SQuAD's form"
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -103,28 +104,7 @@ def is_trivia_file(path: Path) -> bool:
     Raises:
         UserError: no such file, or no JSON.
     """
-    return is_trivia(read_json(path))
-
-
-def read_json(path: Path, wanted: str = "a file in SQuAD's form") -> Any:
-    """What a file holds, plain or packed.
-
-    Args:
-        path: the file.
-        wanted: what it should be, for the message.
-
-    Raises:
-        UserError: no such file, it is damaged, or it is no JSON.
-    """
-    try:
-        with open_unpacked(str(path)) as file:
-            content = file.read()
-    except DAMAGED as error:
-        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is not JSON ({error}); name {wanted}.") from error
+    return is_trivia(read_json(path, WANTED))
 
 
 def _where(path: Path, question: Question) -> str:
@@ -132,7 +112,7 @@ def _where(path: Path, question: Question) -> str:
 
 
 def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Question]:
-    content = read_json(path)
+    content = read_json(path, WANTED)
     if is_trivia(content):
         yield from trivia_questions(path, content, evidence, training=training)
         return

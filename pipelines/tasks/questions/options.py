@@ -12,9 +12,10 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, REQUIRED, check_options, option
 from keras_bert_impl.serving.config import SavedModelTrust
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.tasks.questions.scores import THRESHOLD
 
 AUTO = "auto"
+
+THRESHOLD = "null_score_diff_threshold"
 
 
 @dataclass(frozen=True, kw_only=True)

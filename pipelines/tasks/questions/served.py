@@ -14,15 +14,16 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
-from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, pack_in_graph
-from keras_bert_impl.tokenization.graph_windows import (
+from keras_bert_impl.tokenization.graph_rows import (
     GraphWindows,
     owned_in_graph,
+    pack_in_graph,
+    trim_to_longest,
     window_contents,
     windows_in_graph,
 )
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.tokenization.preprocessor import trim_to_longest
+from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.tasks.questions.answers import SURELY_NO_ANSWER, AnswerSettings, dropped_at_the_end
 from pipelines.tasks.questions.rows import WindowSettings

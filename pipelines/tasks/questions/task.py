@@ -15,6 +15,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.metrics.question_answering import squad_v2_question
 from pipelines.records.rows import Rows
+from pipelines.tables.lines import read_json
 from pipelines.tasks.questions.answer_files import (
     ANSWER_TABLE,
     CURVE,
@@ -24,8 +25,8 @@ from pipelines.tasks.questions.answer_files import (
 )
 from pipelines.tasks.questions.answers import AnswerSettings, Prediction, dense_logits, predict
 from pipelines.tasks.questions.files import (
+    WANTED,
     is_trivia_file,
-    read_json,
     read_questions,
     read_training_questions,
 )
@@ -33,7 +34,6 @@ from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.scores import (
     METRICS,
-    THRESHOLD,
     ScoredAnswers,
     right_answers,
 )
@@ -54,7 +54,7 @@ from typing import TYPE_CHECKING
 
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.start import starting_point
-from pipelines.tasks.questions.options import RunSquadConfig
+from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults
@@ -102,6 +102,12 @@ class QuestionTask:
     evaluation_splits: Sequence[str] = ("predict",)
     test_splits: Sequence[str] = ("predict",)
     deciding_figure: str = "f1"
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "QuestionTask":
+        """The task of a model directory, whose served form reads the settings there itself."""
+        del settings
+        return cls()
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -176,7 +182,7 @@ class QuestionTask:
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """A model with a start and an end logit for each token."""
-        from keras_bert_impl.models.span_labeler import BertSpanLabeler
+        from keras_bert_impl.models.token_models import BertSpanLabeler
         from keras_bert_impl.training.objectives import SpanObjective
 
         return Head(
@@ -207,7 +213,7 @@ class QuestionTask:
         """
         if self._asks_trivia:
             (path,) = self.files(self.evaluation_splits[0])
-            right = trivia_right_answers(path, read_json(path))
+            right = trivia_right_answers(path, read_json(path, WANTED))
             return trivia_figures(best_of_documents(answered), right)
         scored = ScoredAnswers.of(answered)
         if self.answer_settings.version_2_with_negative:

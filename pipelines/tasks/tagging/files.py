@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import not_utf8
 from keras_bert_impl.tokenization.reference import as_name
-from pipelines.corpora.unpacking import lines_of, read_line_blocks
 from pipelines.metrics.entities import OUTSIDE
+from pipelines.tables.lines import read_lines
 from pipelines.tasks.tagging.schemes import in_short, is_short, spelled_out
 
 DOCUMENT_START = "-DOCSTART-"
-_BYTE_ORDER_MARK = "\ufeff"
 _COMMENT = re.compile(r"#+ +\S")
 _OTHER_MARKS = (";", "$")
 _TAG = re.compile(r"O|[BIESLU]-.+")
@@ -354,18 +352,13 @@ def _sentence(
 
 
 def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    for block in read_line_blocks(str(path)):
-        for number, line in enumerate(lines_of(block), start=block.first_line):
-            try:
-                text = line.decode("utf-8").rstrip("\r")
-            except UnicodeDecodeError as error:
-                raise not_utf8(path, f"line {number}") from error
-            if "\r" in text:
-                raise UserError(
-                    f"{path}: line {number} has a carriage return in it; end every line with a "
-                    "line feed (tr '\\r' '\\n' does it)."
-                )
-            yield number, text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text
+    for number, line in read_lines(path):
+        if "\r" in line:
+            raise UserError(
+                f"{path}: line {number} has a carriage return in it; end every line with a "
+                "line feed (tr '\\r' '\\n' does it)."
+            )
+        yield number, line
 
 
 def with_tags(sentence: Sentence, tags: Sequence[str], layout: Layout) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.frozen_features import (
+from keras_bert_impl.models.head_settings import (
     FEATURES,
     FrozenFeatures,
     frozen_features,

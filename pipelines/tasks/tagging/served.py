@@ -11,14 +11,15 @@ import tensorflow as tf
 
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs
-from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer, pack_in_graph
-from keras_bert_impl.tokenization.graph_windows import (
+from keras_bert_impl.tokenization.graph_rows import (
     owned_in_graph,
+    pack_in_graph,
+    trim_to_longest,
     window_contents,
     windows_in_graph,
 )
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.tokenization.preprocessor import trim_to_longest
+from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 
 _BLANKS = " \t\r\n"
 _RARE_BLANKS = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))

@@ -3,14 +3,16 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.task_settings import served_length, without_task
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.models.frozen_features import frozen_features
+from keras_bert_impl.models.head_settings import frozen_features
+from pipelines.fine_tuning.opening import FilesOfSplits, Opening
 from pipelines.fine_tuning.task import Answered, FrozenEncoder, Head
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
@@ -18,11 +20,15 @@ from pipelines.tasks.tagging.answers import TagAnswer, answer, json_lines, units
 from pipelines.tasks.tagging.files import (
     Document,
     Layout,
+    Sentence,
+    find_layout,
+    find_short_tags,
     read_documents,
+    read_sentences,
     with_tags,
     without_words,
 )
-from pipelines.tasks.tagging.options import DOCUMENT, SENTENCE
+from pipelines.tasks.tagging.options import AUTO, DOCUMENT, SENTENCE, RunNerConfig, TaggingConfig
 from pipelines.tasks.tagging.rows import (
     TAG_IDS,
     tag_rows,
@@ -30,39 +36,25 @@ from pipelines.tasks.tagging.rows import (
     tokenize_words,
     window_stride,
 )
-from pipelines.tasks.tagging.schemes import SCHEMES, Scheme
-from pipelines.tasks.tagging.statistics import CHARACTERS, WORDS
-
-if TYPE_CHECKING:
-    from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.serving.opened_model import OpenedModel
-    from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from typing import TYPE_CHECKING
-
-from keras_bert_impl.checkpoints.model_source import ModelSource
-from keras_bert_impl.checkpoints.task_settings import task_settings
-from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.fine_tuning.start import starting_point
-from pipelines.tasks.tagging.files import (
-    Sentence,
-    find_layout,
-    find_short_tags,
-    read_sentences,
-)
-from pipelines.tasks.tagging.options import AUTO, RunNerConfig, TaggingConfig
-from pipelines.tasks.tagging.schemes import IOB2
+from pipelines.tasks.tagging.schemes import IOB2, SCHEMES, Scheme
 from pipelines.tasks.tagging.statistics import (
+    CHARACTERS,
+    WORDS,
     TagSurvey,
     check_tags,
     check_types,
 )
 
 if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from pipelines.fine_tuning.run import FineTuningResults
 
 
 NAME = "ner"
+_MAY_BE_SHORT = (AUTO, IOB2.name)
 
 
 class TaggedFile(NamedTuple):
@@ -77,7 +69,7 @@ class TaggedFile(NamedTuple):
     layout: Layout
 
     @property
-    def has_tags(self) -> bool:
+    def labelled(self) -> bool:
         """Whether its words have tags."""
         return self.layout.tag is not None
 
@@ -87,7 +79,7 @@ class TaggedFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TaggingTask:
+class TaggingTask(FilesOfSplits[TaggedFile]):
     """Tags on words or characters; see `pipelines.fine_tuning.task.Task`.
 
     Attributes:
@@ -100,6 +92,8 @@ class TaggingTask:
         sources: the files of the splits "train", "dev" and "test", as far as there are any.
         layout_settings: what else a model directory says of the files that it was trained on.
     """
+
+    NEEDED: ClassVar = "a file with a word and its tag on each line"
 
     labels: tuple[str, ...]
     scheme: Scheme
@@ -122,16 +116,6 @@ class TaggingTask:
         )
 
     @property
-    def evaluation_splits(self) -> Sequence[str]:
-        """The dev and the test file, where they have tags."""
-        return [split for split in self.test_splits if self.sources[split].has_tags]
-
-    @property
-    def test_splits(self) -> Sequence[str]:
-        """The dev and the test file."""
-        return [split for split in ("dev", "test") if split in self.sources]
-
-    @property
     def settings(self) -> Mapping[str, Any]:
         """The options that change the rows."""
         return {
@@ -142,24 +126,9 @@ class TaggingTask:
             **self.layout_settings,
         }
 
-    def files(self, split: str) -> Sequence[Path]:
-        """The split's file.
-
-        Raises:
-            UserError: none was given.
-        """
-        return [self._source(split).path]
-
     def examples(self, split: str) -> Iterable[Document]:
         """The documents of a split, or its sentences."""
-        return read_documents(*self._source(split), whole=self.whole_documents)
-
-    def _source(self, split: str) -> TaggedFile:
-        if split not in self.sources:
-            raise UserError(
-                f"`{split}_file` is missing; name a file with a word and its tag on each line."
-            )
-        return self.sources[split]
+        return read_documents(*self.source(split), whole=self.whole_documents)
 
     def rows(
         self,
@@ -195,7 +164,7 @@ class TaggingTask:
             VECTOR_INPUTS,
             BertFeatureTagger,
         )
-        from keras_bert_impl.models.token_classifier import BertTokenClassifier
+        from keras_bert_impl.models.token_models import BertTokenClassifier
         from pipelines.tasks.tagging.objective import TagObjective
 
         labels, both = len(label_names(config)), ((TAG_IDS,), ("logits",))
@@ -251,7 +220,7 @@ class TaggingTask:
     ) -> Sequence[Path]:
         """Writes the file with a column of predicted tags, and its entities as JSON lines."""
         columns, entities = folder / f"{split}_predictions.txt", folder / f"{split}_entities.jsonl"
-        layout = self._source(split).layout
+        layout = self.source(split).layout
         with open_whole(columns) as file:
             file.writelines(f"{line}\n" for line in _lines(answered, layout))
         with open_whole(entities) as file:
@@ -310,24 +279,65 @@ def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> T
     return _Opening(config, trained).task()
 
 
-class _Opening:
-    """The steps by which a task is opened."""
+class _Found(NamedTuple):
+    """What the files have.
+
+    Attributes:
+        survey: the counts of the first file: that of training where there is one.
+        scheme: how tags write entities.
+        labels: all tags, in the order of the classes.
+        types: the types of the entities.
+        unit: "words" or "characters".
+    """
+
+    survey: TagSurvey
+    scheme: Scheme
+    labels: tuple[str, ...]
+    types: list[str]
+    unit: str
+
+
+class _Opening(Opening[TaggingConfig, TaggedFile, _Found, TaggedFile, TaggingTask]):
+    """See `Opening`; the columns of the training file are expected of the others."""
+
+    TRAINING_IS_MISSING = (
+        f"`train_file` is missing; name {TaggingTask.NEEDED}, or with `data_dir` the folder of "
+        "train.txt."
+    )
+    FILES_ARE_MISSING = (
+        "there is no file to score or to tag; name one with `dev_file` or `test_file`, or with "
+        "`data_dir` the folder of dev.txt and test.txt."
+    )
+    NOTHING_TO_SCORE = (
+        "`do_eval=True`: there is no file with tags to score; name one with `dev_file`, or leave "
+        "`do_eval` out."
+    )
+    NOTHING_TO_ANSWER = "`do_predict=True`: there is no file to tag; name one with `test_file`."
 
     def __init__(self, config: TaggingConfig, trained: ModelSource | None) -> None:
-        self._config, self._trained = config, trained
-        known = {} if trained is None else task_settings(trained.config)
-        self._known: Mapping[str, Any] = known if known.get("task") == NAME else {}
+        super().__init__(config, trained)
+        if self._known.get("task") != NAME:
+            self._known = {}
         self._word_column = self._chosen("word_column", config.word_column, None, 1)
         self._tag_column = self._chosen("tag_column", config.tag_column, None, -1)
+        self._width: int | None = self._known.get("columns")
+        self._short_tags = bool(self._known.get("short_tags", False))
 
     def _chosen(self, name: str, given: Any, open_value: Any, default: Any) -> Any:
         """What was asked for, else what the model was trained with, else the default."""
         return self._known.get(name, default) if given == open_value else given
 
-    def task(self) -> TaggingTask:
-        """Finds scheme and tags, and checks all files."""
-        sources = self._sources()
-        survey = self._survey(sources)
+    def _open(self, split: str, name: Path) -> TaggedFile:
+        layout = self._layout(name, split, self._width)
+        if self._chosen("tagging_scheme", self._config.tagging_scheme, AUTO, AUTO) in _MAY_BE_SHORT:
+            layout = find_short_tags(name, layout, expected=self._short_tags)
+        if split == "train":
+            self._width, self._short_tags = layout.width, layout.short_tags
+        return TaggedFile(name, layout)
+
+    def _find(self, files: Mapping[str, TaggedFile]) -> _Found:
+        first = next(iter(files.values()))
+        survey = TagSurvey.of(first.path, read_sentences(*first))
         scheme = self._scheme(survey)
         if self._trained is None:
             types = survey.types(scheme)
@@ -335,52 +345,40 @@ class _Opening:
         else:
             labels = self._trained.labels
             types = self._types(labels, scheme)
-        unit = self._unit(survey)
-        if unit == CHARACTERS:
-            sources = {split: source.of_characters() for split, source in sources.items()}
-        for split, source in sources.items():
-            self._check(source, scheme, types, unit, survey if split == "train" else None)
+        return _Found(survey, scheme, labels, types, self._unit(survey))
+
+    def _check(self, split: str, file: TaggedFile, found: _Found) -> TaggedFile:
+        """Holds every line of a file against scheme, types and unit."""
+        characters = found.unit == CHARACTERS
+        file = file.of_characters() if characters else file
+        counted = found.survey if split == "train" else TagSurvey(file.path)
+        check = check_types if self._config.keep_broken_tags else check_tags
+        for sentence in read_sentences(*file):
+            if split != "train":
+                counted.add(sentence)
+            check(file.path, sentence, found.scheme, found.types)
+            if characters:
+                _check_characters(file.path, sentence)
+        counted.log(found.scheme if file.labelled else None, found.unit)
+        return file
+
+    def _make(self, sources: Mapping[str, TaggedFile], found: _Found) -> TaggingTask:
+        first = next(iter(sources.values()))
         return TaggingTask(
-            labels=labels,
-            scheme=scheme,
-            unit=unit,
+            labels=found.labels,
+            scheme=found.scheme,
+            unit=found.unit,
             whole_documents=self._chosen("context", self._config.context, AUTO, AUTO) != SENTENCE,
             doc_stride=self._config.doc_stride,
             sources=sources,
             layout_settings={
-                "columns": self._count(sources),
+                "columns": self._known.get("columns", first.layout.width),
                 "word_column": self._word_column,
                 "tag_column": self._tag_column,
                 # Only where it is so: what is kept of other runs must stay what it was.
-                **({"short_tags": True} if self._has_short_tags(sources) else {}),
+                **({"short_tags": True} if self._short_tags else {}),
             },
         )
-
-    def _sources(self) -> dict[str, TaggedFile]:
-        splits = ("train", "dev", "test") if self._trained is None else ("dev", "test")
-        paths = {split: path for split in splits if (path := self._config.file(split))}
-        if self._trained is None and "train" not in paths:
-            raise UserError(
-                "`train_file` is missing; name a file with a word and its tag on each line, or "
-                "with `data_dir` the folder of train.txt."
-            )
-        if not paths:
-            raise UserError(
-                "there is no file to score or to tag; name one with `dev_file` or `test_file`, or "
-                "with `data_dir` the folder of dev.txt and test.txt."
-            )
-        sources = dict[str, TaggedFile]()
-        expected: int | None = self._known.get("columns")
-        short = bool(self._known.get("short_tags", False))
-        scheme = self._chosen("tagging_scheme", self._config.tagging_scheme, AUTO, AUTO)
-        for split, path in paths.items():
-            layout = self._layout(path, split, expected)
-            if scheme in (AUTO, IOB2.name):
-                layout = find_short_tags(path, layout, expected=short)
-            sources[split] = TaggedFile(path, layout)
-            if split == "train":
-                expected, short = layout.width, layout.short_tags
-        return sources
 
     def _layout(self, path: Path, split: str, expected: int | None) -> Layout:
         """A file's columns; one that lacks the last column, that of the tags, has no tags.
@@ -398,22 +396,6 @@ class _Opening:
                 f"{path}: has no tags, only words; name it with `test_file` to have it tagged."
             )
         return layout
-
-    def _count(self, sources: Mapping[str, TaggedFile]) -> int:
-        if "columns" in self._known:
-            return self._known["columns"]
-        return next(iter(sources.values())).layout.width
-
-    def _has_short_tags(self, sources: Mapping[str, TaggedFile]) -> bool:
-        """Whether the tags of training are short."""
-        if self._trained is not None:
-            return bool(self._known.get("short_tags", False))
-        return sources["train"].layout.short_tags
-
-    def _survey(self, sources: Mapping[str, TaggedFile]) -> TagSurvey:
-        """The counts of the first file: that of training where there is one."""
-        source = next(iter(sources.values()))
-        return TagSurvey.of(source.path, read_sentences(*source))
 
     def _scheme(self, survey: TagSurvey) -> Scheme:
         known = self._known.get("tagging_scheme")
@@ -449,25 +431,6 @@ class _Opening:
             )
         return sorted({part.type for part in parts if part and part.type})
 
-    def _check(
-        self,
-        source: TaggedFile,
-        scheme: Scheme,
-        types: list[str],
-        unit: str,
-        survey: TagSurvey | None,
-    ) -> None:
-        """Holds every line of a file against scheme, types and unit."""
-        counted = survey or TagSurvey(source.path)
-        check = check_types if self._config.keep_broken_tags else check_tags
-        for sentence in read_sentences(*source):
-            if survey is None:
-                counted.add(sentence)
-            check(source.path, sentence, scheme, types)
-            if unit == CHARACTERS:
-                _check_characters(source.path, sentence)
-        counted.log(scheme if source.has_tags else None, unit)
-
 
 def _check_characters(path: Path, sentence: Sentence) -> None:
     for number, item in zip(sentence.numbers, sentence.items, strict=True):
@@ -495,15 +458,4 @@ def task_of(config: RunNerConfig) -> TaggingTask:
     Raises:
         UserError: a file is not what it should be, or there is nothing to score or to tag.
     """
-    trained = None
-    if not config.do_train and (config.do_eval or config.do_predict):
-        trained = starting_point(config, RunDirectory.open(config.output_dir))
-    task = open_tagging(config.files, trained)
-    if config.do_eval and not task.evaluation_splits:
-        raise UserError(
-            "`do_eval=True`: there is no file with tags to score; name one with `dev_file`, or "
-            "leave `do_eval` out."
-        )
-    if config.do_predict and not task.test_splits:
-        raise UserError("`do_predict=True`: there is no file to tag; name one with `test_file`.")
-    return task
+    return _Opening.for_run(config, config.files)

@@ -11,7 +11,7 @@ from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.models.token_models import BertTokenClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, scatter_weights
 

@@ -12,7 +12,7 @@ from keras_bert_impl.checkpoints.restore import names_of, restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
 
 v1 = tf.compat.v1

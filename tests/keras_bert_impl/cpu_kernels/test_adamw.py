@@ -3,12 +3,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.cpu_kernels import adamw
-from keras_bert_impl.cpu_kernels.adamw import update_step_of
-from keras_bert_impl.cpu_kernels.training import TrainingKernels
+from keras_bert_impl.cpu_kernels import training
+from keras_bert_impl.cpu_kernels.training import TrainingKernels, update_step_of
 from keras_bert_impl.layers import kernels
-from keras_bert_impl.optimizers.bert_adamw import BertAdamW
-from keras_bert_impl.optimizers.lamb import Lamb
+from keras_bert_impl.optimizers.bert_adamw import BertAdamW, Lamb
 
 NAMES = ("kernel", "bias", "other_kernel")
 
@@ -37,9 +35,9 @@ def after_steps(chosen, steps=5, **options):
 
 @pytest.mark.parametrize("options", [{}, {"bias_correction": True}])
 def test_the_compiled_update_is_the_plain_one(monkeypatch, options):
-    calls, compiled = [], adamw._adamw
+    calls, compiled = [], training._adamw
     counted = lambda *arguments: calls.append(arguments) or compiled(*arguments)  # noqa: E731
-    monkeypatch.setattr(adamw, "_adamw", counted)
+    monkeypatch.setattr(training, "_adamw", counted)
     _, plain = after_steps(kernels.PLAIN, **options)
     assert not calls
     _, fast = after_steps(TrainingKernels(), **options)

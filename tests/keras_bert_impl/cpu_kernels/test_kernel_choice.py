@@ -17,12 +17,12 @@ def test_on_a_cpu_the_fast_kernels_are_chosen_unless_xla_compiles_the_step():
 
 
 def test_with_an_accelerator_the_plain_ones_are(monkeypatch):
-    monkeypatch.setattr(kernel_choice, "_accelerated", lambda: True)
+    monkeypatch.setattr(kernel_choice, "accelerated", lambda: True)
     assert choose_kernels() is PLAIN
 
 
 def test_where_threads_cannot_share_programs_the_plain_ones_are(monkeypatch):
-    monkeypatch.setattr(kernel_choice, "set_up_xla", lambda: False)
+    monkeypatch.setattr(kernel_choice, "safe_in_threads", lambda: False)
     xla_programs.warn_of_slower_kernels.cache_clear()
     with pytest.warns(UserWarning, match="slower kernels"):
         assert choose_kernels("fast") is PLAIN
@@ -43,7 +43,7 @@ def test_other_backends_have_no_fast_kernels(monkeypatch):
 
 @pytest.mark.parametrize("accelerated", [False, True])
 def test_the_forward_function_computes_what_the_model_computes(monkeypatch, accelerated):
-    monkeypatch.setattr(kernel_choice, "_accelerated", lambda: accelerated)
+    monkeypatch.setattr(kernel_choice, "accelerated", lambda: accelerated)
     model = BertEncoder(TINY)
     batch = {name: features()[name] for name in model.input}
     expected, given = np.array(model(batch)["pooled_output"]), forward_function(model)(batch)

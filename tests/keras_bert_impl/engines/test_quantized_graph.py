@@ -16,8 +16,7 @@ from keras_bert_impl.engines.quantized_graph import (
 )
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
-from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from tests.keras_bert_impl.engines.test_openvino_engine import inputs
 from tests.support.tiny_bert import TINY
 

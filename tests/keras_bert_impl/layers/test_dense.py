@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.config import ACTIVATIONS
-from keras_bert_impl.layers.dense import Dense, truncated_normal
+from keras_bert_impl.layers.base import Dense, truncated_normal
 from tests.support.layer_checks import as_float64, check_layer, weights_of
 from tests.support.tiny_bert import scatter_weights
 

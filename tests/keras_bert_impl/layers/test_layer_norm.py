@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers.layer_norm import LayerNorm
+from keras_bert_impl.layers.base import LayerNorm
 from tests.support.layer_checks import as_float64, check_layer, normalized, weights_of
 from tests.support.tiny_bert import scatter_weights
 

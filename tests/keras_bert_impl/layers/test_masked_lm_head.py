@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers.masked_lm_head import MaskedLmHead, gather_positions
+from keras_bert_impl.layers.heads import MaskedLmHead
+from keras_bert_impl.layers.pooling import gather_positions
 from tests.support.layer_checks import as_float64, check_layer, normalized, weights_of
 from tests.support.tiny_bert import TINY, scatter_weights
 

@@ -7,7 +7,7 @@ from keras import ops
 from keras_bert_impl.cpu_kernels.inference import inference_function
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.pooling import pooling_of
+from keras_bert_impl.models.head_settings import pooling_of
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.head_checks import check_against_numpy, check_outputs, check_saving
 from tests.support.numpy_bert import NumpyBert

@@ -6,7 +6,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.feature_tagger import BertFeatureTagger, layer_name, layer_outputs
-from keras_bert_impl.models.frozen_features import FrozenFeatures, with_frozen_features
+from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.head_checks import check_outputs, check_saving

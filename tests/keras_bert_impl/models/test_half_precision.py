@@ -6,8 +6,8 @@ import pytest
 from keras import ops
 
 from keras_bert_impl.layers import kernels
+from keras_bert_impl.layers.base import LayerNorm
 from keras_bert_impl.layers.dropout import Draw
-from keras_bert_impl.layers.layer_norm import LayerNorm
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from tests.support.gradients import gradients_of_pretraining_loss
 from tests.support.tiny_bert import TINY, features, scatter_weights
@@ -48,7 +48,9 @@ def test_layer_norm_squares_beyond_float16():
 def test_a_residual_is_added_beyond_float16():
     large = ops.convert_to_tensor(np.array([[60000.0, -60000.0]], np.float16))
     norm = (np.ones(2, np.float32), np.zeros(2, np.float32), 1e-12)
-    result = kernels.PLAIN.add_norm(large, large, norm, NOTHING)  # 120000 is no float16
+    same = (np.eye(2, dtype=np.float16), np.zeros(2, np.float16))
+    # 120000 is no float16.
+    result = kernels.PLAIN.dense_add_norm(large, same, large, norm, NOTHING)
     assert np.array(result).tolist() == [[1.0, -1.0]]
 
 

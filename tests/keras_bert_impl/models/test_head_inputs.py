@@ -13,10 +13,9 @@ from keras_bert_impl.cpu_kernels.inference import inference_function
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.head_settings import with_bilstm
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
-from keras_bert_impl.models.pooling import with_bilstm
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
-from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import TINY, VOCABULARY, features, scatter_weights

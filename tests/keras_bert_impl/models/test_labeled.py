@@ -8,7 +8,7 @@ from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_s
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.labeled import with_labels
-from keras_bert_impl.models.token_classifier import BertTokenClassifier
+from keras_bert_impl.models.token_models import BertTokenClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.model_folders import (
     WORD_VOCABULARY,

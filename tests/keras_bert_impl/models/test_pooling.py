@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bert_impl.models.pooling import HEAD_POOLINGS, pooling_of, with_pooling
+from keras_bert_impl.models.head_settings import HEAD_POOLINGS, pooling_of, with_pooling
 from tests.support.tiny_bert import TINY
 
 

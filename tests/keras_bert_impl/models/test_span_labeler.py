@@ -1,4 +1,4 @@
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from tests.support.head_checks import check_against_numpy, check_outputs, check_saving
 from tests.support.tiny_bert import TINY, features
 

@@ -8,8 +8,7 @@ import pytest
 
 from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.optimizers.bert_adamw import BertAdamW, is_decayed
-from keras_bert_impl.optimizers.lamb import Lamb
+from keras_bert_impl.optimizers.bert_adamw import BertAdamW, Lamb, is_decayed
 from tests.support.adamw_formula import DECAY, RATE, keras_steps, numpy_steps
 from tests.support.tiny_bert import TINY
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.optimizers.lamb import Lamb
+from keras_bert_impl.optimizers.bert_adamw import Lamb
 from tests.support.adamw_formula import DECAY, RATE, keras_steps, numpy_steps
 
 

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.optimizers.schedules import WarmupSchedule, learning_rate_schedule
+from keras_bert_impl.optimizers.schedules import WarmupSchedule
 
 
 @pytest.mark.parametrize(
@@ -16,17 +16,17 @@ from keras_bert_impl.optimizers.schedules import WarmupSchedule, learning_rate_s
     ],
 )
 def test_rates_at_start_half_warmup_peak_middle_and_end(name, rates):
-    rate = learning_rate_schedule(name, 1.0, num_train_steps=100, num_warmup_steps=10)
+    rate = WarmupSchedule(1.0, num_train_steps=100, num_warmup_steps=10, decay=name).at
     assert [round(rate(step), 4) for step in (0, 5, 10, 50, 100)] == rates
 
 
 def test_without_warmup_the_first_step_has_the_peak():
-    assert learning_rate_schedule("linear", 2.0, 10, 0)(0) == 2.0
+    assert WarmupSchedule(2.0, 10, 0).at(0) == 2.0
 
 
 def test_an_unknown_schedule_is_refused():
     with pytest.raises(UserError, match="schedule='square' is unknown; choose linear or"):
-        learning_rate_schedule("square", 1.0, 10, 0)
+        WarmupSchedule(1.0, 10, 0, "square")
 
 
 @pytest.mark.parametrize("decay", ["linear", "constant", "cosine", "inverse_sqrt"])

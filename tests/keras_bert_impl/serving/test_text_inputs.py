@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.serving.served_models import MaskedTextPacker, TextPacker, join_in_graph
 from keras_bert_impl.serving.signatures import graph_function, text_specs
-from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
 from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows

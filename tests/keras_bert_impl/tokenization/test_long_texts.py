@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.long_texts import (
-    LongTexts,
-    head_length,
-    window_room,
-    window_room_in_graph,
-)
+from keras_bert_impl.tokenization.long_texts import LongTexts, head_length, window_room
 
 lengths = st.lists(st.tuples(st.integers(0, 90), st.integers(0, 90)), min_size=1, max_size=9)
 
@@ -64,5 +60,5 @@ def test_a_row_is_divided_between_the_first_text_and_the_window(pairs, max_seq_l
 def test_the_graph_divides_rows_alike(pairs, max_seq_length):
     length_a, length_b = np.array(pairs, np.int64).T
     expected = window_room(length_a, length_b, max_seq_length)
-    found = window_room_in_graph(length_a, length_b, max_seq_length)
+    found = window_room(tf.constant(length_a), tf.constant(length_b), max_seq_length, tf)
     np.testing.assert_array_equal([array.numpy() for array in found], expected)

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.packing import pack_pair
-from keras_bert_impl.tokenization.text_batches import as_texts, pack_batch
+from keras_bert_impl.tokenization.packing import as_texts, pack_batch, pack_pair
 from tests.support.model_folders import WORD_VOCABULARY
 
 IDS = st.lists(st.integers(5, 12), max_size=12)

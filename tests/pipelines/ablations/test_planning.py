@@ -2,7 +2,7 @@ import lzma
 
 import pytest
 
-from keras_bert_impl.planning.size import training_flops
+from keras_bert_impl.planning import training_flops
 from pipelines.ablations.planning import model_of, needs_of, training_tokens
 from pipelines.ablations.study import Study
 from tests.support.toy_study import PretendingTools, toy_recipe

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.pooling import has_bilstm, pooling_of
+from keras_bert_impl.models.head_settings import has_bilstm, pooling_of
 from keras_bert_impl.options import settings_of
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.options import FineTuningConfig

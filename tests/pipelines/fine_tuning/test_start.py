@@ -7,7 +7,7 @@ import pytest
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.pooling import with_bilstm
+from keras_bert_impl.models.head_settings import with_bilstm
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig

@@ -8,7 +8,7 @@ from tensorflow.python.client import device_lib
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.planning.size import count_parameters
+from keras_bert_impl.planning import count_parameters
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.strategy import Devices
 from pipelines.runs.phases import PhaseConfig

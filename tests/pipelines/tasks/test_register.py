@@ -1,6 +1,9 @@
 """Served answers of a task, held to those of its offline predictions."""
 
+import ast
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,11 +12,12 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.export import run_export
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from pipelines.tasks.register import open_and_serve, open_task_model
+from pipelines.tasks.register import SERVED_TASKS, open_and_serve, open_task_model
+from tests.support import run_toy, toy_task
 from tests.support.model_folders import (
     WORD_VOCABULARY,
     tiny_config,
@@ -21,6 +25,7 @@ from tests.support.model_folders import (
     write_encoder,
 )
 from tests.support.toy_task import ToyTask
+from tests.test_architecture import FAMILIES, ROOT, imported_modules, tree_of
 
 
 def offline_scores(config):
@@ -50,6 +55,37 @@ def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monke
     texts = tf.constant([example.text for example in toy.examples("dev")])
     found = loaded.signatures["text"](text=texts)["score"]
     np.testing.assert_allclose(found, offline_scores(config), atol=1e-5)
+
+
+def test_a_new_family_is_its_folder_a_thin_tool_and_a_line_of_the_register(
+    toy_run, toy, tmp_path, capsys, monkeypatch
+):
+    config, results = toy_run
+    places = {Path(module.__file__) for module in (toy_task, run_toy)}
+    for path in places:
+        imported = imported_modules(ast.walk(tree_of(path)))
+        # Shared rooms only: what it needed of another family would be a fourth place.
+        assert not any(name.startswith("pipelines.tasks") for name in imported), path
+    assert Path(run_toy.__file__).read_text().count("\n") < 50
+    run = shutil.copytree(config.output_dir, tmp_path / "run")
+    flags = ["--do_eval", f"--data_dir={toy.data_dir}", f"--output_dir={run}"]
+    assert run_toy.main(flags) == 0
+    (line,) = re.findall("eval_accuracy = (.*)", capsys.readouterr().out)
+    assert float(line) == pytest.approx(results.evaluation["eval_accuracy"])
+    monkeypatch.setitem(SERVED_TASKS, toy.name, lambda _: toy)
+    _, served = open_and_serve(ExportConfig(model=run / "model", output_dir=tmp_path / "saved"))
+    assert served.names == ("text",)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_register_has_a_family_once_and_by_its_own_name(family):
+    text = (ROOT / "pipelines/tasks/register.py").read_text(encoding="utf-8")
+    name = next(iter(re.findall(rf"from pipelines.tasks.{family}.task import (\w+)", text)), None)
+    served = (ROOT / f"pipelines/tasks/{family}/served.py").exists()
+    assert (name is not None) == served  # the library serves what has no form of its own
+    if name is not None:
+        (made,) = [made for made in SERVED_TASKS.values() if made.__self__.__name__ == name]
+        assert SERVED_TASKS[made.__self__.name] is made
 
 
 def test_what_the_directory_does_not_say_is_taken_from_the_config(

@@ -5,8 +5,8 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.text_rows import TextExample as Example
+from pipelines.tasks.labels.glue import xnli_task
 from pipelines.tasks.labels.options import XnliConfig
-from pipelines.tasks.labels.xnli import xnli_task
 
 HEADER = (
     "language|gold_label|sentence1_binary_parse|sentence2_binary_parse|sentence1_parse|"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.tokenization.graph_tokenizer import GraphTokenizer
+from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.tasks.questions.rows import WindowSettings, question_rows

@@ -6,7 +6,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.tasks.questions.options import ScoreAnswersConfig
-from pipelines.tasks.questions.score_answers import score_answers
+from pipelines.tasks.questions.scores import score_answers
 from tests.support.official_answers import golden_folder, read_json
 from tests.support.squad_files import write_squad
 

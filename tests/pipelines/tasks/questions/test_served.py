@@ -9,7 +9,7 @@ import pytest
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.span_labeler import BertSpanLabeler
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer

@@ -6,7 +6,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_bert_impl.tokenization.graph_windows import (
+from keras_bert_impl.tokenization.graph_rows import (
     owned_in_graph,
     window_contents,
     windows_in_graph,

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from keras_bert_impl.config import named_config
-from keras_bert_impl.planning.plan import (
+from keras_bert_impl.planning import (
     ESTIMATE_WITHIN,
     largest_batch,
     machine_bytes,

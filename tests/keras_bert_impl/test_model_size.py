@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.config import BertConfig, named_config
-from keras_bert_impl.planning.size import (
+from keras_bert_impl.planning import (
     count_parameters,
     encoder_flops,
     made_up_examples,

@@ -1,10 +1,11 @@
-"""What a training run will take: memory, steps, operations, time."""
+"""Estimates of a training run: parameters, memory, steps, operations, time."""
 
 import dataclasses
 from collections.abc import Mapping
 
+import numpy as np
+
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.planning.size import count_parameters, training_flops
 from keras_bert_impl.training.config import TrainingConfig
 
 ESTIMATE_WITHIN = 0.15
@@ -16,10 +17,10 @@ _HALF = 2  # bytes of a number in 16-bit precision
 _RUNTIME = {True: 0.92e9, False: 0.6e9}
 # Numbers kept per position of a sequence and layer, counted in the code: in units of hidden size
 # (the layer's input; products, queries, keys and values; context, twice; two products and their
-# normalised sums), of intermediate size (before and after the activation) and of heads x length
+# normalized sums), of intermediate size (before and after the activation) and of heads x length
 # (scores, probabilities).
 _KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 13, 2, 2
-# Layers whose numbers the backward pass holds besides; with recomputation all that is held. These,
+# Further layers whose numbers the backward pass holds; with recomputation all that is held. These,
 # the runtime and the logits are fitted to measured runs (tools/benchmarks/training.py).
 _BACKWARD_LAYERS, _RECOMPUTED_LAYERS = 1.5, 1.8
 _KEPT_LOGITS = {True: 3.2, False: 4.2}  # float32 copies, in float32 and in mixed precision
@@ -55,6 +56,7 @@ def training_memory(
         (440, 881)
     """
     numbers = count_parameters(config)
+    # Rounded up: the largest part decides.
     rows = -(-training.train_batch_size // (replicas * training.accumulation_steps))
     several = training.accumulation_steps > 1
     activations = rows * activation_bytes(config, training, length)
@@ -73,7 +75,7 @@ def training_memory(
         "logits": logits,
     }
     if on_cpu:
-        parts["checkpoint_copy"] = 3 * _FLOAT * numbers
+        parts["checkpoint_copy"] = 3 * _FLOAT * numbers  # the weights and both moments
     return {name: float(size) for name, size in parts.items()}
 
 
@@ -104,7 +106,7 @@ def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A run's needs.
+    """The needs of a run.
 
     Attributes:
         parameters: numbers of the model.
@@ -143,7 +145,7 @@ def plan_run(
         training: batch, steps, precision.
         length: tokens of an example.
         predictions: masked positions of an example.
-        on_cpu: whether the device's memory is the machine's.
+        on_cpu: see `training_memory`.
         replicas: over how many devices a batch is split.
         device_bytes: memory of one device.
         examples_per_second: the rate of the whole run.
@@ -197,3 +199,99 @@ def largest_batch(
         middle = (fits + too_many) // 2
         fits, too_many = (middle, too_many) if needed(middle) <= device_bytes else (fits, middle)
     return parts * fits
+
+
+def parameters_by_part(config: BertConfig) -> dict[str, int]:
+    """Counts a pre-training model's numbers by part.
+
+    Example:
+        >>> from keras_bert_impl.config import named_config
+        >>> parts = parameters_by_part(named_config("base", 30522))
+        >>> parts["embeddings"] + parts["layers"] + parts["pooler"]
+        109482240
+    """
+    hidden, wide, tokens = config.hidden_size, config.intermediate_size, config.vocab_size
+    rows = tokens + config.type_vocab_size + config.max_position_embeddings
+    attention = 4 * (hidden * hidden + hidden)
+    feed_forward = hidden * wide + wide + wide * hidden + hidden
+    return {
+        "embeddings": rows * hidden + 2 * hidden,
+        "layers": config.num_hidden_layers * (attention + feed_forward + 4 * hidden),
+        "pooler": hidden * hidden + hidden,
+        "masked_lm_head": hidden * hidden + 3 * hidden + tokens,
+        "next_sentence_head": 2 * hidden + 2,
+    }
+
+
+def count_parameters(config: BertConfig) -> int:
+    """Counts all of a pre-training model's numbers.
+
+    Example:
+        >>> from keras_bert_impl.config import named_config
+        >>> count_parameters(named_config("tiny", 30522))
+        4433468
+    """
+    return sum(parameters_by_part(config).values())
+
+
+def encoder_flops(config: BertConfig, length: int) -> int:
+    """Counts the floating-point operations of the encoder's matrix products for one example.
+
+    A product of [n, k] and [k, m] counts 2 n k m.
+
+    Args:
+        config: the model.
+        length: tokens of the example, padding included.
+    """
+    hidden, wide = config.hidden_size, config.intermediate_size
+    layer = 2 * length * (4 * hidden * hidden + 2 * hidden * wide) + 4 * length * length * hidden
+    return config.num_hidden_layers * layer
+
+
+def training_flops(config: BertConfig, length: int, predictions: int) -> int:
+    """Counts the matrix products' floating-point operations of one example's training step.
+
+    The backward pass counts twice the forward pass; the heads of pre-training are included.
+
+    Args:
+        config: the model.
+        length: tokens of the example, padding included.
+        predictions: masked positions of the example.
+
+    Example:
+        >>> from keras_bert_impl.config import named_config
+        >>> round(training_flops(named_config("base", 30522), 128, 20) / 1e9, 1)
+        69.9
+    """
+    hidden = config.hidden_size
+    heads = 2 * predictions * (hidden * hidden + hidden * config.vocab_size)
+    heads += 2 * hidden * hidden + 4 * hidden
+    return 3 * (encoder_flops(config, length) + heads)
+
+
+def made_up_examples(
+    rows: int, length: int, predictions: int, vocab_size: int, seed: int = 0
+) -> dict[str, np.ndarray]:
+    """Makes full-length examples.
+
+    Args:
+        rows: how many.
+        length: tokens of each.
+        predictions: masked positions of each.
+        vocab_size: ids are below it.
+        seed: fixes the draws.
+
+    Returns:
+        The features of pre-training, [rows, ...].
+    """
+    draws = np.random.default_rng(seed)
+    tokens = draws.integers(5, vocab_size, [rows, length], np.int32)
+    return {
+        "input_ids": tokens,
+        "input_mask": np.ones([rows, length], np.int32),
+        "segment_ids": np.repeat(np.arange(length)[None] >= length // 2, rows, 0).astype(np.int32),
+        "masked_lm_positions": draws.integers(1, length, [rows, predictions], np.int32),
+        "masked_lm_ids": draws.integers(5, vocab_size, [rows, predictions], np.int32),
+        "masked_lm_weights": np.ones([rows, predictions], np.float32),
+        "next_sentence_labels": draws.integers(0, 2, [rows, 1], np.int32),
+    }

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers.logits import Logits
+from keras_bert_impl.layers.heads import Logits
 from tests.support.layer_checks import as_float64, check_layer, weights_of
 from tests.support.tiny_bert import TINY, scatter_weights
 

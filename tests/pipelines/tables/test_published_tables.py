@@ -1,12 +1,13 @@
+"""Tables of known sets, as GLUE publishes them."""
+
 import logging
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.tables.tab_separated import read_table, write_submission, write_values
+from pipelines.tables.files import read_table
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_broken_rows_can_be_left_out_and_are_counted(write, caplog):
     path = write("text\tlabel\nyes\t1\nbroken\nno\t0\n")
     with caplog.at_level(logging.WARNING):
         rows = table(path, ["text"], skip_broken_rows=True)
-    assert [row.number for row in rows] == [2, 4]
+    assert [row.line for row in rows] == [2, 4]
     assert "left out 1 rows" in caplog.text
 
 
@@ -113,21 +114,5 @@ def test_what_is_written_is_read(tmp_path_factory, table):
 
 def test_in_a_file_of_one_column_an_empty_line_is_an_empty_text(write):
     path = write(b"\nsentence\ngood\n\n\nbad\n\n\n")
-    rows = [(row.number, row.values["sentence"]) for row in table(path, ["sentence"])]
+    rows = [(row.line, row.values["sentence"]) for row in table(path, ["sentence"])]
     assert rows == [(3, "good"), (4, ""), (5, ""), (6, "bad")]
-
-
-def test_probabilities_stand_tab_separated_without_a_header(tmp_path):
-    path = write_values(tmp_path / "test_results.tsv", np.array([[0.5, 0.5], [0.125, 0.875]]))
-    assert path.read_text() == "0.5\t0.5\n0.125\t0.875\n"
-
-
-def test_a_submission_has_a_header_and_the_index_of_each_answer(tmp_path):
-    path = write_submission(tmp_path / "CoLA.tsv", [("0", "1"), ("7", "0")])
-    assert path.read_text() == "index\tprediction\n0\t1\n7\t0\n"
-
-
-def test_a_submission_with_a_missing_answer_is_never_written(tmp_path):
-    with pytest.raises(ValueError, match="shorter"):
-        write_submission(tmp_path / "CoLA.tsv", zip(["0", "1"], ["1"], strict=True))
-    assert list(tmp_path.iterdir()) == []

@@ -1,10 +1,85 @@
-"""Windows over long texts inside a TensorFlow graph: the same as `windows` makes."""
+"""Truncation, packing and windows inside a TensorFlow graph: the same as in NumPy elsewhere."""
 
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_bert_impl.tokenization.packing import truncated_lengths
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.tokenization.windows import check_stride
+
+
+def pack_in_graph(
+    ids_a: tf.RaggedTensor,
+    ids_b: tf.RaggedTensor | None,
+    max_seq_length: int,
+    vocabulary: Vocabulary,
+) -> dict[str, Any]:
+    """Packs one segment or two a row: [CLS] A [SEP] B [SEP], truncated as in the original.
+
+    A row without ids of a second segment is [CLS] A [SEP], as in training.
+
+    Args:
+        ids_a: int32 [batch, (length)].
+        ids_b: int32 [batch, (length)], or None for one segment in every row.
+        max_seq_length: the length of the rows.
+        vocabulary: has the special tokens.
+
+    Returns:
+        `input_ids`, `input_mask` and `segment_ids`, int32 [batch, max_seq_length] each.
+
+    Example:
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+        >>> packed = pack_in_graph(tf.ragged.constant([[5, 5]]), None, 6, Vocabulary(tokens))
+        >>> packed["input_ids"].numpy().tolist(), packed["input_mask"].numpy().tolist()
+        ([[2, 5, 5, 3, 0, 0]], [[1, 1, 1, 1, 0, 0]])
+    """
+    lengths_a = tf.cast(ids_a.row_lengths(), tf.int32)
+    lengths_b = (
+        tf.zeros_like(lengths_a) if ids_b is None else tf.cast(ids_b.row_lengths(), tf.int32)
+    )
+    has_b = tf.cast(lengths_b > 0, tf.int32)
+    kept_a, kept_b = truncated_lengths(lengths_a, lengths_b, max_seq_length - 2 - has_b, tf)
+    batch = tf.shape(lengths_a)[0]
+    cls, sep = (tf.fill([batch, 1], number) for number in (vocabulary.cls_id, vocabulary.sep_id))
+    parts = [cls, _first(ids_a, kept_a), sep]
+    if ids_b is not None:
+        # One [SEP] in rows with a second text, none in the others.
+        end_of_b = tf.RaggedTensor.from_tensor(sep, lengths=has_b)
+        parts += [_first(ids_b, kept_b), end_of_b]
+    packed = tf.concat(parts, axis=1)  # [batch, (length)]
+    lengths = tf.cast(packed.row_lengths(), tf.int32)[:, tf.newaxis]
+    positions = tf.range(max_seq_length)[tf.newaxis]  # [1, max_seq_length]
+    in_use = positions < lengths
+    # The positions after [CLS] A [SEP].
+    in_b = in_use & (positions >= kept_a[:, tf.newaxis] + 2)
+    return {
+        "input_ids": packed.to_tensor(vocabulary.pad_id, shape=[None, max_seq_length]),
+        "input_mask": tf.cast(in_use, tf.int32),
+        "segment_ids": tf.cast(in_b, tf.int32),
+    }
+
+
+def _first(rows: tf.RaggedTensor, counts: Any) -> tf.RaggedTensor:
+    keep = tf.sequence_mask(counts, tf.cast(rows.bounding_shape(axis=1), tf.int32))
+    keep = tf.RaggedTensor.from_tensor(keep, lengths=rows.row_lengths())
+    return tf.ragged.boolean_mask(rows, keep)
+
+
+def trim_to_longest(packed: dict[str, Any]) -> dict[str, Any]:
+    """Cuts off the positions that are padding in every row of a batch.
+
+    Args:
+        packed: `input_mask` and others, int32 [batch, length] each; one position is left even
+            of an empty batch.
+
+    Example:
+        >>> trim_to_longest({"input_mask": tf.constant([[1, 1, 0], [1, 0, 0]])})["input_mask"].shape
+        TensorShape([2, 2])
+    """
+    lengths = tf.reduce_sum(packed["input_mask"], axis=1)
+    longest = tf.maximum(tf.reduce_max(lengths), 1)
+    return {name: rows[:, :longest] for name, rows in packed.items()}
 
 
 class GraphWindows(NamedTuple):
@@ -27,6 +102,7 @@ class GraphWindows(NamedTuple):
     def is_last(self) -> tf.Tensor:
         """Whether each window is the last one of its document: bool [windows]."""
         following = tf.concat([self.document[1:], [-1]], axis=0)
+        # Without any window -1 stands alone.
         return self.document != following[: tf.shape(self.document)[0]]
 
 

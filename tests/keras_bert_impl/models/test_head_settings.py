@@ -2,7 +2,7 @@ import pytest
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.frozen_features import (
+from keras_bert_impl.models.head_settings import (
     FEATURES,
     FrozenFeatures,
     frozen_features,

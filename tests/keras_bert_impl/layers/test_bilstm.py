@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.layers.stacked_bilstm import StackedBiLSTM
+from keras_bert_impl.layers.bilstm import StackedBiLSTM
 from tests.support.layer_checks import check_layer, weights_of
 from tests.support.numpy_lstm import bilstm
 from tests.support.tiny_bert import scatter_weights

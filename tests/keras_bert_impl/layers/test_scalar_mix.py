@@ -1,6 +1,6 @@
 import numpy as np
 
-from keras_bert_impl.layers.layer_mix import LayerMix
+from keras_bert_impl.layers.bilstm import ScalarMix
 from tests.support.layer_checks import check_layer, weights_of
 from tests.support.tiny_bert import scatter_weights
 
@@ -8,11 +8,11 @@ LAYERS = np.random.default_rng(0).standard_normal([2, 5, 4, 3]).astype("float32"
 
 
 def test_it_starts_as_the_mean():
-    np.testing.assert_allclose(LayerMix()(LAYERS), LAYERS.mean(axis=2), atol=1e-6)
+    np.testing.assert_allclose(ScalarMix()(LAYERS), LAYERS.mean(axis=2), atol=1e-6)
 
 
 def test_it_is_gamma_times_the_sum_by_softmax_weights():
-    layer = LayerMix(name="mix")
+    layer = ScalarMix(name="mix")
     layer(LAYERS)
     weights = weights_of(scatter_weights(layer))
     shares = np.exp(weights["scalars"])
@@ -21,6 +21,6 @@ def test_it_is_gamma_times_the_sum_by_softmax_weights():
 
 
 def test_it_is_a_layer_of_keras():
-    layer = LayerMix(name="mix")
+    layer = ScalarMix(name="mix")
     layer(LAYERS)
     check_layer(layer, LAYERS)

@@ -1,0 +1,196 @@
+"""Entries of a configuration that say what a model's head reads.
+
+Which vector stands for a whole input, `classifier_pooling`: the pooler's, the first or last
+token's, or the mean. With left-to-right attention the first token sees no other: there the last one
+stands for the input. A configuration without the entry means the pooler, as the original and
+`transformers` do.
+
+Whether a BiLSTM stands between the encoder and the head, `config.BILSTM_ENTRY`.
+
+Which layers of a frozen encoder the head reads, `frozen_features`: the six combinations of BERT's
+paper, table 7. `transformers` leaves all three entries alone.
+"""
+
+from dataclasses import dataclass
+
+from keras_bert_impl.config import BILSTM_ENTRY, BertConfig
+from keras_bert_impl.errors import UserError
+
+POOLER, CLS, MEAN, LAST = "pooler", "cls", "mean", "last"
+POOLINGS = (POOLER, CLS, MEAN)
+HEAD_POOLINGS = (*POOLINGS, LAST)
+"""Of these only heads know the last."""
+
+_POOLING_ENTRY = "classifier_pooling"
+
+
+def pooling_of(config: BertConfig) -> str:
+    """The pooling that a configuration says.
+
+    Raises:
+        UserError: it says one that does not exist.
+
+    Example:
+        >>> pooling_of(BertConfig(vocab_size=9))
+        'pooler'
+    """
+    pooling = config.extra.get(_POOLING_ENTRY, POOLER)
+    if pooling not in HEAD_POOLINGS:
+        raise UserError(
+            f"model configuration: {_POOLING_ENTRY} is {pooling!r}; it must be one of "
+            f"{', '.join(HEAD_POOLINGS)}."
+        )
+    return str(pooling)
+
+
+def with_pooling(config: BertConfig, pooling: str | None) -> BertConfig:
+    """The configuration with another pooling; with None the one that it says.
+
+    Raises:
+        UserError: there is no such pooling.
+
+    Example:
+        >>> with_pooling(BertConfig(vocab_size=9), "mean").to_hugging_face()["classifier_pooling"]
+        'mean'
+    """
+    if pooling is None:
+        return config
+    if pooling not in HEAD_POOLINGS:
+        raise UserError(f"`pooling={pooling}` is unknown; choose {', '.join(HEAD_POOLINGS)}.")
+    # The pooler is said by saying nothing: the file is one that the original could have written.
+    others = {name: value for name, value in config.extra.items() if name != _POOLING_ENTRY}
+    return config.replace(
+        extra=others if pooling == POOLER else {**others, _POOLING_ENTRY: pooling}
+    )
+
+
+def trained_pooling(config: BertConfig) -> str | None:
+    """The pooling that a new head is trained with where none is asked for.
+
+    Returns:
+        The last token's where it alone sees the whole input and the configuration says nothing;
+        else None, for what the configuration says.
+
+    Example:
+        >>> trained_pooling(BertConfig(vocab_size=9, causal=True))
+        'last'
+    """
+    return LAST if config.causal and _POOLING_ENTRY not in config.extra else None
+
+
+def has_bilstm(config: BertConfig) -> bool:
+    """Whether a BiLSTM stands between encoder and head."""
+    return config.extra.get(BILSTM_ENTRY) is True  # nothing else that a foreign file may hold
+
+
+def with_bilstm(config: BertConfig, wanted: bool) -> BertConfig:
+    """The configuration with a BiLSTM; unchanged where none is wanted.
+
+    `transformers` has no such model: its `config.json` has a model_type that it does not know.
+
+    Example:
+        >>> with_bilstm(BertConfig(vocab_size=9), True).to_hugging_face()["model_type"]
+        'keras_bert_impl'
+    """
+    if not wanted:
+        return config
+    return config.replace(extra={**config.extra, BILSTM_ENTRY: True})
+
+
+FEATURES = (
+    "embeddings",
+    "second_to_last",
+    "last",
+    "weighted_last_four",
+    "concat_last_four",
+    "weighted_all",
+)
+
+_FEATURES_ENTRY = "frozen_features"
+
+
+@dataclass(frozen=True)
+class FrozenFeatures:
+    """A head over a frozen encoder.
+
+    Attributes:
+        features: one of `FEATURES`.
+        lstm_size: the width of each direction of the BiLSTM.
+
+    Example:
+        >>> FrozenFeatures("weighted_last_four").layers(12)
+        (9, 10, 11, 12)
+        >>> FrozenFeatures("embeddings").layers(12)
+        (0,)
+    """
+
+    features: str
+    lstm_size: int = 768
+
+    def __post_init__(self) -> None:
+        if self.features not in FEATURES:
+            raise UserError(f"`features={self.features}` is unknown; choose {', '.join(FEATURES)}.")
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the layers become one by a learned weighted sum; else they stand side by side."""
+        return self.features.startswith("weighted")
+
+    def layers(self, blocks: int) -> tuple[int, ...]:
+        """The layers that are read, upwards: 0 is the embeddings' output, n that of block n.
+
+        "All" are all blocks, as in the paper, without the embeddings.
+
+        Args:
+            blocks: of the encoder.
+
+        Raises:
+            UserError: the encoder has fewer.
+        """
+        first = {
+            "embeddings": 0,
+            "second_to_last": blocks - 1,
+            "last": blocks,
+            "weighted_all": 1,
+        }.get(self.features, blocks - 3)  # else one of the two of the last four
+        if first < (0 if self.features == "embeddings" else 1):
+            raise UserError(
+                f"`features={self.features}`: the model has {blocks} blocks only; choose other "
+                "features, or a larger model."
+            )
+        single = self.features in ("embeddings", "second_to_last", "last")
+        return (first,) if single else tuple(range(first, blocks + 1))
+
+
+def frozen_features(config: BertConfig) -> FrozenFeatures | None:
+    """The `FrozenFeatures` of a configuration; None of a model whose encoder is fine-tuned.
+
+    Raises:
+        UserError: it says something that does not exist.
+    """
+    entry = config.extra.get(_FEATURES_ENTRY)
+    if entry is None:
+        return None
+    try:
+        return FrozenFeatures(str(entry["features"]), int(entry["lstm_size"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"model configuration: {_FEATURES_ENTRY} is {entry!r}; it must have features "
+            "and lstm_size."
+        ) from error
+
+
+def with_frozen_features(config: BertConfig, given: FrozenFeatures | None) -> BertConfig:
+    """The configuration with other features; None is a model whose encoder is fine-tuned.
+
+    Example:
+        >>> config = with_frozen_features(BertConfig(vocab_size=9), FrozenFeatures("last", 128))
+        >>> frozen_features(config)
+        FrozenFeatures(features='last', lstm_size=128)
+        >>> frozen_features(with_frozen_features(config, None)) is None
+        True
+    """
+    extra = {name: value for name, value in config.extra.items() if name != _FEATURES_ENTRY}
+    if given is not None:
+        extra[_FEATURES_ENTRY] = {"features": given.features, "lstm_size": given.lstm_size}
+    return config.replace(extra=extra)

@@ -1,0 +1,185 @@
+"""From options and files to a checked task: the plan of families that have a file for each split.
+
+All files are read once before anything else, so that a mistake in the last one shows before hours
+of training. A family says what an opened file is, what a first pass over the training file finds,
+and what its labels mean; the order of the steps, and what is refused at each, stand here.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.start import starting_point
+from pipelines.fine_tuning.task import Task
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class OfSplits(Protocol):
+    """Options that name a file for each split."""
+
+    def file(self, split: str) -> Any:
+        """The file of "train", "dev" or "test"; None where there is none."""
+
+
+Options = TypeVar("Options", bound=OfSplits)
+Opened = TypeVar("Opened")
+Found = TypeVar("Found")
+Checked = TypeVar("Checked")
+TaskT = TypeVar("TaskT", bound=Task[Any, Any])
+
+
+class Opening(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
+    """The steps by which a task is opened: the files, the labels in them, the check of each file.
+
+    Args:
+        config: the files, and what is in them.
+        trained: the model that is scored or answers, which knows its labels; None where one is
+            trained from the training file.
+
+    Attributes:
+        TRAINING_IS_MISSING: what is said where there is no training file to train on.
+        FILES_ARE_MISSING: where there is no file at all.
+        NOTHING_TO_SCORE: where no file has labels.
+        NOTHING_TO_ANSWER: where there is no file but that of training.
+    """
+
+    TRAINING_IS_MISSING: ClassVar[str]
+    FILES_ARE_MISSING: ClassVar[str]
+    NOTHING_TO_SCORE: ClassVar[str]
+    NOTHING_TO_ANSWER: ClassVar[str] = (
+        "`do_predict=True`: there is no file to answer; name one with `test_file`."
+    )
+
+    def __init__(self, config: Options, trained: ModelSource | None) -> None:
+        self._config, self._trained = config, trained
+        self._known: Mapping[str, Any] = {} if trained is None else task_settings(trained.config)
+
+    @classmethod
+    def for_run(cls, run: FineTuningConfig, config: Options) -> TaskT:
+        """The task of a run; `config` names its files.
+
+        Raises:
+            UserError: a file is not what it should be, there is no model where nothing is trained,
+                or nothing to score or to answer.
+        """
+        trained = None
+        if not run.do_train:
+            trained = starting_point(run, RunDirectory.open(run.output_dir))
+        task = cls(config, trained).task()
+        if run.do_eval and not task.evaluation_splits:
+            raise UserError(cls.NOTHING_TO_SCORE)
+        if run.do_predict and not task.test_splits:
+            raise UserError(cls.NOTHING_TO_ANSWER)
+        if run.do_predict and "test" not in task.test_splits:
+            _LOGGER.info(
+                "There is no test file: `do_predict` answers the dev file alone; name one with "
+                "`test_file`."
+            )
+        return task
+
+    def task(self) -> TaskT:
+        """Opens all files, finds what their labels mean, and holds every file against it.
+
+        Raises:
+            UserError: a file, a column or a label is not what it should be.
+        """
+        files = self._files()
+        found = self._find(files)
+        checked = {split: self._check(split, file, found) for split, file in files.items()}
+        return self._make(checked, found)
+
+    def _files(self) -> dict[str, Opened]:
+        splits = ("train", "dev", "test") if self._needs_training else ("dev", "test")
+        named = {split: self._config.file(split) for split in splits}
+        named = {split: name for split, name in named.items() if name}
+        if self._trained is None and "train" not in named:
+            raise UserError(self.TRAINING_IS_MISSING)
+        if not named:
+            raise UserError(self.FILES_ARE_MISSING)
+        return {split: self._open(split, name) for split, name in named.items()}
+
+    @property
+    def _needs_training(self) -> bool:
+        return self._trained is None
+
+    @abstractmethod
+    def _open(self, split: str, name: Any) -> Opened:
+        """A file with its form known; that of training comes first."""
+
+    @abstractmethod
+    def _find(self, files: Mapping[str, Opened]) -> Found:
+        """What labels there are and what they mean.
+
+        The trained model says so, or a first pass over the training file.
+        """
+
+    @abstractmethod
+    def _check(self, split: str, file: Opened, found: Found) -> Checked:
+        """A file that is read to its end and has such labels, or none where it need not."""
+
+    @abstractmethod
+    def _make(self, sources: Mapping[str, Checked], found: Found) -> TaskT:
+        """The task of the checked files."""
+
+
+class LabelledFile(Protocol):
+    """A file of one split."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+    @property
+    def labelled(self) -> bool:
+        """Whether its examples have labels."""
+
+
+Source = TypeVar("Source", bound=LabelledFile)
+
+
+class FilesOfSplits(Generic[Source]):
+    """What a task has in common with others that has a file for each split; see `Task`.
+
+    Attributes:
+        sources: the files of the splits "train", "dev" and "test", as far as there are any.
+        NEEDED: what such a file is, for messages.
+    """
+
+    NEEDED: ClassVar[str]
+    sources: Mapping[str, Source]
+
+    @property
+    def evaluation_splits(self) -> Sequence[str]:
+        """The dev and the test file, where they have labels."""
+        return [split for split in self.test_splits if self.sources[split].labelled]
+
+    @property
+    def test_splits(self) -> Sequence[str]:
+        """The dev and the test file."""
+        return [split for split in ("dev", "test") if split in self.sources]
+
+    def files(self, split: str) -> Sequence[Path]:
+        """The split's file.
+
+        Raises:
+            UserError: none was given.
+        """
+        return [self.source(split).path]
+
+    def source(self, split: str) -> Source:
+        """The split's file with what is known of it.
+
+        Raises:
+            UserError: none was given.
+        """
+        if split not in self.sources:
+            raise UserError(f"`{split}_file` is missing; name {self.NEEDED}.")
+        return self.sources[split]

@@ -1,0 +1,85 @@
+"""Somebody's file as lines, as a text or as JSON: found, unpacked and decoded in one way for all.
+
+Files of labels, tags, choices, questions, passages, predictions and texts for vectors are opened
+here. They are UTF-8, plain or packed (`pipelines.corpora.unpacking`, which also leaves out a
+byte-order mark), and a fault is one sentence with the file and the line.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import not_utf8
+from pipelines.corpora.unpacking import read_line_blocks, read_whole
+
+AnyPath = str | os.PathLike[str]
+
+
+def read_lines(path: AnyPath, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
+    r"""The lines of a file with their numbers, from 1.
+
+    Only `\n` ends a line: `str.splitlines` would also cut at characters inside a sentence, such as
+    U+2028. What stands in front of it as `\r` is of the line's end, too.
+
+    Args:
+        path: the file.
+        keep_ends: give lines with their ends; where the last one has none, it gets one.
+
+    Raises:
+        UserError: the file is missing, empty, damaged or not UTF-8.
+
+    Example:
+        >>> import gzip, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "lines.txt.gz")
+        >>> with gzip.open(path, "wb") as file:
+        ...     _ = file.write(b"\xef\xbb\xbfone\r\n\nthree")
+        >>> list(read_lines(path))
+        [(1, 'one'), (2, ''), (3, 'three')]
+    """
+    name = os.fspath(path)
+    for block in read_line_blocks(name):
+        try:
+            text = block.text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            # Before its lines are read: another encoding makes other faults as well.
+            number = block.first_line + block.text.count(b"\n", 0, error.start)
+            raise not_utf8(name, f"line {number}") from error
+        lines = text.split("\n")
+        if not lines[-1]:
+            lines.pop()  # nothing stands after a block's last line end
+        if keep_ends:
+            yield from ((n, line + "\n") for n, line in enumerate(lines, block.first_line))
+        else:
+            yield from ((n, line.rstrip("\r")) for n, line in enumerate(lines, block.first_line))
+
+
+def read_text(path: AnyPath) -> str:
+    """The text of a file with its blanks and line ends as they are.
+
+    Raises:
+        UserError: the file is missing, empty, damaged or not UTF-8.
+    """
+    content = read_whole(os.fspath(path))
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, f"byte {error.start}") from error
+
+
+def read_json(path: AnyPath, wanted: str) -> Any:
+    """What a JSON file holds.
+
+    Args:
+        path: the file.
+        wanted: what it should be, for the message.
+
+    Raises:
+        UserError: the file is missing, empty or damaged, or it is no JSON.
+    """
+    content = read_whole(os.fspath(path))
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is not JSON ({error}); name {wanted}.") from error

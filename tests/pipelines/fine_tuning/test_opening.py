@@ -1,0 +1,134 @@
+"""The plan by which files become a checked task, and what the families make of it."""
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from pipelines.fine_tuning.opening import FilesOfSplits, Opening
+from pipelines.tasks.choices import task as choices
+from pipelines.tasks.choices.options import RunSwagConfig
+from pipelines.tasks.labels import task as labels
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.tagging import task as tagging
+from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
+from tests.support.choice_files import write_swag
+from tests.support.labelled_files import write_classes
+from tests.support.tagged_files import write_tagged
+
+
+class ToyFile(SimpleNamespace):
+    """A file of a split."""
+
+
+class ToyTask(FilesOfSplits):
+    NEEDED = "a toy"
+
+    def __init__(self, sources):
+        self.sources = sources
+
+
+class ToyOpening(Opening):
+    """Writes down what it is asked for."""
+
+    TRAINING_IS_MISSING = "no training file"
+    FILES_ARE_MISSING = "no file"
+    NOTHING_TO_SCORE = "nothing to score"
+
+    def __init__(self, config, trained=None):
+        super().__init__(config, trained)
+        self.steps = []
+
+    def _open(self, split, name):
+        self.steps.append(f"open {split}")
+        return ToyFile(path=Path(name), labelled=split != "test")
+
+    def _find(self, files):
+        self.steps.append(f"find in {next(iter(files))}")
+        return "labels"
+
+    def _check(self, split, file, found):
+        self.steps.append(f"check {split} against {found}")
+        return file
+
+    def _make(self, sources, found):
+        self.steps.append(f"make of {found}")
+        return ToyTask(sources)
+
+
+def named(**files):
+    return SimpleNamespace(file=files.get)
+
+
+def test_all_files_are_opened_then_surveyed_then_checked():
+    opening = ToyOpening(named(test="c", dev="b", train="a"))
+    task = opening.task()
+    assert opening.steps == [
+        *("open train", "open dev", "open test", "find in train"),
+        *(f"check {split} against labels" for split in ("train", "dev", "test")),
+        "make of labels",
+    ]
+    assert (task.evaluation_splits, task.test_splits) == (["dev"], ["dev", "test"])
+    assert task.files("test") == [Path("c")]
+
+
+def test_training_needs_its_file_and_a_trained_model_any():
+    with pytest.raises(UserError, match="no training file"):
+        ToyOpening(named(dev="b")).task()
+    trained = SimpleNamespace(config=BertConfig(vocab_size=9))
+    with pytest.raises(UserError, match="no file"):
+        ToyOpening(named(train="a"), trained).task()
+    assert ToyOpening(named(train="a", dev="b"), trained).task().sources.keys() == {"dev"}
+
+
+def test_a_split_without_a_file_is_named():
+    with pytest.raises(UserError, match="`dev_file` is missing; name a toy"):
+        ToyTask({}).files("dev")
+
+
+def test_what_is_to_be_done_needs_files(tmp_path):
+    run = SimpleNamespace(do_train=True, do_eval=True, do_predict=False, output_dir=tmp_path)
+    with pytest.raises(UserError, match="nothing to score"):
+        ToyOpening.for_run(run, named(train="a", test="c"))
+    run.do_eval, run.do_predict = False, True
+    with pytest.raises(UserError, match="`do_predict=True`: there is no file to answer"):
+        ToyOpening.for_run(run, named(train="a"))
+
+
+def classes_task(folder, tests, **run):
+    names = {split: str(write_classes(folder / f"{split}.csv", 12)) for split in ("train", "dev")}
+    if tests:
+        names["test"] = str(write_classes(folder / "test.csv", 6))
+    files = LabelledTextsConfig(**{f"{split}_file": name for split, name in names.items()})
+    return labels.task_of(RunClassifierConfig(output_dir=folder / "run", own=files, **run))
+
+
+def tags_task(folder, tests, **run):
+    for split in ("train", "dev", *["test"] * tests):
+        write_tagged(folder / f"{split}.txt", 8)
+    return tagging.task_of(
+        RunNerConfig(output_dir=folder / "run", files=TaggingConfig(data_dir=folder), **run)
+    )
+
+
+def choices_task(folder, tests, **run):
+    for name in ("train", "val", *["test"] * tests):
+        write_swag(folder / f"{name}.csv", 6)
+    return choices.task_of(RunSwagConfig(output_dir=folder / "run", data_dir=folder, **run))
+
+
+@pytest.mark.parametrize("make", [classes_task, tags_task, choices_task])
+def test_who_has_no_test_file_is_told_what_is_answered(make, tmp_path, caplog):
+    said = "There is no test file: `do_predict` answers the dev file alone"
+    with caplog.at_level(logging.INFO, "pipelines"):
+        assert make(tmp_path, tests=False, do_train=True).test_splits == ["dev"]
+        assert said not in caplog.text  # nothing is answered
+        assert make(tmp_path, tests=False, do_train=True, do_predict=True).test_splits == ["dev"]
+        assert said in caplog.text
+        caplog.clear()
+        task = make(tmp_path, tests=True, do_train=True, do_predict=True)
+    assert {*task.test_splits} == {"dev", "test"}
+    assert said not in caplog.text
