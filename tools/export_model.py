@@ -31,7 +31,9 @@ def _run(config: ExportModelConfig) -> None:
     from keras_bert_impl.serving.portable_export import export_portable
     from pipelines.tasks.register import open_and_serve
 
-    opened, _ = open_and_serve(config)
+    opened, _ = open_and_serve(
+        config.model, max_seq_length=config.max_seq_length, **config.description()
+    )
     result = export_portable(
         opened, config.output_dir, config.format, config.max_seq_length, config.verify
     )

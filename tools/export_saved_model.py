@@ -24,10 +24,16 @@ FLAGS = ConfigFlags(__doc__, ExportConfig)
 
 def export(config: ExportConfig) -> None:
     """Writes a SavedModel and says what it serves."""
-    from keras_bert_impl.serving.export import run_export
+    from keras_bert_impl.serving.export import export_saved_model
     from pipelines.tasks.register import open_and_serve
 
-    result = run_export(config, *open_and_serve(config))
+    opened, served = open_and_serve(
+        config.model,
+        top_k=config.top_k,
+        max_seq_length=config.max_seq_length,
+        **config.description(),
+    )
+    result = export_saved_model(served, opened, config.output_dir, config.verify)
     print(f"{config.output_dir}: {result.size / 1e6:.1f} MB, with client.py, which sends texts")
     for name, (inputs, outputs) in result.signatures.items():
         print(f"  {name}: {', '.join(inputs)} -> {', '.join(outputs)}")

@@ -99,7 +99,7 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
         default: of a model that does not say what it was trained with; None is its positions.
 
     Raises:
-        UserError: it is more than the model's positions.
+        UserError: it is more than the model's positions, or leaves no room for text.
 
     Example:
         >>> config = with_task_settings(BertConfig(vocab_size=9), {"max_seq_length": 128})
@@ -108,7 +108,7 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
     """
     trained = task_settings(config).get("max_seq_length")
     length = asked or trained or default or config.max_position_embeddings
-    config.check_length(length)
+    config.check_length(length, at_least=5 if asked else 1)
     if trained and length != trained:
         _LOGGER.warning(
             "`max_seq_length=%d` stands in place of %d, with which the model was trained; served "

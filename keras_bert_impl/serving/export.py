@@ -20,7 +20,6 @@ from keras_bert_impl.serving.clients import (
     label_settings,
     text_client_program,
 )
-from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
@@ -70,9 +69,24 @@ def serve_model(
     return ServedEncoder(opened, tokenizer, length, sentence)
 
 
+@dataclass(frozen=True)
+class ExportResult:
+    """What was written.
+
+    Attributes:
+        signatures: each signature's name and what goes in and comes out.
+        size: bytes of all files.
+        verification: what the comparison found; None where it was not asked for.
+    """
+
+    signatures: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    size: int
+    verification: Verification | None
+
+
 def export_saved_model(
     served: ServedModel, opened: OpenedModel, folder: str | os.PathLike[str], verify: bool = True
-) -> Verification | None:
+) -> ExportResult:
     """Writes a SavedModel; the folder appears when it is complete and, if asked for, verified.
 
     Its assets hold the vocabulary (`vocab.txt`), the casing (`tokenizer_config.json`), labels and
@@ -83,9 +97,6 @@ def export_saved_model(
         opened: the model that they serve.
         folder: where to; an older SavedModel of that name is replaced.
         verify: load it in a fresh process and compare it with the model.
-
-    Returns:
-        What the comparison found.
 
     Raises:
         UserError: something else than a SavedModel is there or in it, it cannot be written, or the
@@ -111,9 +122,11 @@ def export_saved_model(
             program = text_client_program(signatures, num_texts(opened.source.config))
             (aside / CLIENT_FILE).write_text(program, encoding="utf-8")
         try:
-            return verify_saved_model(served, opened, aside) if verify else None
+            verification = verify_saved_model(served, opened, aside) if verify else None
         except UserError as error:
             raise UserError(f"{final}: {error}") from error
+        size = sum(path.stat().st_size for path in aside.rglob("*") if path.is_file())
+    return ExportResult(served.interface(), size, verification)
 
 
 def _write_assets(opened: OpenedModel, folder: Path) -> None:
@@ -121,39 +134,6 @@ def _write_assets(opened: OpenedModel, folder: Path) -> None:
     opened.text.vocabulary.write(folder / VOCABULARY_ASSET)
     write_json(folder / CASING_ASSET, opened.text.as_json())
     write_json(folder / SETTINGS_FILE, label_settings(opened))
-
-
-@dataclass(frozen=True)
-class ExportResult:
-    """What was written.
-
-    Attributes:
-        signatures: each signature's name and what goes in and comes out.
-        size: bytes of all files.
-        verification: what the comparison found; None where it was not asked for.
-    """
-
-    signatures: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
-    size: int
-    verification: Verification | None
-
-
-def run_export(config: ExportConfig, opened: OpenedModel, served: ServedModel) -> ExportResult:
-    """Writes the SavedModel and compares it with the model.
-
-    Args:
-        config: where to, and whether to compare.
-        opened: the model.
-        served: its signatures, from `serve_model` or from the task that trained it.
-
-    Raises:
-        UserError: the SavedModel cannot be written.
-    """
-    verification = export_saved_model(served, opened, config.output_dir, config.verify)
-    files = [path for path in config.output_dir.rglob("*") if path.is_file()]
-    return ExportResult(
-        served.interface(), sum(path.stat().st_size for path in files), verification
-    )
 
 
 def export_model(
@@ -174,11 +154,6 @@ def export_model(
     Raises:
         UserError: the model directory cannot be opened, or the SavedModel cannot be written.
     """
-    config = ExportConfig(
-        model=Path(model),
-        output_dir=Path(output_dir),
-        max_seq_length=max_seq_length,
-        verify=verify,
-    )
     opened = open_model(model)
-    return run_export(config, opened, serve_model(opened, config.top_k, max_seq_length))
+    served = serve_model(opened, max_seq_length=max_seq_length)
+    return export_saved_model(served, opened, output_dir, verify)

@@ -1,6 +1,7 @@
 """Opening a model, weights and all, as what its heads say it is."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,7 @@ class OpenedModel:
 def open_model(
     path_or_name: str | os.PathLike[str],
     *,
+    build: Callable[[ModelSource], keras.Model] | None = None,
     bert_config_file: str | os.PathLike[str] | None = None,
     vocab_file: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
@@ -74,6 +76,7 @@ def open_model(
 
     Args:
         path_or_name: the model, in any form that `find_model` understands.
+        build: builds a model of another kind, whose weights are then taken from the source.
         bert_config_file: the configuration, where none lies with the weights.
         vocab_file: the vocabulary, where none lies with the weights.
         do_lower_case: the casing, where no file beside the weights says it.
@@ -88,7 +91,7 @@ def open_model(
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
     )
-    model = _build(source)
+    model = (build or _build)(source)
     report = restore(model, str(source.checkpoint))
     untrained = frozenset(path.split("/")[0] for path in report.new)
     if isinstance(model, BertEncoder) and restore_pooler(model.pooler.weights, source.folder):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -175,7 +175,9 @@ def verify_saved_model(
         reply = call_in_fresh_process(Path(folder), calls, timed)
     except ReloadError as error:
         raise UserError(f"the SavedModel cannot be loaded again ({error}).") from error
-    difference = max(_difference(*pair) for pair in zip(expected, reply.outputs, strict=True))
+    difference = max(
+        largest_difference(*pair) for pair in zip(expected, reply.outputs, strict=True)
+    )
     if not difference <= TOLERANCE:
         raise UserError(
             f"the SavedModel's answers differ by {difference:.2g} from the model's; export it "
@@ -196,24 +198,44 @@ def _inputs(
     draws = np.random.default_rng(rows)
     words = (length or 9) - 4  # beside them [MASK], a word again, [CLS] and [SEP]
     length = min(length or 4 + 3 * rows, opened.model.config.max_position_embeddings)
+    vocab_size = len(opened.text.vocabulary)
     arrays: Arrays = {}
     for spec in served.specs(name):
         sizes = spec.shape.as_list()  # a row may hold several choices
-        shape = [rows, *sizes[1:-1], length]
         if spec.dtype == tf.string:
             shape = [rows, *sizes[1:]]
             texts = [_text(opened, draws, words) for _ in range(math.prod(shape))]
             arrays[spec.name] = np.array(texts).reshape(shape)
-        elif spec.name == "input_ids":
-            arrays[spec.name] = draws.integers(0, len(opened.text.vocabulary), shape, np.int32)
-        elif spec.name == "input_mask":
-            lengths = draws.integers(1, length, [*shape[:-1], 1], endpoint=True)
-            arrays[spec.name] = (np.arange(length) < lengths).astype(np.int32)
-        elif spec.name == "segment_ids":
-            arrays[spec.name] = np.zeros(shape, np.int32)
-        else:  # positions
-            arrays[spec.name] = draws.integers(0, length, [rows, 2], np.int32)
+        else:
+            shape = [rows, *sizes[1:-1], length]
+            arrays[spec.name] = random_feature(spec.name, shape, vocab_size, draws)
     return arrays
+
+
+def random_feature(
+    name: str, shape: Sequence[int], vocab_size: int, draws: np.random.Generator
+) -> np.ndarray:
+    """Gives numbers that an input of a model may have.
+
+    Args:
+        name: of the input, e.g. "input_ids".
+        shape: [rows, ..., length].
+        vocab_size: ids are below it.
+        draws: where chance comes from.
+
+    Returns:
+        int32 of the shape: ids, a mask with some padding, one segment, or positions of the row.
+
+    Example:
+        >>> random_feature("segment_ids", [1, 3], 9, np.random.default_rng(0))
+        array([[0, 0, 0]], dtype=int32)
+    """
+    length = shape[-1]
+    if name == "input_mask":
+        lengths = draws.integers(1, length, [*shape[:-1], 1], endpoint=True)
+        return (np.arange(length) < lengths).astype(np.int32)
+    below = {"input_ids": vocab_size, "segment_ids": 1}.get(name, length)
+    return draws.integers(0, below, list(shape), np.int32)
 
 
 def _text(opened: OpenedModel, draws: np.random.Generator, count: int) -> bytes:
@@ -221,8 +243,17 @@ def _text(opened: OpenedModel, draws: np.random.Generator, count: int) -> bytes:
     return " ".join([*words, MASK, words[0]]).encode()
 
 
-def _difference(expected: Arrays, found: Arrays) -> float:
-    """The largest difference of numbers; infinite where anything else differs."""
+def largest_difference(
+    expected: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]
+) -> float:
+    """The largest difference of numbers; infinite where anything else differs.
+
+    Example:
+        >>> largest_difference({"logits": np.array([1.0])}, {"logits": np.array([1.5])})
+        0.5
+        >>> largest_difference({"logits": np.array([1.0])}, {"scores": np.array([1.0])})
+        inf
+    """
     if set(expected) != set(found):
         return math.inf
     return max(_array_difference(array, found[name]) for name, array in expected.items())

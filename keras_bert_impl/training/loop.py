@@ -94,7 +94,7 @@ def train(
         hook.open(run),
         run.checkpoints,
     ):
-        run.stopping = run.stop_is_asked_for()
+        run.stopping = run.stop_requested()
         hook.begin(run)
         while not run.stopping and (chunk := next(ready, None)):
             run.chunk = chunk
@@ -102,7 +102,7 @@ def train(
             for row in step.run(chunk.features, chunk.numbers, run.stop.requested):
                 state.step, run.metrics = state.step + 1, step.metrics(row)
                 hook.after_step(run)
-            run.stopping = run.stop_is_asked_for()
+            run.stopping = run.stop_requested()
             hook.after_call(run)
         hook.end(run)
         run.checkpoints.wait()  # whichever hook saved last: a failure ends the run as one

@@ -77,7 +77,7 @@ class Run:
         """Whether the present step is a multiple of `every`; 0 is never."""
         return every > 0 and self.step % every == 0
 
-    def stop_is_asked_for(self) -> bool:
+    def stop_requested(self) -> bool:
         """Whether to stop now.
 
         All workers see the same votes; one that is alone need not wait for those of the next step.

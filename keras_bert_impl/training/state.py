@@ -129,7 +129,7 @@ class TrainingState:
     def __init__(self, model: Any, config: TrainingConfig, devices: Devices | None = None) -> None:
         self.model, self.step = model, 0
         self.devices = devices = devices or present_devices(config)
-        devices.lend_kernels(model)
+        devices.set_kernels(model)
         with devices.strategy.scope():
             self.optimizer = make_optimizer(config)
             self.optimizer.build(model.trainable_variables)

@@ -42,7 +42,7 @@ class Devices:
     on_cpu: bool = True
     kernels: PlainKernels | None = None
 
-    def lend_kernels(self, model: Any) -> None:
+    def set_kernels(self, model: Any) -> None:
         """Makes a model, and those inside it, compute with these devices' kernels."""
         if self.kernels is not None:
             set_kernels(model, self.kernels)

@@ -328,6 +328,11 @@ class FineTuningConfig:
             )
 
     @property
+    def learning(self) -> TrainingConfig:
+        """How the model is trained; a family may have a rate of its own."""
+        return self.training
+
+    @property
     def members(self) -> Sequence[str]:
         """The models that answer together; none where one answers."""
         return ()

@@ -372,7 +372,7 @@ class _Job:
 
     def _training_config(self) -> TrainingConfig:
         """The steps and the warm-up that the epochs make."""
-        config, training = self._config, self._config.training
+        config, training = self._config, self._config.learning
         if not config.do_train:
             return training
         rows = self._rows[self._task.train_split]

@@ -62,7 +62,7 @@ class TrainingRun:
         with self.devices.strategy.scope():
             model = make(dtype_policy(self.config.precision))
             model.encoder.recompute = self.config.recompute
-            self.devices.lend_kernels(model)
+            self.devices.set_kernels(model)
             if checkpoint is None:
                 return model, None
             report = restore(model, checkpoint)

@@ -5,15 +5,13 @@ answers in another way (windows joined, words put together) is found by the name
 directory gives under `task`; see `keras_bert_impl.checkpoints.task_settings`.
 """
 
+import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.signatures import ServedModel
@@ -31,25 +29,39 @@ _BY_ARCHITECTURE = {"BertForQuestionAnswering": QuestionTask.name}
 """The tasks of published models, whose directories name none."""
 
 
-def open_and_serve(config: ExportConfig) -> tuple[OpenedModel, ServedModel]:
+def open_and_serve(
+    folder: str | os.PathLike[str],
+    *,
+    top_k: int = 10,
+    max_seq_length: int | None = None,
+    **description: Any,
+) -> tuple[OpenedModel, ServedModel]:
     """Opens a model directory and gives its signatures: the task's own, or the library's.
+
+    Args:
+        folder: the model directory.
+        top_k: how many tokens are given for each [MASK].
+        max_seq_length: texts are truncated to it; by default as in fine-tuning.
+        **description: what no file of the directory says, as for `find_model`.
 
     Raises:
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
-    source = find_model(config.model, **config.description())
+    source = find_model(folder, **description)
     settings = task_settings(source.config)
     name = settings.get("task") or _BY_ARCHITECTURE.get(source.architecture, "")
     make_task = SERVED_TASKS.get(name)
     if make_task is None:
-        opened = open_model(config.model, **config.description())
-        return opened, serve_model(opened, config.top_k, config.max_seq_length)
+        opened = open_model(folder, **description)
+        return opened, serve_model(opened, top_k, max_seq_length)
     task = make_task(settings)
-    opened = open_task_model(config.model, task, **config.description())
-    return opened, task.served(opened, config.max_seq_length)
+    opened = open_task_model(folder, task, **description)
+    return opened, task.served(opened, max_seq_length)
 
 
-def open_task_model(folder: Path, task: Task[Any, Any], **description: Any) -> OpenedModel:
+def open_task_model(
+    folder: str | os.PathLike[str], task: Task[Any, Any], **description: Any
+) -> OpenedModel:
     """Opens a model directory as the model of a task.
 
     Args:
@@ -60,13 +72,11 @@ def open_task_model(folder: Path, task: Task[Any, Any], **description: Any) -> O
     Raises:
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
-    source = find_model(folder, **description)
-    model = task.head(source.config).model
-    report = restore(model, str(source.checkpoint))
-    missing = [path for path in report.new if not path.startswith("pooler")]
+    opened = open_model(folder, build=lambda source: task.head(source.config).model, **description)
+    missing = sorted(opened.untrained - {"pooler"})
     if missing:
         raise UserError(
             f"{folder}: holds no trained model for {task.name} (its {missing[0]} is missing); name "
             "a fine-tuned model directory."
         )
-    return OpenedModel(model, source, frozenset(path.split("/")[0] for path in report.new))
+    return opened

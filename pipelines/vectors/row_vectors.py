@@ -149,7 +149,7 @@ class VectorStore:
 
         with self.devices.strategy.scope():
             model = layer_outputs(self.encoder, layers)
-        self.devices.lend_kernels(model)
+        self.devices.set_kernels(model)
         outputs = RowOutputs(folder, rows, map(layer_name, layers))
         source = RowEvaluation(rows, self.batch_size)
         progress = Progress(f"vectors of {split}", len(rows), "rows")

@@ -8,7 +8,6 @@ import shutil
 import numpy as np
 import pytest
 
-from keras_bert_impl.serving.config import ExportConfig
 from pipelines.tables.files import open_table
 from pipelines.tasks.register import open_and_serve
 from tests.pipelines.tasks.labels.test_xnli import HEADER
@@ -209,10 +208,9 @@ def test_without_a_flag_the_same_model_is_evaluated_alike(run, tmp_path, capsys)
     assert "stands in place of" not in err
 
 
-def test_the_same_model_is_served_alike(run, tmp_path):
+def test_the_same_model_is_served_alike(run):
     name, _, _, output = run
-    model = ExportConfig(model=output / "model", output_dir=tmp_path)
-    served = open_and_serve(model)[1]
+    served = open_and_serve(output / "model")[1]
 
     def call(signature, **texts):
         return {key: value.numpy() for key, value in served.call(signature, texts).items()}

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.serving.config import ExportConfig
-from keras_bert_impl.serving.export import run_export
+from keras_bert_impl.serving.export import export_saved_model
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.tasks.labels.glue import SST_2
@@ -85,8 +84,9 @@ def test_windows_beat_truncation_and_are_served_as_they_answer(documents, traine
     folder, windows = trained("windows", WINDOWS, "mean")
     assert windows >= truncated + 0.2
 
-    export = ExportConfig(model=folder / "model", output_dir=tmp_path / "saved")
-    assert run_export(export, *open_and_serve(export)).verification.largest_difference < 1e-5
+    opened, served = open_and_serve(folder / "model")
+    result = export_saved_model(served, opened, tmp_path / "saved")
+    assert result.verification.largest_difference < 1e-5
     loaded = tf.saved_model.load(str(tmp_path / "saved")).signatures["text"]
     found, offline = served_and_offline(folder, documents, lambda texts: loaded(text=texts))
     np.testing.assert_allclose(found, offline, atol=1e-5)

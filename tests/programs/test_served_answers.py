@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.tables.files import open_table
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
@@ -79,8 +78,7 @@ def answered(folder, **task):
     model_folder = write_any(folder / "model", model)
     answering = replace(config, do_train=False, do_predict=True, init_checkpoint=str(model_folder))
     run_classifier(answering)
-    export = ExportConfig(model=model_folder, output_dir=folder / "saved")
-    _, served = open_and_serve(export)
+    _, served = open_and_serve(model_folder)
     return answering, partial(answers_of, served)
 
 

@@ -201,7 +201,6 @@ def ask_long_passage(config: QuestionsConfig, tokens: int, folder: Path) -> dict
     from keras_bert_impl.checkpoints.task_settings import with_task_settings
     from keras_bert_impl.config import named_config
     from keras_bert_impl.models.token_models import BertSpanLabeler
-    from keras_bert_impl.serving.config import ExportConfig
     from pipelines.tasks.questions.task import QuestionTask
     from pipelines.tasks.register import open_and_serve
 
@@ -211,7 +210,7 @@ def ask_long_passage(config: QuestionsConfig, tokens: int, folder: Path) -> dict
     model = named_config(config.model_size, len(text.vocabulary))
     model = with_task_settings(model, {"task": QuestionTask.name, **settings})
     write_model_directory(folder / "model", BertSpanLabeler(model), text)
-    _, served = open_and_serve(ExportConfig(model=folder / "model", output_dir=folder / "saved"))
+    _, served = open_and_serve(folder / "model")
     words = [word for word in text.vocabulary.tokens if word.isalpha()][-997:]
     passage = " ".join((words * (tokens // len(words) + 1))[:tokens])
 

@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.serving.signatures import is_saved_model, load_signature
 from pipelines.tables.lines import read_text
 from pipelines.tasks.questions.options import AnswerConfig
@@ -103,8 +102,7 @@ def _load(config: AnswerConfig) -> Signature:
         )
     from pipelines.tasks.register import open_and_serve
 
-    export = ExportConfig(model=config.model, output_dir=config.model, **config.description())
-    _, served = open_and_serve(export)
+    _, served = open_and_serve(config.model, **config.description())
     if ANSWERS not in served.names:
         raise UserError(
             f"{config.model}: holds no model for questions; name the model/ folder of a run of "

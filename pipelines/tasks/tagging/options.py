@@ -13,6 +13,7 @@ from keras_bert_impl.models.head_settings import (
     with_frozen_features,
 )
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
+from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 
 AUTO, DOCUMENT, SENTENCE = "auto", "document", "sentence"
@@ -129,8 +130,13 @@ class RunNerConfig(FineTuningConfig):
             )
         if self.features is not None:
             self._check_frozen()
-            training = replace(self.training, learning_rate=self.lstm_learning_rate)
-            object.__setattr__(self, "training", training)
+
+    @property
+    def learning(self) -> TrainingConfig:
+        """How it is trained: over features with their own rate, for only new weights learn."""
+        if self.features is None:
+            return self.training
+        return replace(self.training, learning_rate=self.lstm_learning_rate)
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; what is given as auto is as the model was trained, too."""

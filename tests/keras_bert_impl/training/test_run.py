@@ -54,8 +54,8 @@ def test_never_is_a_step_due_every_0_steps(tmp_path):
 
 def test_a_worker_that_is_alone_stops_at_once_and_others_when_all_voted(tmp_path):
     run = toy_run(tmp_path)
-    assert not run.stop_is_asked_for()
+    assert not run.stop_requested()
     run.stop.request()
-    assert run.stop_is_asked_for()
+    assert run.stop_requested()
     voted = toy_run(tmp_path, metrics={"stop_votes": 0.5})
-    assert voted.stop_is_asked_for()
+    assert voted.stop_requested()

@@ -13,8 +13,7 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.token_models import BertSpanLabeler
-from keras_bert_impl.serving.config import ExportConfig
-from keras_bert_impl.serving.export import run_export
+from keras_bert_impl.serving.export import export_saved_model
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.tasks.register import SERVED_TASKS, open_and_serve, open_task_model
 from tests.support import run_toy, toy_task
@@ -45,10 +44,9 @@ def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monke
     config, _ = toy_run
     tasks = {"toy": lambda settings: ToyTask(toy.data_dir, settings["doc_stride"])}
     monkeypatch.setattr("pipelines.tasks.register.SERVED_TASKS", tasks)
-    export = ExportConfig(model=config.output_dir / "model", output_dir=tmp_path / "saved")
-    opened, served = open_and_serve(export)
+    opened, served = open_and_serve(config.output_dir / "model")
     assert task_settings(opened.model.config)["task"] == "toy"
-    result = run_export(export, opened, served)
+    result = export_saved_model(served, opened, tmp_path / "saved")
     assert result.signatures == {"text": (("text",), ("score",))}
     assert result.verification.largest_difference < 1e-5
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
@@ -73,7 +71,7 @@ def test_a_new_family_is_its_folder_a_thin_tool_and_a_line_of_the_register(
     (line,) = re.findall("eval_accuracy = (.*)", capsys.readouterr().out)
     assert float(line) == pytest.approx(results.evaluation["eval_accuracy"])
     monkeypatch.setitem(SERVED_TASKS, toy.name, lambda _: toy)
-    _, served = open_and_serve(ExportConfig(model=run / "model", output_dir=tmp_path / "saved"))
+    _, served = open_and_serve(run / "model")
     assert served.names == ("text",)
 
 
@@ -98,30 +96,23 @@ def test_what_the_directory_does_not_say_is_taken_from_the_config(
         "classifier": write_classifier(tmp_path / "classifier", ["no", "yes"]),
     }
     for name, folder in folders.items():
-        whole, _ = open_and_serve(ExportConfig(model=folder, output_dir=tmp_path / "saved"))
+        whole, _ = open_and_serve(folder)
         vocabulary = shutil.move(folder / "vocab.txt", tmp_path / f"{name}.txt")
         (folder / "tokenizer_config.json").unlink()
-        export = ExportConfig(
-            model=folder,
-            output_dir=tmp_path / "saved",
-            vocab_file=str(vocabulary),
-            do_lower_case=whole.text.do_lower_case,
-        )
-        assert open_and_serve(export)[0].text == whole.text
+        description = {"vocab_file": vocabulary, "do_lower_case": whole.text.do_lower_case}
+        assert open_and_serve(folder, **description)[0].text == whole.text
 
 
 def test_what_no_task_serves_is_served_by_its_heads(tmp_path):
     folder = write_classifier(tmp_path / "model", ["no", "yes"])
-    export = ExportConfig(model=folder, output_dir=tmp_path / "saved")
-    _, served = open_and_serve(export)
+    _, served = open_and_serve(folder)
     assert served.names == ("serving_default", "text", "text_pair")
 
 
 def test_a_published_model_for_questions_is_served_by_its_architecture(tmp_path):
     model = BertSpanLabeler(tiny_config(max_position_embeddings=80))
     write_model_directory(tmp_path / "model", model, TextSettings(WORD_VOCABULARY))
-    export = ExportConfig(model=tmp_path / "model", output_dir=tmp_path / "saved")
-    assert open_and_serve(export)[1].names == ("answers", "serving_default")
+    assert open_and_serve(tmp_path / "model")[1].names == ("answers", "serving_default")
 
 
 def test_a_directory_without_the_tasks_head_is_refused(toy, tmp_path):

@@ -10,7 +10,6 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.token_models import BertSpanLabeler
-from keras_bert_impl.serving.config import ExportConfig
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -46,8 +45,7 @@ def write_model(folder, vocabulary, do_lower_case, **changes):
 
 
 def serve(folder, max_seq_length=None):
-    export = ExportConfig(model=folder, output_dir=folder / "saved", max_seq_length=max_seq_length)
-    return open_and_serve(export)
+    return open_and_serve(folder, max_seq_length=max_seq_length)
 
 
 def predicted(opened, questions):

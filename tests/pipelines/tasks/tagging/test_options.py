@@ -34,8 +34,8 @@ def config(**options):
 
 def test_features_have_a_learning_rate_of_their_own():
     training = TrainingConfig(learning_rate=2e-5)
-    assert config(training=training).training.learning_rate == 2e-5
-    assert config(training=training, features="last").training.learning_rate == 1e-3
+    assert config(training=training).learning.learning_rate == 2e-5
+    assert config(training=training, features="last").learning.learning_rate == 1e-3
 
 
 @pytest.mark.parametrize(
