@@ -1,4 +1,4 @@
-"""What every tool shares: its own flags, its help, and one sentence for a user's mistake."""
+"""Parts that every tool shares: its own flags, its help, and one sentence for a user's mistake."""
 
 import difflib
 import functools
@@ -482,7 +482,7 @@ def _needs_marks(text: str) -> bool:
 
 
 def _describe_value(flag: flags.Flag) -> str:
-    """What stands after a flag's name in the help: its choices, its default."""
+    """Gives a flag's choices and default, as they follow its name in the help."""
     if isinstance(flag, flags.EnumFlag):
         default = f" (default {flag.default})" if flag.default is not None else ""
         return f"={'|'.join(flag.parser.enum_values)}{default}"

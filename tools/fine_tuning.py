@@ -1,4 +1,4 @@
-"""What the tools that fine-tune share: one run or several, and what is printed at the end."""
+"""Parts that the tools for fine-tuning share: one run or several, the figures at the end."""
 
 import importlib
 from collections.abc import Mapping

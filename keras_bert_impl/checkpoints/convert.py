@@ -177,7 +177,7 @@ def _possible_heads(config: BertConfig) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConvertConfig(DescribedCheckpoint):
-    """What to convert.
+    """The options of a conversion.
 
     Raises:
         UserError: an unknown format.

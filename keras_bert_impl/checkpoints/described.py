@@ -1,4 +1,4 @@
-"""What a caller says of a checkpoint where the checkpoint does not say it itself."""
+"""Checkpoint options: what a caller says where the checkpoint does not say it itself."""
 
 import dataclasses
 from typing import Any

@@ -93,7 +93,7 @@ class GoogleSource:
 
 
 def _encoder_prefix(names: Iterable[str]) -> str:
-    """What stands before the encoder's names in a file; "bert/" if nothing can be told."""
+    """Finds the prefix of the encoder's names in a file; "bert/" where there is no sign of it."""
     found = [name.removesuffix(_ROOT) for name in names if name.endswith(_ROOT)]
     return min(found, key=len, default=_ENCODER)
 
@@ -128,5 +128,5 @@ def write_google_checkpoint(
 
 
 def _reason(error: Exception) -> str:
-    """What the system said; TensorFlow puts the operation and the file before it."""
+    """Cuts the system's reason out of an error, without TensorFlow's operation and file."""
     return reason_of(error).rpartition("; ")[2].partition(" [Op:")[0]

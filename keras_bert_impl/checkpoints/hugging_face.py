@@ -91,7 +91,7 @@ class HuggingFaceSource:
 
 
 def _encoder_prefix(names: Iterable[str]) -> str:
-    """What stands before the encoder's names in a file; "bert." if nothing can be told."""
+    """Finds the prefix of the encoder's names in a file; "bert." where there is no sign of it."""
     found = [name.removesuffix(root) for name in names for root in _ROOTS if name.endswith(root)]
     return min(found, key=len, default=_ENCODER)
 

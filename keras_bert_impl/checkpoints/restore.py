@@ -36,7 +36,7 @@ HEADS = (
 
 @dataclasses.dataclass(frozen=True)
 class RestoreReport:
-    """What a restore did.
+    """The outcome of restoring weights.
 
     Attributes:
         location: the checkpoint.

@@ -98,7 +98,7 @@ class DenseWeights(NamedTuple):
 
 
 def read_sentence_settings(folder: Path) -> SentenceSettings | None:
-    """What the files in a model directory say; None where it has no `modules.json`.
+    """Reads the settings of a sentence model; None where the directory has no `modules.json`.
 
     Raises:
         UserError: they ask for something that does not exist here, or are broken.

@@ -1,4 +1,4 @@
-"""What a model directory says of the task that its model was trained for.
+"""The settings of the task that a model was trained for, kept in its directory.
 
 `config.json` has a place for it that `transformers` reads and keeps, `task_specific_params`; there
 it stands under the name of this package:

@@ -1,4 +1,4 @@
-"""What the files beside a model's weights say of its text: casing, accents, tokenizer."""
+"""The text settings in the files next to a model's weights: casing, accents, tokenizer."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ _CASED_FOLDERS = ("cased", "multi_cased")
 
 
 def read_casing(folder: Path) -> Casing:
-    """What the files beside a model say about its text; `tokenizer_config.json` comes first.
+    """Reads how a model's text is treated; `tokenizer_config.json` comes first.
 
     Raises:
         UserError: a file says what BERT's tokenizer does not do.

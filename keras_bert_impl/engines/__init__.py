@@ -1,1 +1,1 @@
-"""What computes a trained model's outputs: TensorFlow itself, or OpenVINO, fed alike."""
+"""Engines that compute a trained model's outputs: TensorFlow itself, or OpenVINO, fed alike."""

@@ -1,4 +1,4 @@
-"""What an engine promises: batches in, outputs out, in any order, several at a time."""
+"""The interface of an engine: batches in, outputs out, in any order, several at a time."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar

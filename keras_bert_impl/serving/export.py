@@ -71,7 +71,7 @@ def serve_model(
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What was written.
+    """The files that were written.
 
     Attributes:
         signatures: each signature's name and what goes in and comes out.

@@ -65,7 +65,7 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class PortableResult:
-    """What was written.
+    """The files that were written.
 
     Attributes:
         inputs: the names of what goes in, int32 [batch, length] each.

@@ -33,7 +33,7 @@ GraphTokenize = Callable[[tf.Tensor], tf.RaggedTensor]
 
 
 class TextRows(NamedTuple):
-    """What the model reads for a batch of texts.
+    """Packs a batch of texts into the model's inputs.
 
     Attributes:
         inputs: input_ids, input_mask and segment_ids, int32 [rows, length].
@@ -134,7 +134,7 @@ def join_in_graph(logits: tf.Tensor, text: tf.Tensor, window_answers: str) -> tf
 
 
 class MaskedInputs(NamedTuple):
-    """What the model reads for a batch of texts, and where its answers belong.
+    """Packs a batch of texts into the model's inputs, and says where its answers belong.
 
     Attributes:
         input_ids: int32 [batch, length].

@@ -1,4 +1,4 @@
-"""What served models share: the inputs' shapes, a module that holds the weights, its calls."""
+"""Parts that served models share: input shapes, the module that holds the weights, its calls."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What the fresh process found.
+    """The reply of the fresh process.
 
     Attributes:
         outputs: of each call.
@@ -133,7 +133,7 @@ TOLERANCE = 1e-4  # the same graph on the same machine; threads may add in anoth
 
 @dataclass(frozen=True)
 class Verification:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes:
         signatures: the signatures that were called.

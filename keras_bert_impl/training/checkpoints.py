@@ -61,7 +61,7 @@ def check_settings(
 def _as_given(
     changed: Sequence[tuple[str, Any, Any]], made: Mapping[str, str], before: Mapping[str, Any]
 ) -> list[tuple[str, Any, Any]]:
-    """What changed, in the options that the user gave and not in the settings made of them."""
+    """Names the changed options as the user gave them, not the settings made of them."""
     settings = {name for name, _, _ in changed}
     given = [
         one
@@ -111,7 +111,7 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Save:
-    """What one save took.
+    """The cost of one save.
 
     Attributes:
         step: the step that was saved.
@@ -221,7 +221,7 @@ class Checkpoints:
             self._log(f"{failure} In its place the one of step {step} is written.")
 
     def completed_saves(self) -> list[Save]:
-        """What the saves took that were completed since the last call."""
+        """Gives the costs of the saves that were completed since the last call."""
         return [self._completed.popleft() for _ in range(len(self._completed))]
 
     def settle(self) -> None:

@@ -1,4 +1,4 @@
-"""What every run does now and then: checks, logs, saves and evaluates; one small class each."""
+"""The hooks of every run: checks, logs, saves and evaluations; one small class each."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ from keras_bert_impl.training.stop_signal import StopRequestedError
 
 @dataclasses.dataclass
 class _Measured:
-    """What was done since the last reading."""
+    """Gives the work done since the last reading."""
 
     steps: int = 0
     examples: int = 0
@@ -127,7 +127,7 @@ def standard_hooks(
     peak_flops: float | None = None,
     best_by: str = "loss",
 ) -> list[Hook]:
-    """What a run does now and then, in this order.
+    """Gives the hooks of a run, in the order in which they are called.
 
     Args:
         evaluate: measures the model on held-out data; gives `loss` or another `best_by`, and more.
@@ -413,7 +413,7 @@ class EvaluateHeldOut(Hook):
         return self._badness.get(step, math.inf)
 
     def _read_badness(self, run: Run) -> dict[int, float]:
-        """What was measured on this held-out set up to the step that the run resumes from."""
+        """Reads the evaluations of this held-out set up to the step that the run resumes from."""
         lines = read_json_lines(run.directory.evaluations)
         lines = [line for line in lines if line["step"] <= run.first_step]
         same = [line for line in lines if self._is_same_set(line)]

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.pictures import write_png
 from keras_bert_impl.training.run_directory import RunDirectory
 
 
@@ -237,13 +238,10 @@ def draw_learning_curve(run: RunDirectory, scores: Sequence[str] | None = None) 
     lines, evaluations = read_json_lines(run.metrics), read_json_lines(run.evaluations)
     if not lines:
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     drawn_scores = {} if scores is None else _score_points(evaluations, scores)
-    # Without pyplot there is no global state, and no window system is looked for.
     figure = Figure(figsize=(8, 8 if drawn_scores else 5), layout="constrained")
-    FigureCanvasAgg(figure)
     panels = figure.subplots(2 if drawn_scores else 1, sharex=True, squeeze=False)[:, 0]
     _draw_losses(panels[0], lines, evaluations)
     for name, found in drawn_scores.items():
@@ -253,9 +251,7 @@ def draw_learning_curve(run: RunDirectory, scores: Sequence[str] | None = None) 
         axes.grid(alpha=0.3)
         axes.legend()
     panels[-1].set_xlabel("step")
-    with open_whole(run.learning_curve, "wb") as file:
-        figure.savefig(file, dpi=120, format="png")
-    return run.learning_curve
+    return write_png(run.learning_curve, figure)
 
 
 def _draw_losses(

@@ -57,7 +57,7 @@ class Objective(Protocol):
 
 
 class ExampleObjective:
-    """What objectives share that are a mean over examples.
+    """Base of the objectives that are a mean over examples.
 
     Example:
         >>> ExampleObjective().normalizers({"label_ids": np.array([1, 0])})

@@ -1,4 +1,4 @@
-"""What a run changes, step by step: everything that a checkpoint must keep.
+"""The state that a run changes step by step: everything that a checkpoint must keep.
 
 In float16 the scale of the loss belongs to it: gradients are kept away from 0, and steps skipped
 where it overflows.
@@ -43,7 +43,7 @@ class LossScale:
 
     @property
     def variables(self) -> list[Any]:
-        """What a checkpoint keeps."""
+        """The variables that a checkpoint keeps."""
         return [self.scale, self.good_steps, self.skipped]
 
     def value(self) -> Any:

@@ -137,7 +137,7 @@ class TrainingStep:
     def _replica_step(
         self, features: Any, counts: Mapping[str, Any], shared: Mapping[str, Any], index: Any
     ) -> Any:
-        """What a replica does in one step; gives the metrics, the same on every replica."""
+        """Runs one replica's part of a step; returns the metrics, the same on every replica."""
         context = tf.distribute.get_replica_context()
         features = {name: values[index] for name, values in features.items()}
         counted = tf.stack([values[index] for values in counts.values()])

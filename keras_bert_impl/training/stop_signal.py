@@ -56,7 +56,7 @@ class StopSignal:
 
 
 class _Handler:
-    """What the process does on SIGTERM inside of `on_sigterm`.
+    """The reaction of the process to SIGTERM inside `on_sigterm`.
 
     The process' own table of handlers says which signal is the present one: a list kept beside it
     would be wrong as soon as somebody else sets the handler, and the next SIGTERM would kill.

@@ -22,7 +22,7 @@ from keras_bert_impl.training.config import TrainingConfig
 
 @dataclasses.dataclass(frozen=True)
 class Devices:
-    """What the rest of the trainer needs to know of the machine.
+    """The devices of a run, as the rest of the trainer sees them.
 
     Attributes:
         strategy: the `tf.distribute` strategy; models are built in its scope.

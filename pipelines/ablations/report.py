@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.pictures import write_png
 from keras_bert_impl.planning import parameters_by_part
 from keras_bert_impl.progress import format_duration
 from pipelines.ablations.cells import Cell, Result
@@ -22,7 +23,6 @@ from pipelines.many_runs.spread import (
     shared_letters,
     without_nan,
 )
-from pipelines.pictures import write_png
 
 RULE = (
     "Mean ± standard deviation of one run over the seeds. In a column, figures that share a letter "

@@ -1,4 +1,4 @@
-"""What is wrong with a data set of TensorFlow Datasets, in one sentence."""
+"""Says in one sentence what is wrong with a data set of TensorFlow Datasets."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

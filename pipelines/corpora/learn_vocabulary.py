@@ -134,7 +134,7 @@ def _remembered_words(do_lower_case: bool, strip_accents: bool) -> dict[str, str
 
 @dataclass(frozen=True, kw_only=True)
 class LearnVocabularyConfig:
-    """What to learn from and what to learn.
+    """The options of learning a vocabulary.
 
     Raises:
         UserError: a value out of range.
@@ -173,7 +173,7 @@ class LearnVocabularyConfig:
 
 
 class LearnedVocabulary(NamedTuple):
-    """What was learned, and from what.
+    """The learned vocabulary and its sources.
 
     Attributes:
         vocabulary: the vocabulary.

@@ -37,7 +37,7 @@ _LANGUAGES_BY_SCRIPT = (
 
 @dataclass(frozen=True)
 class SplitSentencesConfig:
-    """What to split and where to write it.
+    """The options of splitting sentences.
 
     Raises:
         UserError: a value out of range.
@@ -73,7 +73,7 @@ class SplitSentencesConfig:
 
 
 class SentenceCounts(NamedTuple):
-    """What was written."""
+    """The files that were written."""
 
     documents: int
     sentences: int

@@ -27,7 +27,7 @@ _LINES_AT_ONCE = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizeTextConfig:
-    """What to tokenize, and how.
+    """The options of tokenizing.
 
     Raises:
         UserError: a value out of range.

@@ -255,7 +255,7 @@ def refuse_no_text(path: str, start: bytes) -> None:
 
 
 def _unpacker(path: str, start: bytes) -> _Unpacker | None:
-    """What unpacks a file: its first bytes decide, then the ending of its name."""
+    """Chooses the decompressor of a file: by its first bytes, then by the ending of its name."""
     for magic, unpack in _UNPACKERS_BY_MAGIC.items():
         if start.startswith(magic):
             return unpack

@@ -116,7 +116,7 @@ class Opening(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
 
     @abstractmethod
     def _find(self, files: Mapping[str, Opened]) -> Found:
-        """What labels there are and what they mean.
+        """Gives the labels and their meaning.
 
         The trained model says so, or a first pass over the training file.
         """
@@ -146,7 +146,7 @@ Source = TypeVar("Source", bound=LabelledFile)
 
 
 class FilesOfSplits(Generic[Source]):
-    """What a task has in common with others that has a file for each split; see `Task`.
+    """Base of the tasks that have a file for each split; see `Task`.
 
     Attributes:
         sources: the files of the splits "train", "dev" and "test", as far as there are any.

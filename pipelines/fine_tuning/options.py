@@ -32,7 +32,7 @@ SEARCHES = {"paper": _PAPER}
 
 
 class Setting(NamedTuple):
-    """What a search varies.
+    """The values that a search varies.
 
     Attributes:
         train_batch_size: examples of a step.
@@ -96,7 +96,7 @@ class ManyRunsConfig:
         return ((first + number) % 2**32 for number in range(self.num_seeds))
 
     def settings(self) -> list[Setting]:
-        """What is tried; nothing where the command's own setting is the only one."""
+        """Gives the settings to try; none where the command's own is the only one."""
         return (
             []
             if self.search is None
@@ -105,7 +105,7 @@ class ManyRunsConfig:
 
 
 class SplitFiles:
-    """What options have in common that name a file for each split; they say what is in a file.
+    """Base of the options that name a file for each split and say how it is read.
 
     Attributes:
         FILE_NAMES: what the files of "train", "dev" and "test" are called in the folder.
@@ -305,7 +305,7 @@ class FineTuningConfig:
         return {**settings, "encoder_bilstm": has_bilstm(model)}
 
     def kept_in_model(self, task: Any) -> Mapping[str, Any]:
-        """What the model directory keeps besides the settings of the task, which make its rows."""
+        """Settings for the model directory besides those of the task, which make its rows."""
         del task
         return {}
 

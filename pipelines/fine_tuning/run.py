@@ -74,7 +74,7 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FineTuningResults:
-    """What a run gave.
+    """The results of a run.
 
     Attributes:
         training: how training ended; None without `do_train`.
@@ -135,7 +135,7 @@ def fine_tune(
 def _expected(
     config: FineTuningConfig, task: Task[Any, Any], start: ModelSource
 ) -> dict[str, ExpectedScore]:
-    """What others reached who trained the same model for the task."""
+    """The scores that others reached who trained the same model for the task."""
     vocabulary = start.text.vocabulary
     model = published_model(config.init_checkpoint, start.config, vocabulary.sha256)
     return expected_scores(task.name, model) if config.do_train else {}
@@ -343,7 +343,7 @@ class _Job:
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
-        """What happens now and then; `eval_steps` scores the main evaluation split.
+        """Gives the hooks; `eval_steps` scores the main evaluation split.
 
         Raises:
             UserError: its rows give no loss, by which the best checkpoint is chosen.
@@ -361,7 +361,7 @@ class _Job:
         return standard_hooks(lambda: self._score(split), best_by=best_by)
 
     def _fixed_length(self, training: TrainingConfig) -> int | None:
-        """What all training batches are padded to, as the steps of one compiled call must be."""
+        """The common length of training batches, where one compiled call takes several."""
         varies = self._trims() and training.iterations_per_loop == 1
         return None if varies else self._config.max_seq_length
 
@@ -388,7 +388,7 @@ class _Job:
         return replace(training, num_train_steps=steps, num_warmup_steps=warmup)
 
     def _settings(self, rows: RowSet) -> dict[str, Any]:
-        """What a resumed run must have the same, beside how it is trained."""
+        """Gives the settings that a resumed run must share, besides those of training."""
         checkpoint = self._config.init_checkpoint
         return {
             **settings_of(self._config),

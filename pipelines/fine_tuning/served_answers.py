@@ -11,7 +11,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class Answer(NamedTuple):
-    """What one row got.
+    """The answer to one row.
 
     Attributes:
         said: what must be the same: a label (several: a JSON list; a number: none), or the first
@@ -52,7 +52,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ServedResult:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes:
         count: how many rows were asked.

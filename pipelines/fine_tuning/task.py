@@ -1,4 +1,4 @@
-"""What a task is: from its files to its figures, and to the model that serves it.
+"""The contract of a task: from its files to its figures, and to the model that serves it.
 
 A task's data flows one way, and the job that fine-tunes (`pipelines.fine_tuning.run`) calls one
 method after the other:
@@ -102,7 +102,7 @@ class Task(Protocol[Example, Answer]):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name that people use."""
         ...
 
     @property
@@ -214,7 +214,7 @@ class Task(Protocol[Example, Answer]):
 
 @runtime_checkable
 class Calibrated(Protocol):
-    """What a task keeps besides that can be told how to choose its answers, by scores or a flag.
+    """A task whose way to choose answers can be told, by scores or a flag.
 
     Unlike `settings`, these options change no rows, so that a run may have others each time.
     """
@@ -235,7 +235,7 @@ class Calibrated(Protocol):
 
 @runtime_checkable
 class ScoredWithoutLoss(Protocol):
-    """What a task has besides whose labelled splits give figures, but no loss."""
+    """A task whose labelled splits give figures, but no loss."""
 
     @property
     def deciding_figure(self) -> str:
@@ -244,7 +244,7 @@ class ScoredWithoutLoss(Protocol):
 
 
 def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:
-    """What stands in front of a split's figures in `eval_results.txt`, as in the original.
+    """Gives the prefix of a split's figures in `eval_results.txt`, as in the original.
 
     Args:
         splits: the labelled splits, the main one first.
@@ -289,7 +289,7 @@ class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
 
 @runtime_checkable
 class Illustrated(Protocol):
-    """What a task keeps besides that shows more of a scored split than figures do."""
+    """A task that shows more of a scored split than figures."""
 
     def illustrate(self, folder: Path, split: str, answered: Answered) -> Sequence[Path]:
         """Writes tables and pictures about the answers to a labelled split; gives their paths."""

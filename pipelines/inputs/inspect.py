@@ -44,7 +44,7 @@ table { width: 100%; border-collapse: collapse; } td:last-child { text-align: ri
 
 @dataclasses.dataclass(frozen=True)
 class InspectConfig:
-    """What to look at, and how much of it.
+    """The options of an inspection.
 
     Raises:
         UserError: a value out of range.
@@ -70,7 +70,7 @@ class InspectConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Inspection:
-    """What was found.
+    """The findings.
 
     Attributes:
         title: the input's name.

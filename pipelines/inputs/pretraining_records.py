@@ -194,7 +194,7 @@ class PretrainingRecords:
 def stored_shape(
     shards: Sequence[Shard], vocabulary_sha256: str | None = None
 ) -> tuple[Expected, bool]:
-    """What shards hold, for callers that have no model to compare with.
+    """The contents of shards, for callers that have no model to compare with.
 
     Args:
         shards: at least one; the first decides.

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.pictures import write_png
 from pipelines.fine_tuning.options import Setting
 from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
-from pipelines.pictures import write_png
 
 _WITHOUT_A_BEST = ("loss", "global_step")
 

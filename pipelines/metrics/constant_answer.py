@@ -1,4 +1,4 @@
-"""What a metric gives to a model that has learned nothing: the same answer to every example."""
+"""The score of a model that has learned nothing: the same answer to every example."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping

@@ -152,7 +152,7 @@ class EntityScorer:
         return scores
 
     def report(self) -> str:
-        """What the official script prints, byte for byte."""
+        """Formats the report as the official script prints it, byte for byte."""
         total = self.total
         lines = [
             f"processed {self.words} tokens with {total.expected} phrases; "

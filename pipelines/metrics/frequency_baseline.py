@@ -1,4 +1,4 @@
-"""What guessing by word frequency reaches: the bar that a masked-word model has to clear."""
+"""The score of guessing by word frequency: the bar that a masked-word model has to clear."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -42,7 +42,7 @@ class DocumentBatch:
 
 @dataclasses.dataclass(frozen=True)
 class ChunkRules:
-    """What the plan of chunks depends on, apart from the corpus.
+    """The settings that the plan of chunks depends on, apart from the corpus.
 
     Attributes:
         token_budget: tokens that fit beside [CLS] and [SEP].

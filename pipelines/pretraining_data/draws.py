@@ -24,7 +24,7 @@ _INDEXES_PER_PURPOSE = 1 << 20
 
 
 class Purpose(enum.IntEnum):
-    """What a draw decides; each purpose has its own million of indexes."""
+    """The purposes of draws; each has its own million of indexes."""
 
     SHORT = 0
     SHORT_LENGTH = 1

@@ -18,7 +18,7 @@ OBJECTIVES = (MASKED_LM, NEXT_TOKEN, PREVIOUS_TOKEN)
 
 @dataclass(frozen=True)
 class Targets:
-    """What a run predicts.
+    """The prediction targets of a run.
 
     Attributes:
         objective: one of `OBJECTIVES`; all but masked_lm take unmasked records.

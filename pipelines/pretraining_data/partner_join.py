@@ -1,4 +1,4 @@
-"""What workers send each other: finished examples, and requests for a random next sentence.
+"""Messages between workers: finished examples, and requests for a random next sentence.
 
 On a cluster no worker can look up a sentence of another block. So a chunk whose B comes from
 elsewhere is sent, with the tokens of its A, to the worker that has the block of its partner, and

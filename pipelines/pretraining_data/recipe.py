@@ -98,11 +98,11 @@ class Recipe:
         return self.max_predictions_per_seq if self.masking == "static" else None
 
     def chunk_rules(self) -> ChunkRules:
-        """What the plan of chunks needs."""
+        """The options of the plan of chunks."""
         return ChunkRules(self.token_budget, self.short_seq_prob, self.do_next_sentence)
 
     def masking_rules(self, facts: "VocabularyFacts") -> MaskingRules:
-        """What masking needs."""
+        """The options of masking."""
         return MaskingRules(
             max_predictions=self.max_predictions_per_seq,
             probability=self.masked_lm_prob,
@@ -208,7 +208,7 @@ class PretrainingDataConfig:
 
     @property
     def output_names(self) -> list[str]:
-        """What `output_file` names: all shards in common, or each of several."""
+        """The paths that `output_file` names: all shards in common, or each of several."""
         return items_of(self.output_file)
 
     @property
@@ -229,7 +229,7 @@ class PretrainingDataConfig:
 
 @dataclasses.dataclass(frozen=True)
 class VocabularyFacts:
-    """What the data work needs to know of a vocabulary.
+    """The part of a vocabulary that data work needs.
 
     Attributes:
         size: number of tokens.

@@ -15,7 +15,7 @@ _FULL_CHECK_BYTES = 8 << 30  # of larger sets only the sizes: records have check
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """What a model needs of its shards.
+    """The requirements of a model on its shards.
 
     Attributes:
         max_seq_length: length of an example.

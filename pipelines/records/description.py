@@ -1,4 +1,4 @@
-"""What shards say about themselves: the entry of each shard, and the description of a set.
+"""The description of a set of shards, and the entry of each shard in it.
 
 The description of a pre-training set stands beside its shards as `NAME.recipe.json`. It is written
 last, so a set that has one is complete. It holds all that decides the content of the records, so
@@ -94,7 +94,7 @@ def total_counts(shards: Sequence[ShardEntry]) -> dict[str, int]:
 
 
 def versions_in_use() -> dict[str, str]:
-    """What makes the data: the versions that a description tells."""
+    """The versions of the packages that make the data."""
     return {
         "keras_bert_impl": _version("keras_bert_impl"),
         "numpy": _version("numpy"),
@@ -126,7 +126,7 @@ def shards_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """What a set of shards says about itself.
+    """The description of a set of shards.
 
     Attributes:
         recipe: the rules by which it was made.

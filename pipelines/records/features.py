@@ -1,4 +1,4 @@
-"""What a pre-training example holds, and serialised examples as arrays."""
+"""The features of a pre-training example, and serialised examples as arrays."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What the files of a set of shards are called.
+"""The names of the files of a set of shards.
 
 A set is named by its `output_file`, say `data/train.tfrecord`. Its shards are
 `data/train.tfrecord-00000-of-00008` and so on, or have names of their own where `output_file` lists

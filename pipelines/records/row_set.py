@@ -50,7 +50,7 @@ _BYTES_AT_ONCE = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class RowDescription:
-    """What a set of rows says about itself.
+    """The description of a set of rows.
 
     Attributes:
         made_from: everything that the rows follow from: files, tokenizer, task and lengths.

@@ -151,7 +151,7 @@ def _column(name: str, flat: NDArray, offsets: Numbers) -> list[bytes]:
 
 
 def _entry_head(key: bytes, kind: bytes, size: int) -> bytes:
-    """What stands in front of so many bytes of numbers."""
+    """Gives the header of so many bytes of numbers."""
     values = b"\x0a" + varint(size)
     feature = kind + varint(len(values) + size) + values
     entry = key + varint(len(feature) + size) + feature

@@ -1,4 +1,4 @@
-"""What the local and the Beam runner share: their checks, the number of shards, descriptions."""
+"""Parts that the local and the Beam runner share: checks, the number of shards, descriptions."""
 
 from typing import Any
 

@@ -150,7 +150,7 @@ _tokenizers: dict[tuple[TextFingerprint, bool], tuple] = {}
 
 
 def _tokenizer(task: BlockTask) -> tuple:
-    """What turns lines into ids, and the ids' type; made once a process."""
+    """Gives the function from lines to ids, and the ids' type; made once a process."""
     settings, key = task.settings, (task.settings, task.plain)
     if key not in _tokenizers:
         made = PlainTokenizer if task.plain else Tokenizer

@@ -161,7 +161,7 @@ def _write_metadata(output: Path, description: Description) -> None:
 
 
 def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
-    """What the description says of the text."""
+    """Gives the description's entries about the text."""
     return {
         "files": [base_name(path) for path in text.files],
         "bytes": corpus.text_bytes,

@@ -37,7 +37,7 @@ class DemoPaths(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What a set of shards holds.
+    """The contents of a set of shards.
 
     Attributes:
         tokens: how often each token is masked, [vocab_size].

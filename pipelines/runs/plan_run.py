@@ -1,4 +1,4 @@
-"""What a pre-training run will take, and how fast this machine is."""
+"""Estimates the time and memory of a pre-training run on this machine."""
 
 import time
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from keras_bert_impl.training.config import TrainingConfig
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRunConfig:
-    """What is to be planned.
+    """The options of planning.
 
     Raises:
         UserError: a value out of range.
@@ -63,7 +63,7 @@ class PlanRunConfig:
 
 @dataclass(frozen=True)
 class PlanRunResults:
-    """What was found.
+    """The findings.
 
     Attributes:
         parts: parameters by part of the model.

@@ -1,4 +1,4 @@
-"""What is looked at before a long run starts."""
+"""The checks before a long run starts."""
 
 import dataclasses
 import itertools

@@ -86,7 +86,7 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PretrainingResults:
-    """What a run gave.
+    """The results of a run.
 
     Attributes:
         training: how training ended; None without `do_train`, or if it had ended before.
@@ -335,7 +335,7 @@ def find_pretraining_start(config: RunPretrainingConfig) -> ModelSource:
 
 
 def casing_of_shards(input_files: Sequence[str]) -> Casing:
-    """What the first shards that describe themselves say of their text."""
+    """Reads the text settings of the first shards that describe themselves."""
     shards = find_shards(with_local_copies(input_files))
     described = next((shard.description for shard in shards if shard.description), None)
     return Casing(described.do_lower_case, described.strip_accents) if described else Casing()

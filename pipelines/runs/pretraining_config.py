@@ -203,7 +203,7 @@ class RunPretrainingConfig:
         )
 
     def targets(self) -> Targets:
-        """What training predicts."""
+        """The prediction targets of training."""
         return Targets(self.objective, self.mask_probabilities)
 
     def check_model(self, model: BertConfig) -> None:

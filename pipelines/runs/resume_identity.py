@@ -1,4 +1,4 @@
-"""What a pre-training run must have the same when it is resumed, beside how it is trained."""
+"""The settings that a resumed pre-training run must share, besides those of training."""
 
 import hashlib
 from collections.abc import Sequence

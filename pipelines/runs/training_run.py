@@ -1,4 +1,4 @@
-"""What every training run has in common: one folder, one model, one or more phases."""
+"""A training run: one folder, one model, one or more phases."""
 
 import contextlib
 import logging

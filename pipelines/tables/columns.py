@@ -226,7 +226,7 @@ def _not_plain(file: TableFile, what: str, parameter: str, candidates: Sequence[
 
 
 def value_of(file: TableFile, record: Record, column: str) -> Any:
-    """What a record has in a column.
+    """Gives the value of a record in a column.
 
     Raises:
         UserError: it has no such column.

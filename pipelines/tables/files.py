@@ -149,7 +149,7 @@ class TableFile:
             )
 
     def _about_quotation(self, cells: list[str]) -> str:
-        """What may have gone wrong where a TSV file was taken for one with or without quotation."""
+        """Says what to try where a TSV file was taken for one with or without quotation."""
         if (
             self.published
             or self.form != "tsv"
@@ -274,7 +274,7 @@ def read_table(
 
 
 def form_by_name(name: str) -> Form | None:
-    """What the ending of a name says that a file is, packed or not; None where it says nothing.
+    """Tells a file's format by the ending of its name, packed or not; None where it says nothing.
 
     Example:
         >>> form_by_name("reviews.csv.gz"), form_by_name("reviews.txt")
@@ -286,7 +286,7 @@ def form_by_name(name: str) -> Form | None:
 
 
 def _form(name: str, first: str) -> Form:
-    """What a file is by its name, which its first line must not contradict."""
+    """Tells a file's format by its name, which its first line must not contradict."""
     found = _form_by_content(first)
     named = form_by_name(name)
     if named is None:

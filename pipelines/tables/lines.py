@@ -69,7 +69,7 @@ def read_text(path: AnyPath) -> str:
 
 
 def read_json(path: AnyPath, wanted: str) -> Any:
-    """What a JSON file holds.
+    """Reads a JSON file.
 
     Args:
         path: the file.

@@ -42,7 +42,7 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
 
 
 class _Lines:
-    """What the writer of a table writes into: each row's own end becomes a line feed."""
+    """A file for the writer of a table: the end of each row becomes a line feed."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file

@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.options import options_named
-from pipelines.pictures import write_png
+from keras_bert_impl.pictures import write_png
 from pipelines.vectors.extract import FeatureExtractor, LineFeatures
 from pipelines.vectors.options import FeaturesConfig, SensesConfig
 

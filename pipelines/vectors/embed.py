@@ -28,7 +28,7 @@ _FORM = 2  # raised when the same texts would get other bytes
 
 @dataclass(frozen=True)
 class EmbedResult:
-    """What was written.
+    """The files that were written.
 
     Attributes:
         rows: how many vectors.
@@ -106,7 +106,7 @@ def _count(texts: Texts) -> int:
 
 
 def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") -> dict[str, Any]:
-    """What the vectors depend on."""
+    """Everything that the vectors depend on."""
     settings, encoder = embedder.settings, embedder.model.encoder
     return {
         "form": _FORM,

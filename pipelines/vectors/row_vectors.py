@@ -123,7 +123,7 @@ class VectorStore:
         return RowVectors(rows, opened, name)
 
     def _made_from(self, rows: RowSet, layer: int, encoder: str) -> dict[str, Any]:
-        """What the vectors of a layer follow from, as JSON values."""
+        """Everything that the vectors of a layer depend on, as JSON values."""
         return {
             "encoder": encoder,
             "rows": [[shard.crc32c, shard.bytes] for shard in rows.description.shards],

@@ -1,4 +1,4 @@
-"""What the benchmarks share: turns, processes of their own, tables, and the text that they read."""
+"""Parts that the benchmarks share: turns, child processes, tables, and the text that they read."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ class LeftOutError(Exception):
 def in_turns(
     ways: Mapping[str, Callable[[], Figure]], rounds: int = 1, label: str = "measure"
 ) -> dict[str, list[Figure]]:
-    """What each way gives, round by round.
+    """The measurements of each way, round by round.
 
     They take turns, so that a slow minute of the machine does not hit one of them alone. A way that
     fails with `LeftOutError` is left out from then on, and stderr says why.

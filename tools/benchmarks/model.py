@@ -91,7 +91,7 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(Workload):
-    """What is compared."""
+    """The options of the comparison."""
 
     task: str = option("train", "What to measure.", choices=("train", "inference"))
     rounds: int = option(2, "How often the contenders take turns.", at_least=1)

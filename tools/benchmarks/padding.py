@@ -51,7 +51,7 @@ from tools.config_flags import ConfigFlags
 
 @dataclass(frozen=True, kw_only=True)
 class PaddingConfig:
-    """What is measured, and how often."""
+    """The options of the measurement."""
 
     task_name: str = option("CoLA", "A task of GLUE.")
     data_dir: Path | None = option(None, "The folder with its train.tsv.")
@@ -87,7 +87,7 @@ Steps = Callable[[int], None]
 def our_ways(
     rows: Any, head: Any, devices: Any, training: Any, length: int, wanted: Sequence[str]
 ) -> dict[str, Any]:
-    """What takes a number of further steps, and the share of padding, by way."""
+    """Gives, by way, the function that takes further steps, and the share of padding."""
     from keras_bert_impl.training.batches import prefetched
     from keras_bert_impl.training.state import TrainingState
     from keras_bert_impl.training.step import TrainingStep
@@ -126,7 +126,7 @@ def our_ways(
 def answer_ways(
     rows: Any, head: Any, devices: Any, size: int, length: int, num_steps: int
 ) -> dict[str, Any]:
-    """What answers a number of further batches, and the share of padding, by way."""
+    """Gives, by way, the function that answers further batches, and the share of padding."""
     from keras_bert_impl.training.evaluation import Prediction
     from pipelines.inputs.row_batches import RowEvaluation
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ParityConfig:
-    """What is compared, and for how long.
+    """The options of the comparison.
 
     Raises:
         UserError: a value out of range, or nothing to compare.
@@ -148,7 +148,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What one side of the comparison did.
+    """The results of one side of the comparison.
 
     Attributes:
         losses: of each step.
@@ -162,7 +162,7 @@ class TrainingRun:
 
 @dataclass(frozen=True)
 class Work:
-    """What both sides have in common.
+    """The input that both sides share.
 
     Attributes:
         batches: what to train on, a batch for each step.
@@ -207,7 +207,7 @@ class Work:
 
 
 def decisions(batch: Batch, outputs: Batch, count: int) -> tuple[NDArray, NDArray]:
-    """What a model decides in a batch.
+    """The decisions of a model in a batch.
 
     Args:
         batch: what it read.
@@ -316,7 +316,7 @@ def their_training(work: Work, folder: str, kernel: NDArray, bias: NDArray) -> T
 
 
 def compare(ours: TrainingRun, theirs: TrainingRun) -> dict[str, float]:
-    """What differs between two runs.
+    """The differences between two runs.
 
     Example:
         >>> one = TrainingRun([0.5, 0.25], np.array([[1.0, 2.0], [3.0, 0.0]]))
@@ -340,7 +340,7 @@ def compare(ours: TrainingRun, theirs: TrainingRun) -> dict[str, float]:
 
 
 def torch_inputs(batch: Batch) -> dict[str, Any]:
-    """What a model of transformers reads of a batch."""
+    """Gives a batch as the inputs of a model of transformers."""
     import torch
 
     names = (
@@ -352,7 +352,7 @@ def torch_inputs(batch: Batch) -> dict[str, Any]:
 
 
 def torch_labels(batch: Batch, peer: Peer) -> dict[str, Any]:
-    """What its loss compares with."""
+    """Gives the targets of its loss."""
     import torch
 
     labels = {}

@@ -38,7 +38,7 @@ from tools.config_flags import ConfigFlags
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainingDataConfig:
-    """What is timed."""
+    """The options of the timing."""
 
     task: str = option("creation", "What to time.", choices=("creation", "reading"))
     input_file: str = option(

@@ -47,7 +47,7 @@ from tools.config_flags import ConfigFlags
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionsConfig:
-    """What is timed."""
+    """The options of the timing."""
 
     train_file: Path = option(REQUIRED, "Questions in SQuAD's form, plain or packed.")
     model: Path = option(REQUIRED, "A Hugging Face directory, for its vocabulary and casing.")
@@ -241,7 +241,7 @@ def _peak_mib() -> float:
 
 
 def _measure_here(config: QuestionsConfig, what: str) -> dict[str, Any]:
-    """What a child process does."""
+    """Runs in a child process."""
     os.sched_setaffinity(0, cores()[:1])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

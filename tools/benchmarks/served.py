@@ -42,7 +42,7 @@ _MOST_SHOWN = 5
 
 @dataclass(frozen=True, kw_only=True)
 class ServedConfig(SavedModelTrust):
-    """What is compared."""
+    """The options of the comparison."""
 
     saved_model: Path = option(REQUIRED, "The SavedModel.")
     answers_file: Path = option(

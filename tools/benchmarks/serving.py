@@ -56,7 +56,7 @@ Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 @dataclass(frozen=True, kw_only=True)
 class ServingConfig:
-    """What is compared."""
+    """The options of the comparison."""
 
     model: str = option(REQUIRED, "The model: a directory, or a name on the Hugging Face hub.")
     input_file: str = option(REQUIRED, "UTF-8 text, one text a line; texts are spread over it.")
@@ -82,7 +82,7 @@ FLAGS = ConfigFlags(__doc__, ServingConfig)
 
 @dataclass(frozen=True)
 class Setting:
-    """What every contender gets.
+    """The input of every contender.
 
     Attributes:
         model: a sentence-transformers directory with mean pooling.
@@ -376,7 +376,7 @@ def serve_child(words: str) -> None:
 
 
 def figure_of(embed: Any, workload: str, texts: Sequence[str]) -> float:
-    """What a workload gives: texts a second; of one milliseconds; of same_bytes a share."""
+    """The unit of a workload: texts a second; of one milliseconds; of same_bytes a share."""
     if workload == SAME_BYTES:
         starts = range(0, len(texts), _AMONG)
         among = np.concatenate([embed(texts[start : start + _AMONG]) for start in starts])

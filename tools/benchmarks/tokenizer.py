@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TextConfig:
-    """What is compared, and on what text."""
+    """The options of the comparison."""
 
     task: str = option(
         "tokenizer", "What to compare.", choices=("tokenizer", "sentences", "vocabulary")

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingBenchmarkConfig:
-    """What is trained, and in which ways."""
+    """The options of the timing."""
 
     model_size: str = option("mini", "A published size.")
     train_batch_size: int = option(16, "Examples of a step.", at_least=2)

@@ -26,7 +26,7 @@ _COLUMNS = ("video-id", "fold-ind", "startphrase", "sent1", "sent2", "gold-sourc
 
 @dataclass(frozen=True, kw_only=True)
 class MakeSwagConfig:
-    """What the examples are made of, and where they go.
+    """The options of making examples.
 
     Raises:
         UserError: a value out of range.
@@ -67,7 +67,7 @@ class FollowingSentence(NamedTuple):
 
 
 class SwagCounts(NamedTuple):
-    """What was written.
+    """The files that were written.
 
     Attributes:
         train: examples to train on.

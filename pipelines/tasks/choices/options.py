@@ -1,4 +1,4 @@
-"""What a run that chooses endings is told."""
+"""The options of a run that chooses endings."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 
 @dataclass(frozen=True, kw_only=True)
 class RunSwagConfig(SplitFiles, FineTuningConfig):
-    """What a run for endings (SWAG) is told.
+    """The options of a run for endings (SWAG).
 
     Raises:
         UserError: a value out of range, or no file is named.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.pictures import write_png
 from pipelines.metrics.label_scores import ClassFigures, ClassScores
-from pipelines.pictures import write_png
 
 _MOST_SHOWN = 40  # classes in a picture
 

@@ -108,7 +108,7 @@ class GlueTask(LabelTask):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What becomes of long texts, and the units of numbers; see `Task.settings`."""
+        """The treatment of long texts and the units of numbers; see `Task.settings`."""
         return {**self.long_texts.settings, **self.head_of.settings}
 
     @property

@@ -1,4 +1,4 @@
-"""What a label is in somebody's file, and the examples: texts, a label, the line they begin on."""
+"""Kinds of labels, and examples: texts, a label, the line they begin on."""
 
 import hashlib
 import json

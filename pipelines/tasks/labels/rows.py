@@ -1,4 +1,4 @@
-"""What tasks share whose examples are texts with a label: rows with labels, answers of logits."""
+"""Rows with labels and answers made of logits, for tasks whose examples are texts with a label."""
 
 import logging
 import math

@@ -34,7 +34,7 @@ _SHOWN = 5
 
 @dataclass
 class Survey:
-    """What the labelled rows of a file have.
+    """Statistics of a file's labelled rows.
 
     Attributes:
         source: the file.

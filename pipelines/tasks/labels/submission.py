@@ -37,7 +37,7 @@ ROWS: Mapping[str, int] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SubmissionConfig:
-    """What an archive is made of."""
+    """The parts of an archive."""
 
     run_dir: tuple[str, ...] = option(
         REQUIRED,
@@ -138,7 +138,7 @@ def _check(name: str, path: Path) -> None:
 
 
 def _answers_of(name: str) -> Callable[[str], bool]:
-    """What may stand as an answer in a file."""
+    """The answers that a file may hold."""
     head = find_task(name.removesuffix(".tsv").removesuffix("-mm").removesuffix("-m")).head_of
     if isinstance(head, RegressionHead):
         return _is_finite

@@ -58,7 +58,7 @@ def open_labelled_texts(
 
 
 class _Found(NamedTuple):
-    """What the files have.
+    """Findings about the files.
 
     Attributes:
         columns: where all of them have what.

@@ -250,12 +250,12 @@ class Candidate(NamedTuple):
 
     @property
     def score(self) -> float:
-        """What the answers are ordered by."""
+        """The key that answers are sorted by."""
         return self.start_logit + self.end_logit
 
 
 class Prediction(NamedTuple):
-    """What a model answers to a question.
+    """The answer of a model to a question.
 
     Attributes:
         candidates: the best answers, the best one first; at least one. No answer is one of them
@@ -341,7 +341,7 @@ def _with_null(candidates: Iterator[Candidate], null: Candidate, count: int) -> 
 
 
 class _SpanTexts:
-    """What the best spans say, made only for the spans that are looked at."""
+    """The texts of the best spans, made only for the spans that are looked at."""
 
     def __init__(self, rows: Rows, spans: BestSpans, text: TextSettings) -> None:
         begins = rows.offsets()[spans.row]

@@ -22,7 +22,7 @@ MOVED = "-moved"
 
 @dataclass(frozen=True, kw_only=True)
 class MakeUnanswerableConfig:
-    """What questions are moved, and where to.
+    """The options of moving questions to other passages.
 
     Raises:
         UserError: a value out of range.
@@ -51,7 +51,7 @@ class MakeUnanswerableConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitSquadConfig:
-    """What is halved, and where the halves go.
+    """The options of halving a set.
 
     Raises:
         UserError: a value out of range.
@@ -69,7 +69,7 @@ class SplitSquadConfig:
 
 
 class MovedCounts(NamedTuple):
-    """What was written.
+    """The files that were written.
 
     Attributes:
         questions: as they were.
@@ -83,7 +83,7 @@ class MovedCounts(NamedTuple):
 
 
 class SplitCounts(NamedTuple):
-    """What was written to each half.
+    """The sizes of the halves.
 
     Attributes:
         articles: how many.

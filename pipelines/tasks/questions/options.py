@@ -174,7 +174,7 @@ class RunSquadConfig(FineTuningConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerConfig(DescribedCheckpoint, SavedModelTrust):
-    """What is asked of a passage, and of which model.
+    """The options of asking a passage.
 
     Raises:
         UserError: a value out of range, or there is no question or one that is no text.

@@ -1,4 +1,4 @@
-"""What a model reads of questions: `[CLS] question [SEP] window of the passage [SEP]`.
+"""Rows of questions: `[CLS] question [SEP] window of the passage [SEP]`.
 
 Every number is the original's (`convert_examples_to_features`), made for many questions at once.
 """

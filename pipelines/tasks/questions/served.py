@@ -303,7 +303,7 @@ class ServingSettings:
 
     @classmethod
     def of(cls, config: "BertConfig", max_seq_length: int | None = None) -> Self:
-        """What a model's configuration says; of what it does not, the original's defaults.
+        """Reads the settings in a model's configuration; the original's defaults where it has none.
 
         Args:
             config: the model's.

@@ -218,7 +218,7 @@ def _identifier(entry: Mapping[str, Any], page: Mapping[str, Any]) -> str:
 
 
 def _key(content: Mapping[str, Any], entry: Mapping[str, Any], page: Mapping[str, Any]) -> str:
-    """What the official figures count; see `TriviaQuestion.key`."""
+    """The number that the official figures count; see `TriviaQuestion.key`."""
     if _counts_questions(content):
         return str(entry.get("QuestionId"))
     return _identifier(entry, page)

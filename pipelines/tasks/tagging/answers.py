@@ -35,7 +35,7 @@ class TextEntity(NamedTuple):
 
 
 class TagAnswer(NamedTuple):
-    """What a model says of a document.
+    """The answer of a model to a document.
 
     Attributes:
         tags: those of each sentence's words (or characters).
@@ -48,7 +48,7 @@ class TagAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Units:
-    """What tags were predicted for, in one document.
+    """The part of a document that tags were predicted for.
 
     Attributes:
         start: int64 [units], the first item of each.

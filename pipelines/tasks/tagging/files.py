@@ -43,7 +43,7 @@ class Layout(NamedTuple):
 
     @property
     def separator(self) -> str:
-        """What stands between columns that are added."""
+        """The separator of columns that are added."""
         return "\t" if self.tabs or self.whole_lines else " "
 
     def columns(self, line: str) -> list[str]:

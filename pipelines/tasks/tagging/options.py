@@ -94,7 +94,7 @@ class TaggingConfig(SplitFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class RunNerConfig(FineTuningConfig):
-    """What a run for named entities is told.
+    """The options of a run for named entities.
 
     Raises:
         UserError: a value out of range, no file is named, or options exclude each other.

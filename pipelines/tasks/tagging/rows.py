@@ -1,4 +1,4 @@
-"""What a model reads of tagged documents: `[CLS] window of the document [SEP]`.
+"""Rows of tagged documents: `[CLS] window of the document [SEP]`.
 
 A tag is learned and predicted at the first token of a word, in the one window that shows most of
 the text around that token; where characters have tags, at every token.

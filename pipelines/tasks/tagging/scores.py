@@ -34,7 +34,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class _Counted(NamedTuple):
-    """What a file has.
+    """The contents of a tagged file.
 
     Attributes:
         counts: int64 [documents, 3], expected, found and correct entities.

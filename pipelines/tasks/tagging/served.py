@@ -137,7 +137,7 @@ def _part_begins(codes: tf.Tensor, number: tf.Tensor, word: tf.Tensor) -> tf.Ten
 
 
 class TagMeaning(NamedTuple):
-    """What a tag says of a word.
+    """The meaning of a tag for a word.
 
     Attributes:
         letter: "O" outside of entities, "B" where one begins, "I" where one goes on (or begins,
@@ -150,7 +150,7 @@ class TagMeaning(NamedTuple):
 
 
 class Units(NamedTuple):
-    """What has a tag: words, or tokens where the model was trained on characters.
+    """The units that are tagged: words, or tokens where the model was trained on characters.
 
     Attributes:
         text: int64 [units], the text that each is of.

@@ -1,4 +1,4 @@
-"""What the tags of a file say of themselves: the scheme that they are in, and what is wrong."""
+"""Statistics of the tags of a file: the scheme that they are in, and what is wrong with them."""
 
 import logging
 import re

@@ -280,7 +280,7 @@ def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> T
 
 
 class _Found(NamedTuple):
-    """What the files have.
+    """Findings about the files.
 
     Attributes:
         survey: the counts of the first file: that of training where there is one.
@@ -324,7 +324,7 @@ class _Opening(Opening[TaggingConfig, TaggedFile, _Found, TaggedFile, TaggingTas
         self._short_tags = bool(self._known.get("short_tags", False))
 
     def _chosen(self, name: str, given: Any, open_value: Any, default: Any) -> Any:
-        """What was asked for, else what the model was trained with, else the default."""
+        """Gives the value asked for, else the one the model was trained with, else the default."""
         return self._known.get(name, default) if given == open_value else given
 
     def _open(self, split: str, name: Path) -> TaggedFile:
