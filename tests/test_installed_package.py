@@ -1,6 +1,6 @@
 """The installed package beside foreign packages called `tools` and `pipelines` (setup.py).
 
-A wheel is built and installed without the network. Foreign packages of both names stand beside it
+A wheel is built and installed without the network. Foreign packages of both names stand next to it
 in site-packages, and in the working folder, which Python searches first.
 """
 

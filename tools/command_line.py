@@ -55,7 +55,7 @@ class FlagSet:
     def __init__(self, usage: str | None) -> None:
         self._usage = inspect.cleandoc(usage or "")
         self._values = flags.FlagValues()
-        # A value that stands beside its flag, as Beam takes it, hides nothing that comes after it.
+        # A value that follows its flag, as Beam takes it, hides nothing that comes after it.
         self._values.set_gnu_getopt(True)
         self._sentences: dict[str, str] = {}
         self._required: set[str] = set()

@@ -114,7 +114,7 @@ class ConfigFlags(FlagSet, Generic[Config]):
         """All flags that a repetition of the run has, in the form that `--flagfile` reads.
 
         Args:
-            without: flags to leave out beside those that are about one call only.
+            without: flags to leave out besides those that are about one call only.
         """
         once = [one.name for one in self._options if one.rules.resume == ONCE]
         return super().as_flagfile((*once, *without))

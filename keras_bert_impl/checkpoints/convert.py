@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.checkpoints import google_tf1
-from keras_bert_impl.checkpoints.described import DescribedCheckpoint
+from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.checkpoints.destination import check_apart, check_beside
 from keras_bert_impl.checkpoints.model_directory import (
     heads_of,
@@ -85,9 +85,9 @@ def read_portable(
 
     Args:
         checkpoint: the model, in any form that `find_model` understands.
-        bert_config_file: the configuration, where none lies beside the checkpoint.
-        vocab_file: the vocabulary, where none lies beside the checkpoint.
-        do_lower_case: the casing, where no file beside the checkpoint says it.
+        bert_config_file: the configuration, where none lies next to the checkpoint.
+        vocab_file: the vocabulary, where none lies next to the checkpoint.
+        do_lower_case: the casing, where no file next to the checkpoint says it.
 
     Raises:
         UserError: something is missing, not whole, or does not fit together.
@@ -176,7 +176,7 @@ def _possible_heads(config: BertConfig) -> tuple[str, ...]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ConvertConfig(DescribedCheckpoint):
+class ConvertConfig(CheckpointOptions):
     """The options of a conversion.
 
     Raises:

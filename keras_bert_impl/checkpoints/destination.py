@@ -21,7 +21,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 QUANTIZED_FOLDER = "openvino_int8"
-"""Where the scales of int8 are kept beside a model; made again for other weights."""
+"""Where the scales of int8 are kept next to a model; made again for other weights."""
 
 _MODEL_FILES = (CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE, QUANTIZED_FOLDER)
 _OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"

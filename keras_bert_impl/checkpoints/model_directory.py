@@ -61,7 +61,7 @@ def write_model_directory(
         model: one of this project's models.
         text: the vocabulary, the casing and the accents that the model was trained with.
         config: what to write as its configuration; the model's own by default.
-        sentence: how a text becomes one vector, for sentence-transformers' files beside it.
+        sentence: how a text becomes one vector, for sentence-transformers' files next to it.
 
     Raises:
         UserError: the vocabulary is larger than the model's token table, the folder holds
@@ -96,7 +96,7 @@ def write_tensors_directory(
         weights: arrays by our paths, shaped as our variables are.
         config: the model's configuration.
         text: the vocabulary, the casing and the accents.
-        sentence: how a text becomes one vector, for sentence-transformers' files beside it.
+        sentence: how a text becomes one vector, for sentence-transformers' files next to it.
 
     Raises:
         UserError: the folder holds something else than a model directory, or cannot be written.

@@ -10,7 +10,7 @@ Every tool and `from_pretrained` ask here, so all of them take a model in the sa
   is installed with this one);
 - no weights at all: a configuration, or one of the published sizes, with a vocabulary.
 
-What a file beside the weights says comes first; a parameter fills in what no file says.
+What a file next to the weights says comes first; a parameter fills in what no file says.
 """
 
 import dataclasses
@@ -152,7 +152,7 @@ def find_model(
         do_lower_case: the casing, where no file says it; it must not contradict one that does.
         model_size: a published size, for a new model in place of `bert_config_file`.
         told: what else says the casing, such as the description of the shards to train on; it
-            counts after the files beside the weights.
+            counts after the files next to the weights.
         default_lower_case: the casing where nothing says it; None refuses to guess.
         needs_text: whether vocabulary and casing are wanted.
         any_tokenizer: whether a model is taken whose text is cut by other rules than BERT's.
@@ -346,7 +346,7 @@ def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], fol
     """Refuses a named vocabulary that gives the rows of trained weights to other tokens.
 
     It may have more tokens at its end. Rows of [unused1] and the like are there to be given to new
-    tokens; a file beside the weights that cannot be read says nothing.
+    tokens; a file next to the weights that cannot be read says nothing.
     """
     path = _vocabulary_in(folder)
     try:
@@ -392,7 +392,7 @@ def _find_casing(
         raise UserError(
             f"{subject} says whether text is lower-cased; give `do_lower_case=True` for an uncased "
             "model or `do_lower_case=False` for a cased one (or write it into "
-            f'{TOKENIZER_FILE} beside the weights: {{"do_lower_case": true}} or false).'
+            f'{TOKENIZER_FILE} next to the weights: {{"do_lower_case": true}} or false).'
         )
     return lower, own.strip_accents
 

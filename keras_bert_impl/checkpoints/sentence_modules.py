@@ -262,7 +262,7 @@ def write_sentence_files(
     pooler: DenseWeights,
     write_json: Callable[[Path, Any], None],
 ) -> None:
-    """Writes the files beside a model that is being written.
+    """Writes the files next to a model that is being written.
 
     Args:
         folder: where the model is written.

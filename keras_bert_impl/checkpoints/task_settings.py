@@ -71,7 +71,7 @@ def without_task(config: BertConfig) -> BertConfig:
 
 
 def keep_task_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-    """Writes settings of the task into a model directory, beside those that it has.
+    """Writes settings of the task into a model directory, besides those that it has.
 
     Args:
         folder: the model directory.

@@ -69,7 +69,7 @@ def refuse_foreign_tokenizer(folder: Path) -> None:
     """Refuses a model whose text is cut by other rules than BERT's.
 
     Raises:
-        UserError: a file beside the weights says so.
+        UserError: a file next to the weights says so.
     """
     if (found := foreign_tokenizer(folder)) is not None:
         path, name = found

@@ -32,12 +32,12 @@ class EngineConfig:
         FLOAT32,
         "The number format to compute in: bfloat16 is about twice as fast where the processor "
         "supports it, and accurate to two digits; int8 (openvino only) is faster still, its "
-        "scales are found once on some of the texts and kept beside the model.",
+        "scales are found once on some of the texts and kept next to the model.",
         choices=PRECISIONS,
     )
     deterministic: bool = option(
         False,
-        "Compute every text alone, so that it gets the same bytes whatever stands beside it; "
+        "Compute every text alone, so that it gets the same bytes whatever else is in its batch; "
         "otherwise the last digits depend on the texts that are computed together.",
     )
 

@@ -39,7 +39,7 @@ class Engine(Protocol):
         ...
 
     def identity(self) -> str | None:
-        """Tells apart what the outputs depend on beside the model's weights; None if nothing."""
+        """Tells apart what the outputs depend on besides the model's weights; None if nothing."""
         ...
 
 

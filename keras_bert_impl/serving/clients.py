@@ -1,4 +1,4 @@
-"""Clients of exported models: a short program in plain Python, and the files that lie beside it."""
+"""Clients of exported models: a short program in plain Python, with its files."""
 
 import json
 from collections.abc import Sequence
@@ -123,7 +123,7 @@ def client_program(
 ) -> str:
     """The program beside a model that takes ids.
 
-    It reads `tokenizer.json` beside it and, as the answer needs them, the entries `labels`,
+    It reads `tokenizer.json` next to it and, as the answer needs them, the entries `labels`,
     `threshold` and `prompt` of `settings.json`.
 
     Args:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.described import DescribedCheckpoint
+from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.options import REQUIRED, check_options, option
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportConfig(DescribedCheckpoint):
+class ExportConfig(CheckpointOptions):
     """The options of an export.
 
     Raises:
@@ -42,7 +42,7 @@ class ExportModelConfig(ExportConfig):
     format: str = option(
         "saved_model",
         "saved_model (text and ids in), or onnx, openvino or litert (ids in). Vocabulary, labels "
-        "and a client in plain Python that takes text lie beside it.",
+        "and a client in plain Python that takes text lie next to it.",
         choices=("saved_model", "onnx", "openvino", "litert"),
     )
 
@@ -59,7 +59,7 @@ class SavedModelTrust:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FillMaskConfig(DescribedCheckpoint, SavedModelTrust):
+class FillMaskConfig(CheckpointOptions, SavedModelTrust):
     """Which texts to fill in, and with which model.
 
     Raises:

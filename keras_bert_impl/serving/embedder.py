@@ -202,7 +202,7 @@ class Embedder:
             deterministic: compute every text alone, so that it gets the same bytes whatever stands
                 beside it.
             calibration_texts: texts like those to come; some hundred of them give the scales of
-                int8, once, which are kept beside the model.
+                int8, once, which are kept next to the model.
             do_lower_case: the casing, where no file says it.
 
         Raises:

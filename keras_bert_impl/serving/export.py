@@ -90,7 +90,7 @@ def export_saved_model(
     """Writes a SavedModel; the folder appears when it is complete and, if asked for, verified.
 
     Its assets hold the vocabulary (`vocab.txt`), the casing (`tokenizer_config.json`), labels and
-    thresholds (`settings.json`) for clients that send ids; `client.py` beside them sends texts.
+    thresholds (`settings.json`) for clients that send ids; `client.py` next to them sends texts.
 
     Args:
         served: the signatures.

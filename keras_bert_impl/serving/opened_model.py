@@ -79,7 +79,7 @@ def open_model(
         build: builds a model of another kind, whose weights are then taken from the source.
         bert_config_file: the configuration, where none lies with the weights.
         vocab_file: the vocabulary, where none lies with the weights.
-        do_lower_case: the casing, where no file beside the weights says it.
+        do_lower_case: the casing, where no file next to the weights says it.
 
     Raises:
         UserError: there is no such model, its files do not fit together, or it has a head of

@@ -58,7 +58,7 @@ class StopSignal:
 class _Handler:
     """The reaction of the process to SIGTERM inside `on_sigterm`.
 
-    The process' own table of handlers says which signal is the present one: a list kept beside it
+    The process' own table of handlers says which signal is the present one: a list kept next to it
     would be wrong as soon as somebody else sets the handler, and the next SIGTERM would kill.
     """
 

@@ -121,7 +121,7 @@ class RunAblationsConfig:
         "", "Flags of create_pretraining_data for a second phase of longer sequences; none without."
     )
     model_settings: str = option(
-        "{}", "What every model's configuration says beside its size, as JSON."
+        "{}", "What every model's configuration says besides its size, as JSON."
     )
     size: tuple[str, ...] = option(
         (),

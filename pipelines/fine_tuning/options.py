@@ -235,7 +235,7 @@ class FineTuningConfig:
     engine_precision: str = option(
         FLOAT32,
         "The number format that openvino computes in; the scales of int8 are found once on rows "
-        "of the split, and kept beside the model.",
+        "of the split, and kept next to the model.",
         choices=PRECISIONS,
         resume=FREE,
     )

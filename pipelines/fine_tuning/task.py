@@ -223,7 +223,7 @@ class Calibrated(Protocol):
     def answer_options(self) -> Mapping[str, Any]:
         """The options by which answers are chosen, as JSON values.
 
-        The model directory has those of the training beside `settings`, and what `calibrated`
+        The model directory has those of the training besides `settings`, and what `calibrated`
         changes of them, so that `served` answers as the files do.
         """
         ...
@@ -279,7 +279,7 @@ class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
     def compared_answers(
         self, example: Example, answer: Answer
     ) -> Iterable[tuple[Hashable, Hashable]]:
-        """Gives what an answer to a labelled example says, beside what is right.
+        """Gives what an answer to a labelled example says, and what is right.
 
         One pair for each thing that is answered: a label, a number (both floats), a tag of each
         word. A run whose answers are all alike is named.

@@ -86,7 +86,7 @@ class AnswerVariety:
     _squares: float = 0.0
 
     def add(self, answer: Hashable, right: Hashable) -> None:
-        """Counts one answer beside the right one, which must be of the same kind."""
+        """Counts one answer and the right one, which must be of the same kind."""
         self.count += 1
         if self.count == 1:
             self.answer, self._right = answer, right

@@ -45,7 +45,7 @@ class ChunkRules:
     """The settings that the plan of chunks depends on, apart from the corpus.
 
     Attributes:
-        token_budget: tokens that fit beside [CLS] and [SEP].
+        token_budget: tokens that fit besides [CLS] and [SEP].
         short_seq_prob: how often a document is cut to a random, shorter target length.
         pairs: A and B (True), or one run of full sentences (False).
     """

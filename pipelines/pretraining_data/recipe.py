@@ -89,7 +89,7 @@ class Recipe:
 
     @property
     def token_budget(self) -> int:
-        """Tokens that fit beside [CLS] and [SEP]."""
+        """Tokens that fit besides [CLS] and [SEP]."""
         return self.max_seq_length - (3 if self.do_next_sentence else 2)
 
     @property
@@ -182,7 +182,7 @@ class PretrainingDataConfig:
     work_folder: str | None = option(
         None,
         "Where tokens and plans are kept. Named, they stay there, so that another length, seed or "
-        "masking of the same text costs no tokenizing; otherwise they are kept beside the shards "
+        "masking of the same text costs no tokenizing; otherwise they are kept next to the shards "
         "until the run is complete.",
     )
     beam_arguments: tuple[str, ...] = ()

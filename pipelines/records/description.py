@@ -1,6 +1,6 @@
 """The description of a set of shards, and the entry of each shard in it.
 
-The description of a pre-training set stands beside its shards as `NAME.recipe.json`. It is written
+The description of a pre-training set stands next to its shards as `NAME.recipe.json`. It is written
 last, so a set that has one is complete. It holds all that decides the content of the records, so
 that a run can refuse shards that were made for another model.
 """

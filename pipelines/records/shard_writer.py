@@ -37,7 +37,7 @@ def write_shard(
     """Writes a shard and its index.
 
     Args:
-        path: the shard; its index stands beside it.
+        path: the shard; its index stands next to it.
         blocks: framed records, which may be made while they are written.
         counts: what the shard holds; read after the last block, so the maker may still be counting.
         create: creates a file; another one for file systems that are not this machine's.

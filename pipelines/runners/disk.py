@@ -57,7 +57,7 @@ def estimate(text_bytes: int, recipe: Recipe, facts: VocabularyFacts) -> DiskNee
     ids = tokens * (2 if facts.size <= 1 << 16 else 4)
     offsets = 8 * text_bytes / _TEXT_BYTES_PER_SENTENCE
     examples = recipe.dupe_factor * tokens / recipe.token_budget * _EXAMPLES_PER_FULL_LENGTH
-    # Tokens are there twice while the blocks are joined; after that, once beside the plan.
+    # Tokens are there twice while the blocks are joined; after that, once next to the plan.
     temporary = max(2 * (ids + offsets), ids + offsets + examples * _PLAN_BYTES)
     return DiskNeed(temporary, examples * record_bytes(recipe))
 

@@ -118,7 +118,7 @@ class RunPretrainingConfig:
     vocab_file: str | None = option(
         None,
         "The vocabulary of the shards, to go with the model; by default the one of the model that "
-        "training starts from, or vocab.txt beside the configuration file.",
+        "training starts from, or vocab.txt next to the configuration file.",
     )
     do_lower_case: bool | None = option(
         None,

@@ -15,7 +15,7 @@ from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 
-_LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, beside its size
+_LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, besides its size
 
 
 def pretraining_settings(

@@ -89,7 +89,7 @@ class TrainingRun:
             model: from `build_model`.
             objective: what to minimise.
             phases: the data.
-            settings: what a resumed run must have the same, beside `config`.
+            settings: what a resumed run must have the same, besides `config`.
             write_results: called by the first worker when training ended, finished or not.
             hooks: what happens now and then; by default `standard_hooks()`.
             take_over: fills the variables of a run without checkpoints from elsewhere, and gives

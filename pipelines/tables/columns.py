@@ -179,7 +179,7 @@ def check_first_row(
     Args:
         file: the file to look at.
         texts: the columns of its texts.
-        remedy: what can be done beside naming the columns.
+        remedy: what can be done besides naming the columns.
 
     Raises:
         UserError: its texts are such names as columns of texts have.

@@ -28,7 +28,7 @@ class Embed(beam.PTransform):
 
     Args:
         config: the model and what computes it. It is opened by the workers, so a path must lead
-            there, too. With `precision="int8"` the scales must be there beside the model; `embed`
+            there, too. With `precision="int8"` the scales must be there next to the model; `embed`
             puts them there.
         text_of: gives an element's text; by default the element is the text.
 

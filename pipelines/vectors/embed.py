@@ -78,7 +78,7 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder"
 
     Args:
         config: which model, and what computes it.
-        texts: some of them give the scales of int8 where none are kept beside the model.
+        texts: some of them give the scales of int8 where none are kept next to the model.
 
     Raises:
         UserError: there is no such model, it is not whole, or its engine is not installed.

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.described import DescribedCheckpoint
+from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
@@ -16,7 +16,7 @@ _MODEL_OF_TOKENS = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FeaturesConfig(DescribedCheckpoint):
+class FeaturesConfig(CheckpointOptions):
     """Which vectors of which text.
 
     Raises:
@@ -71,7 +71,7 @@ class FeaturesConfig(DescribedCheckpoint):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SensesConfig(DescribedCheckpoint):
+class SensesConfig(CheckpointOptions):
     """Which word of which text to compare with itself.
 
     Raises:

@@ -22,7 +22,7 @@ _VECTORS, _DESCRIPTION = "vectors", "description.json"
 
 
 class GrowingVectors:
-    """The vectors that are there so far, in a folder beside the output.
+    """The vectors that are there so far, in a folder next to the output.
 
     Args:
         output: the file that will appear.

@@ -13,7 +13,7 @@ OPTIONS = [(True, True), (True, False), (False, False), (False, True)]  # lower 
 
 TROUBLE = [
     *"aAbBsSzZ019 ",
-    *"ΣσςΑαΩώΆ.:'’·\u00ad",  # a final sigma, and what may stand beside it
+    *"ΣσςΑαΩώΆ.:'’·\u00ad",  # a final sigma, and what may stand next to it
     *"İıŉǅßẞﬁⅧ½²",
     *"éÉñ\u0301\u0327\u0323\u0345\u0308\u0f71\u0f72",  # accents in every order
     *"각한ㄱᄀ\u1161\u11a8\u302e\u302f",  # Hangul: syllables, jamo, tone marks

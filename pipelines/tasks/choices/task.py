@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.task_settings import served_length, without_task
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.packing import truncated_lengths
-from pipelines.fine_tuning.opening import FilesOfSplits, Opening
 from pipelines.fine_tuning.task import Answered, Head
+from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
 from pipelines.metrics.constant_answer import constant_scores
@@ -159,7 +159,7 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
     def compared_answers(
         self, example: Choice, answer: ChoiceAnswer
     ) -> list[tuple[Hashable, Hashable]]:
-        """The number of the chosen ending beside that of the right one; see `ComparedTask`."""
+        """The number of the chosen ending and that of the right one; see `ComparedTask`."""
         return [(answer.ending, example.label)]
 
     def write(
@@ -229,11 +229,11 @@ def task_of(config: RunSwagConfig) -> ChoiceTask:
     Raises:
         UserError: a file is missing, or there is nothing to score or to answer.
     """
-    return _Opening.for_run(config, config)
+    return _Builder.for_run(config, config)
 
 
-class _Opening(Opening[RunSwagConfig, ChoiceFile, int, ChoiceFile, ChoiceTask]):
-    """See `Opening`; what is found is how many endings an example has."""
+class _Builder(TaskBuilder[RunSwagConfig, ChoiceFile, int, ChoiceFile, ChoiceTask]):
+    """See `TaskBuilder`; what is found is how many endings an example has."""
 
     TRAINING_IS_MISSING = f"`train_file` is missing; name {ChoiceTask.NEEDED}."
     FILES_ARE_MISSING = "there is no file to score or to answer; name one with `dev_file`."

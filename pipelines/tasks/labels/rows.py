@@ -104,7 +104,7 @@ class LabelTask:
     def compared_answers(
         self, example: TextExample, answer: LabelAnswer
     ) -> list[tuple[Hashable, Hashable]]:
-        """The answer's label or number beside that of the example; see `ComparedTask`."""
+        """The answer's label or number and that of the example; see `ComparedTask`."""
         label = str(example.label)
         if isinstance(self.head_of, RegressionHead):
             return [(float(answer.prediction), self.head_of.encode(label))]

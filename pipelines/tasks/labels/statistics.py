@@ -1,6 +1,6 @@
 """A first pass over files of examples: what labels there are, and what is wrong, before training.
 
-A survey of ten million rows takes 8 bytes of memory a training row (a hash of its texts, by which
+Statistics of ten million rows take 8 bytes of memory a training row (a hash of its texts, by which
 rows that stand in two files are found and a dev set is cut off), and one entry a label.
 """
 
@@ -33,7 +33,7 @@ _SHOWN = 5
 
 
 @dataclass
-class Survey:
+class LabelStatistics:
     """Statistics of a file's labelled rows.
 
     Attributes:
@@ -69,13 +69,13 @@ class Survey:
         self.keys.setdefault(held[0] if held else "", array("Q")).append(key)
 
 
-def survey_training(source: Source, seed: int) -> Survey:
+def training_statistics(source: Source, seed: int) -> LabelStatistics:
     """Reads a whole training file.
 
     Raises:
         UserError: a row has no label, or something is wrong with the labels as a whole.
     """
-    survey, empty = Survey(source), _EmptyTexts(source)
+    statistics, empty = LabelStatistics(source), _EmptyTexts(source)
     for example in source.examples():
         if example.label is None:
             raise UserError(
@@ -83,14 +83,14 @@ def survey_training(source: Source, seed: int) -> Survey:
                 f"{_columns_in_words(source)}; add it or remove the line."
             )
         if not empty.note(example):
-            survey.count(example, labels_in(source.labelling, example.label), seed)
-            _check_number_of_labels(survey)
+            statistics.count(example, labels_in(source.labelling, example.label), seed)
+            _check_number_of_labels(statistics)
     empty.say("left out of training")
-    _check_labels(survey)
-    return survey
+    _check_labels(statistics)
+    return statistics
 
 
-def survey_scored(source: Source, labels: Sequence[str], *, required: bool) -> bool:
+def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bool:
     """Reads a dev or test file.
 
     Args:
@@ -121,7 +121,7 @@ def survey_scored(source: Source, labels: Sequence[str], *, required: bool) -> b
 def are_stand_ins(file: TableFile, columns: Sequence[str], kind: Kind) -> bool:
     """Whether all rows have the same in place of labels, and it is no label of this kind.
 
-    Test sets are published so, with -1, ? or nothing. Of single labels `survey_scored` tells, which
+    Test sets are published so, with -1, ? or nothing. Of single labels `check_scored` tells, which
     knows those of training.
     """
     if kind == "one":
@@ -141,7 +141,7 @@ def are_stand_ins(file: TableFile, columns: Sequence[str], kind: Kind) -> bool:
     return kind == "number" and float(str(label)) == -1
 
 
-def warn_of_shared_rows(training: Survey, other: Source, seed: int) -> int:
+def warn_of_shared_rows(training: LabelStatistics, other: Source, seed: int) -> int:
     """Says how many rows of another file stand in the training file as well; gives their number."""
     known = training.all_keys()
     lines: list[int] = []
@@ -181,17 +181,17 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(labels, key=numbers.__getitem__))
 
 
-def dev_thresholds(survey: Survey, share: float) -> Mapping[str, int]:
+def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, int]:
     """The hash below which a row of each group belongs to the dev set.
 
     Rows with the same texts have the same hash, so they are on the same side.
 
     Args:
-        survey: of the training file.
+        statistics: of the training file.
         share: of the rows of each label.
     """
     thresholds = {}
-    for group, keys in survey.keys.items():
+    for group, keys in statistics.keys.items():
         hashes = np.frombuffer(keys, np.uint64)
         hashes.sort()  # in place: a copy of ten million would be the most that is held
         first = np.flatnonzero(hashes[1:] != hashes[:-1]) + 1  # where the next distinct one begins
@@ -251,23 +251,23 @@ def _lines_in_words(lines: Sequence[int], count: int) -> str:
     return f"line{'s' * (count > 1)} {', '.join(map(str, lines))}{more}"
 
 
-def _check_number_of_labels(survey: Survey) -> None:
-    if len(survey.labels) > _MOST_LABELS:
-        raise _too_many(survey)
+def _check_number_of_labels(found: LabelStatistics) -> None:
+    if len(found.labels) > _MOST_LABELS:
+        raise _too_many(found)
 
 
-def _too_many(survey: Survey) -> UserError:
+def _too_many(found: LabelStatistics) -> UserError:
     return UserError(
-        f"{survey.source.file.name}: {_columns_in_words(survey.source)} has {len(survey.labels)} "
-        f"different labels in {survey.rows} rows; for numbers to predict give `regression=True`, "
+        f"{found.source.file.name}: {_columns_in_words(found.source)} has {len(found.labels)} "
+        f"different labels in {found.rows} rows; for numbers to predict give `regression=True`, "
         "or name another `label_column`."
     )
 
 
-def _check_labels(survey: Survey) -> None:
-    source, count = survey.source, len(survey.labels)
+def _check_labels(found: LabelStatistics) -> None:
+    source, count = found.source, len(found.labels)
     name = source.file.name
-    if not survey.rows:
+    if not found.rows:
         raise UserError(
             f"{name}: no row is left to train on, for all of them have no text in the column "
             f"{', '.join(map(repr, source.columns.texts))} or a label that is left out; name "
@@ -276,15 +276,15 @@ def _check_labels(survey: Survey) -> None:
     if source.labelling is None:
         return
     if source.labelling.kind == "number":
-        _check_numbers(survey)
+        _check_numbers(found)
         return
-    fraction = _fraction_in(survey.labels)
-    if count > _FEW_LABELS and (fraction or 2 * count > survey.rows):
-        raise _too_many(survey)
+    fraction = _fraction_in(found.labels)
+    if count > _FEW_LABELS and (fraction or 2 * count > found.rows):
+        raise _too_many(found)
     several = source.labelling.kind in ("several", "columns")
-    found = ", ".join(map(repr, survey.labels)) or "none"
+    names = ", ".join(map(repr, found.labels)) or "none"
     if source.labelling.kind == "columns":
-        never = [column for column in source.labelling.columns if column not in survey.labels]
+        never = [column for column in source.labelling.columns if column not in found.labels]
         if never:
             raise UserError(
                 f"{name}: no row has a 1 in the column {never[0]!r}, so that the label cannot be "
@@ -294,9 +294,9 @@ def _check_labels(survey: Survey) -> None:
         what = "labels" if several else "classes"
         raise UserError(
             f"{name}: there must be two {what} or more in {_columns_in_words(source)}, but the "
-            f"only one is {found}; name another `label_column`, or add examples."
+            f"only one is {names}; name another `label_column`, or add examples."
         )
-    _check_spelling(survey)
+    _check_spelling(found)
     if fraction:
         _LOGGER.warning(
             "%s: its labels are numbers such as %s, and are taken for %d classes; to predict "
@@ -314,29 +314,29 @@ def _fraction_in(labels: Collection[str]) -> str | None:
     return next((label for label in labels if not float(label).is_integer()), None)
 
 
-def _check_numbers(survey: Survey) -> None:
-    smallest, largest = survey.numbers
+def _check_numbers(found: LabelStatistics) -> None:
+    smallest, largest = found.numbers
     if smallest == largest:
         raise UserError(
-            f"{survey.source.file.name}: all rows have the number {smallest:g} in "
-            f"{_columns_in_words(survey.source)}, so that there is nothing to learn; name another "
+            f"{found.source.file.name}: all rows have the number {smallest:g} in "
+            f"{_columns_in_words(found.source)}, so that there is nothing to learn; name another "
             "`label_column`."
         )
 
 
-def _check_spelling(survey: Survey) -> None:
+def _check_spelling(found: LabelStatistics) -> None:
     """Refuses labels that a reader takes for one."""
-    name = survey.source.file.name
-    bare = Counter(label.strip() for label in survey.labels)
-    if spaced := [label for label in survey.labels if bare[label.strip()] > 1]:
+    name = found.source.file.name
+    bare = Counter(label.strip() for label in found.labels)
+    if spaced := [label for label in found.labels if bare[label.strip()] > 1]:
         raise UserError(
             f"{name}: the labels {' and '.join(map(repr, spaced[:2]))} differ in white space only; "
             "write each label in one way."
         )
-    numbers = Counter(float(label) for label in survey.labels if _is_number(label))
+    numbers = Counter(float(label) for label in found.labels if _is_number(label))
     twice = [number for number, times in numbers.items() if times > 1]
     if twice:
-        same = [label for label in survey.labels if _is_number(label) and float(label) == twice[0]]
+        same = [label for label in found.labels if _is_number(label) and float(label) == twice[0]]
         raise UserError(
             f"{name}: the labels {' and '.join(map(repr, same))} are the same number; write each "
             "label in one way."

@@ -11,7 +11,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.heads import RegressionHead
-from pipelines.fine_tuning.opening import Opening
+from pipelines.fine_tuning.task_builder import TaskBuilder
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tasks.labels.glue import GlueTask, find_task, xnli_task
@@ -20,12 +20,12 @@ from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierCon
 from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
 from pipelines.tasks.labels.rows import label_units
 from pipelines.tasks.labels.statistics import (
-    Survey,
+    LabelStatistics,
     are_stand_ins,
+    check_scored,
     dev_thresholds,
     in_order,
-    survey_scored,
-    survey_training,
+    training_statistics,
     warn_of_shared_rows,
 )
 
@@ -53,7 +53,7 @@ def open_labelled_texts(
     Raises:
         UserError: a file, a column or a row is not what it should be.
     """
-    task = _Opening(config, trained).task()
+    task = _Builder(config, trained).task()
     return task if long_texts is None else replace(task, long_texts=long_texts)
 
 
@@ -71,12 +71,12 @@ class _Found(NamedTuple):
     columns: Columns
     kind: Kind
     labels: tuple[str, ...]
-    training: Survey | None
+    training: LabelStatistics | None
     held_out: HeldOut | None
 
 
-class _Opening(Opening[LabelledTextsConfig, TableFile, _Found, Source, LabelledTexts]):
-    """See `Opening`; the columns of the first file are those of all."""
+class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, LabelledTexts]):
+    """See `TaskBuilder`; the columns of the first file are those of all."""
 
     TRAINING_IS_MISSING = "training needs `train_file`; name a file of labelled examples."
     FILES_ARE_MISSING = (
@@ -103,7 +103,7 @@ class _Opening(Opening[LabelledTextsConfig, TableFile, _Found, Source, LabelledT
         if "train" in files:
             labelling = self._labelling(files["train"], columns)
             source = self._source(files["train"], columns, labelling)
-            training = survey_training(source, config.dev_seed)
+            training = training_statistics(source, config.dev_seed)
             if config.dev_share:
                 self._check_same_share()
                 held_out = self._held_out(training)
@@ -133,7 +133,7 @@ class _Opening(Opening[LabelledTextsConfig, TableFile, _Found, Source, LabelledT
             num_mistakes=self._config.num_mistakes,
         )
 
-    def _held_out(self, training: Survey) -> HeldOut:
+    def _held_out(self, training: LabelStatistics) -> HeldOut:
         config = self._config
         thresholds = dev_thresholds(training, config.dev_share)
         if not any(thresholds.values()):
@@ -222,7 +222,7 @@ class _Opening(Opening[LabelledTextsConfig, TableFile, _Found, Source, LabelledT
                 f"{_IN_WORDS[kind]}; write them alike."
             )
         source = self._source(file, columns, found)
-        if found is not None and survey_scored(source, expected.labels, required=split == "dev"):
+        if found is not None and check_scored(source, expected.labels, required=split == "dev"):
             return source
         if split == "dev":
             raise UserError(
@@ -233,7 +233,7 @@ class _Opening(Opening[LabelledTextsConfig, TableFile, _Found, Source, LabelledT
         return self._source(file, columns, None)
 
     def _kind_and_labels(
-        self, training: Survey | None, columns: Columns
+        self, training: LabelStatistics | None, columns: Columns
     ) -> tuple[Kind, tuple[str, ...]]:
         if self._trained is not None:
             return self._trained_kind(columns), self._trained_labels()
@@ -270,7 +270,7 @@ class _Opening(Opening[LabelledTextsConfig, TableFile, _Found, Source, LabelledT
         return () if self._is_regression() else self._trained.labels
 
     def _weights(
-        self, kind: Kind, labels: Sequence[str], training: Survey | None
+        self, kind: Kind, labels: Sequence[str], training: LabelStatistics | None
     ) -> tuple[float, ...] | None:
         given = self._config.class_weights
         balanced = tuple(given) == ("balanced",)
@@ -369,7 +369,7 @@ def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, .
 def _say_what_is_scored(sources: Mapping[str, Source]) -> None:
     if "dev" not in sources and not (sources.get("test") and sources["test"].labelling):
         _LOGGER.info(
-            "There is no labelled file beside the training file: nothing will be scored; give "
+            "There is no labelled file next to the training file: nothing will be scored; give "
             "`dev_file` or `dev_share` for that."
         )
 
@@ -402,7 +402,7 @@ def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
 
 def _task_of_files(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
     if config.task_name is None or config.data_dir is None:
-        return replace(_Opening.for_run(config, config.own), long_texts=config.long_texts)
+        return replace(_Builder.for_run(config, config.own), long_texts=config.long_texts)
     if config.is_xnli:
         return xnli_task(config.data_dir, config.xnli, config.long_texts)
     return find_task(config.task_name).at(config.data_dir, config.long_texts)

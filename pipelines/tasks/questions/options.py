@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.checkpoints.described import DescribedCheckpoint
+from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, REQUIRED, check_options, option
@@ -82,7 +82,7 @@ class RunSquadConfig(FineTuningConfig):
     evidence_dir: Path | None = option(
         None,
         "The documents of TriviaQA's files, with wikipedia/ and web/ in it; by default evidence/ "
-        "beside the folder of the file.",
+        "next to the folder of the file.",
         resume=FREE,
     )
     evidence_words: int = option(
@@ -173,7 +173,7 @@ class RunSquadConfig(FineTuningConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerConfig(DescribedCheckpoint, SavedModelTrust):
+class AnswerConfig(CheckpointOptions, SavedModelTrust):
     """The options of asking a passage.
 
     Raises:

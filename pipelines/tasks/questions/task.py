@@ -233,7 +233,7 @@ class QuestionTask:
     def compared_answers(
         self, example: Question, answer: Prediction
     ) -> list[tuple[Hashable, Hashable]]:
-        """The text of the answer, "" for none, beside the right one; see `ComparedTask`."""
+        """The text of the answer, "" for none, and the right one; see `ComparedTask`."""
         negative = self.answer_settings.version_2_with_negative
         threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
         right = next(iter(right_answers(example)), "")

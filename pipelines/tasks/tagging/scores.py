@@ -28,7 +28,7 @@ from pipelines.tasks.tagging.files import (
 )
 from pipelines.tasks.tagging.options import AUTO, ScoreTagsConfig
 from pipelines.tasks.tagging.schemes import BARE, IOB2, SCHEMES, Scheme, spelled_out
-from pipelines.tasks.tagging.statistics import LETTERED, TagSurvey
+from pipelines.tasks.tagging.statistics import LETTERED, TagStatistics
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def _layout(config: ScoreTagsConfig, path: Path) -> Layout:
 
 
 def _find_scheme(path: Path, layout: Layout) -> Scheme:
-    scheme = TagSurvey.of(path, read_sentences(path, layout)).scheme()
+    scheme = TagStatistics.of(path, read_sentences(path, layout)).scheme()
     if scheme is BARE:
         _refuse_other_predictions(path, layout)
     return scheme

@@ -38,7 +38,7 @@ class _Places:
 
 
 @dataclass
-class TagSurvey:
+class TagStatistics:
     """Counts of a labelled file.
 
     Attributes:
@@ -69,12 +69,12 @@ class TagSurvey:
         return self._long.count > 0
 
     @classmethod
-    def of(cls, path: Path, sentences: Iterable[Sentence]) -> "TagSurvey":
+    def of(cls, path: Path, sentences: Iterable[Sentence]) -> "TagStatistics":
         """Reads all sentences of a file."""
-        survey = cls(path)
+        statistics = cls(path)
         for sentence in sentences:
-            survey.add(sentence)
-        return survey
+            statistics.add(sentence)
+        return statistics
 
     def add(self, sentence: Sentence) -> None:
         """Counts a sentence."""

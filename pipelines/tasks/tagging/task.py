@@ -12,8 +12,8 @@ from keras_bert_impl.checkpoints.task_settings import served_length, without_tas
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
-from pipelines.fine_tuning.opening import FilesOfSplits, Opening
 from pipelines.fine_tuning.task import Answered, FrozenEncoder, Head
+from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.answers import TagAnswer, answer, json_lines, units_of
@@ -40,7 +40,7 @@ from pipelines.tasks.tagging.schemes import IOB2, SCHEMES, Scheme
 from pipelines.tasks.tagging.statistics import (
     CHARACTERS,
     WORDS,
-    TagSurvey,
+    TagStatistics,
     check_tags,
     check_types,
 )
@@ -202,7 +202,7 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
     def compared_answers(
         self, example: Document, answer: TagAnswer
     ) -> Iterator[tuple[Hashable, Hashable]]:
-        """The tags of all words beside the right ones; see `ComparedTask`."""
+        """The tags of all words and the right ones; see `ComparedTask`."""
         for sentence, tags in zip(example.sentences, answer.tags, strict=True):
             yield from zip(tags, sentence.tags or tags, strict=True)
 
@@ -276,29 +276,29 @@ def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> T
     Raises:
         UserError: a file, a column or a tag is not what it should be.
     """
-    return _Opening(config, trained).task()
+    return _Builder(config, trained).task()
 
 
 class _Found(NamedTuple):
     """Findings about the files.
 
     Attributes:
-        survey: the counts of the first file: that of training where there is one.
+        statistics: the counts of the first file: that of training where there is one.
         scheme: how tags write entities.
         labels: all tags, in the order of the classes.
         types: the types of the entities.
         unit: "words" or "characters".
     """
 
-    survey: TagSurvey
+    statistics: TagStatistics
     scheme: Scheme
     labels: tuple[str, ...]
     types: list[str]
     unit: str
 
 
-class _Opening(Opening[TaggingConfig, TaggedFile, _Found, TaggedFile, TaggingTask]):
-    """See `Opening`; the columns of the training file are expected of the others."""
+class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, TaggingTask]):
+    """See `TaskBuilder`; the columns of the training file are expected of the others."""
 
     TRAINING_IS_MISSING = (
         f"`train_file` is missing; name {TaggingTask.NEEDED}, or with `data_dir` the folder of "
@@ -337,21 +337,21 @@ class _Opening(Opening[TaggingConfig, TaggedFile, _Found, TaggedFile, TaggingTas
 
     def _find(self, files: Mapping[str, TaggedFile]) -> _Found:
         first = next(iter(files.values()))
-        survey = TagSurvey.of(first.path, read_sentences(*first))
-        scheme = self._scheme(survey)
+        statistics = TagStatistics.of(first.path, read_sentences(*first))
+        scheme = self._scheme(statistics)
         if self._trained is None:
-            types = survey.types(scheme)
+            types = statistics.types(scheme)
             labels = scheme.tags(types)
         else:
             labels = self._trained.labels
             types = self._types(labels, scheme)
-        return _Found(survey, scheme, labels, types, self._unit(survey))
+        return _Found(statistics, scheme, labels, types, self._unit(statistics))
 
     def _check(self, split: str, file: TaggedFile, found: _Found) -> TaggedFile:
         """Holds every line of a file against scheme, types and unit."""
         characters = found.unit == CHARACTERS
         file = file.of_characters() if characters else file
-        counted = found.survey if split == "train" else TagSurvey(file.path)
+        counted = found.statistics if split == "train" else TagStatistics(file.path)
         check = check_types if self._config.keep_broken_tags else check_tags
         for sentence in read_sentences(*file):
             if split != "train":
@@ -397,7 +397,7 @@ class _Opening(Opening[TaggingConfig, TaggedFile, _Found, TaggedFile, TaggingTas
             )
         return layout
 
-    def _scheme(self, survey: TagSurvey) -> Scheme:
+    def _scheme(self, statistics: TagStatistics) -> Scheme:
         known = self._known.get("tagging_scheme")
         name = self._config.tagging_scheme
         if name != AUTO:
@@ -407,12 +407,12 @@ class _Opening(Opening[TaggingConfig, TaggedFile, _Found, TaggedFile, TaggingTas
                     "out."
                 )
             return SCHEMES[name]
-        return SCHEMES[known] if known else survey.scheme()
+        return SCHEMES[known] if known else statistics.scheme()
 
-    def _unit(self, survey: TagSurvey) -> str:
+    def _unit(self, statistics: TagStatistics) -> str:
         if self._config.tag_unit != AUTO:
             return self._config.tag_unit
-        found = WORDS if survey.has_words else CHARACTERS
+        found = WORDS if statistics.has_words else CHARACTERS
         return self._known.get("tag_unit", found)
 
     def _types(self, labels: tuple[str, ...], scheme: Scheme) -> list[str]:
@@ -458,4 +458,4 @@ def task_of(config: RunNerConfig) -> TaggingTask:
     Raises:
         UserError: a file is not what it should be, or there is nothing to score or to tag.
     """
-    return _Opening.for_run(config, config.files)
+    return _Builder.for_run(config, config.files)

@@ -1,4 +1,4 @@
-"""int8: made once, kept beside the model, and made again for another graph."""
+"""int8: made once, kept next to the model, and made again for another graph."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Models for other runtimes, asked by the client that lies beside them."""
+"""Models for other runtimes, asked by the client that lies next to them."""
 
 import importlib.util
 import json

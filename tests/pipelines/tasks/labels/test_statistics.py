@@ -7,10 +7,10 @@ from pipelines.tables.columns import Columns
 from pipelines.tables.files import open_table
 from pipelines.tasks.labels.labelling import Source, find_labelling, text_key
 from pipelines.tasks.labels.statistics import (
+    check_scored,
     dev_thresholds,
     in_order,
-    survey_scored,
-    survey_training,
+    training_statistics,
     warn_of_shared_rows,
 )
 
@@ -26,14 +26,14 @@ def source(path, rows, labels=("label",), *, regression=False):
 
 
 def test_labels_are_counted(tmp_path):
-    survey = survey_training(source(tmp_path / "t.csv", PLENTY), 0)
-    assert (survey.labels, survey.rows) == ({"a": 500, "b": 500}, 1000)
+    statistics = training_statistics(source(tmp_path / "t.csv", PLENTY), 0)
+    assert (statistics.labels, statistics.rows) == ({"a": 500, "b": 500}, 1000)
 
 
 def test_labels_of_several_at_once_are_counted_one_by_one(tmp_path):
     rows = [("x", '["a", "b"]'), ("y", "[]"), ("z", '["b"]')]
-    survey = survey_training(source(tmp_path / "t.csv", rows), 0)
-    assert (survey.labels, survey.rows) == ({"a": 1, "b": 2}, 3)
+    statistics = training_statistics(source(tmp_path / "t.csv", rows), 0)
+    assert (statistics.labels, statistics.rows) == ({"a": 1, "b": 2}, 3)
 
 
 @pytest.mark.parametrize(
@@ -67,51 +67,51 @@ def test_the_order_of_labels_is_that_of_numbers_or_of_characters(labels, order):
 )
 def test_labels_that_cannot_be_learned_are_refused(tmp_path, rows, message):
     with pytest.raises(UserError, match=message):
-        survey_training(source(tmp_path / "t.csv", rows), 0)
+        training_statistics(source(tmp_path / "t.csv", rows), 0)
 
 
 def test_labels_that_look_like_a_regressions_numbers_are_said(tmp_path, caplog):
     rows = [("x", "2.5"), ("y", "3"), ("z", "3.5")]
-    survey_training(source(tmp_path / "t.csv", rows), 0)
+    training_statistics(source(tmp_path / "t.csv", rows), 0)
     assert "its labels are numbers such as 2.5, and are taken for 3 classes" in caplog.text
 
 
 def test_a_regression_of_one_number_is_refused(tmp_path):
     rows = [("x", "2.50"), ("y", "2.5"), ("", "1")]
     with pytest.raises(UserError, match=r"all rows have the number 2\.5 in the column 'label'"):
-        survey_training(source(tmp_path / "t.csv", rows, regression=True), 0)
+        training_statistics(source(tmp_path / "t.csv", rows, regression=True), 0)
 
 
 def test_a_label_column_without_a_1_is_refused(tmp_path):
     rows = [("x", "1", "0"), ("y", "0", "0")]
     with pytest.raises(UserError, match="no row has a 1 in the column 'b'"):
-        survey_training(source(tmp_path / "t.csv", rows, ("a", "b")), 0)
+        training_statistics(source(tmp_path / "t.csv", rows, ("a", "b")), 0)
 
 
 def test_rows_without_text_are_said(tmp_path, caplog):
     rows = [("x", "a"), (" ", "b"), ("", "b"), ("y", "b")]
-    survey_training(source(tmp_path / "t.csv", rows), 0)
+    training_statistics(source(tmp_path / "t.csv", rows), 0)
     assert "2 rows have no text (lines 3, 4); they are left out of training" in caplog.text
-    survey_training(source(tmp_path / "t.csv", [("x", "a"), ("", "b"), ("y", "b")]), 0)
+    training_statistics(source(tmp_path / "t.csv", [("x", "a"), ("", "b"), ("y", "b")]), 0)
     assert "1 row has no text (line 3); it is left out of training" in caplog.text
 
 
 def test_a_label_that_training_lacks_is_named_with_its_line(tmp_path):
-    assert survey_scored(source(tmp_path / "t.csv", PLENTY), ["a", "b"], required=True)
+    assert check_scored(source(tmp_path / "t.csv", PLENTY), ["a", "b"], required=True)
     unseen = source(tmp_path / "u.csv", [("x", "a"), ("y", "c")])
     with pytest.raises(UserError, match=r"u.csv: line 3: the label 'c' does not stand in the"):
-        survey_scored(unseen, ["a", "b"], required=False)
+        check_scored(unseen, ["a", "b"], required=False)
 
 
 def test_a_file_with_a_stand_in_for_all_labels_has_none(tmp_path):
     stand_ins = source(tmp_path / "t.csv", [("x", "-1"), ("y", "-1")])
-    assert not survey_scored(stand_ins, ["a", "b"], required=False)
+    assert not check_scored(stand_ins, ["a", "b"], required=False)
     with pytest.raises(UserError, match=r"t.csv: line 2: the label '-1' does not stand in the"):
-        survey_scored(stand_ins, ["a", "b"], required=True)
+        check_scored(stand_ins, ["a", "b"], required=True)
 
 
 def test_rows_of_two_files_are_counted_with_their_lines(tmp_path, caplog):
-    training = survey_training(source(tmp_path / "t.csv", PLENTY), 3)
+    training = training_statistics(source(tmp_path / "t.csv", PLENTY), 3)
     dev = source(tmp_path / "d.csv", [("new", "a"), ("text 7", "a"), ("text 8", "b"), ("", "a")])
     assert warn_of_shared_rows(training, dev, 3) == 2
     assert "d.csv: 2 rows stand in" in caplog.text
@@ -123,8 +123,8 @@ def test_rows_of_two_files_are_counted_with_their_lines(tmp_path, caplog):
 
 def test_each_label_has_its_share_of_the_dev_set(tmp_path):
     rows = [(f"text {number}", "abbb"[number % 4]) for number in range(400)]
-    survey = survey_training(source(tmp_path / "t.csv", rows), 5)
-    thresholds = dev_thresholds(survey, 0.2)
+    statistics = training_statistics(source(tmp_path / "t.csv", rows), 5)
+    thresholds = dev_thresholds(statistics, 0.2)
     held = [label for text, label in rows if text_key(5, text, None) < thresholds[label]]
     assert (held.count("a"), held.count("b")) == (20, 60)
     other = {text for text, label in rows if text_key(6, text, None) < thresholds[label]}
@@ -132,5 +132,5 @@ def test_each_label_has_its_share_of_the_dev_set(tmp_path):
 
 
 def test_a_label_with_one_row_stays_in_training(tmp_path):
-    survey = survey_training(source(tmp_path / "t.csv", [("x", "a"), ("y", "b")]), 0)
-    assert set(dev_thresholds(survey, 0.9).values()) == {0}
+    statistics = training_statistics(source(tmp_path / "t.csv", [("x", "a"), ("y", "b")]), 0)
+    assert set(dev_thresholds(statistics, 0.9).values()) == {0}

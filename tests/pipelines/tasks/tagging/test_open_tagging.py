@@ -1,4 +1,4 @@
-"""Opening the files of a task: what is found without being told, and what is refused."""
+"""Building a task from its files of a task: what is found without being told, and what is refused."""
 
 import lzma
 from dataclasses import replace

@@ -8,7 +8,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.tasks.tagging.files import Sentence
 from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2
-from pipelines.tasks.tagging.statistics import TagSurvey, check_tags
+from pipelines.tasks.tagging.statistics import TagStatistics, check_tags
 
 FILE = Path("train.txt")
 
@@ -32,12 +32,12 @@ def sentence(*tags, first=1):
     ],
 )
 def test_the_scheme_is_told_from_the_tags(tags, scheme):
-    assert TagSurvey.of(FILE, [sentence(*tags)]).scheme() is scheme
+    assert TagStatistics.of(FILE, [sentence(*tags)]).scheme() is scheme
 
 
 def test_the_scheme_is_that_of_all_sentences():
-    survey = TagSurvey.of(FILE, [sentence("B-PER"), sentence("S-PER", first=3)])
-    assert survey.scheme() is BIOES
+    statistics = TagStatistics.of(FILE, [sentence("B-PER"), sentence("S-PER", first=3)])
+    assert statistics.scheme() is BIOES
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_scheme_is_that_of_all_sentences():
 )
 def test_mixed_schemes_are_named_with_both_lines(tags, lines):
     with pytest.raises(UserError, match="different tagging schemes") as error:
-        TagSurvey.of(FILE, [sentence(*tags)]).scheme()
+        TagStatistics.of(FILE, [sentence(*tags)]).scheme()
     assert all(line in str(error.value) for line in lines)
 
 
@@ -62,19 +62,19 @@ def test_mixed_schemes_are_named_with_both_lines(tags, lines):
     ],
 )
 def test_letters_in_another_form_are_not_taken_for_types(tags, written):
-    survey = TagSurvey.of(FILE, [sentence(*tags)])
+    statistics = TagStatistics.of(FILE, [sentence(*tags)])
     with pytest.raises(UserError, match=f"in a form that is not read; write {written} "):
-        survey.scheme()
-    assert TagSurvey.of(FILE, [sentence("vitamin_B", "group_I", "O")]).scheme() is BARE
+        statistics.scheme()
+    assert TagStatistics.of(FILE, [sentence("vitamin_B", "group_I", "O")]).scheme() is BARE
 
 
 def test_types_are_sorted_and_a_tag_of_another_scheme_is_named():
-    survey = TagSurvey.of(FILE, [sentence("B-PER", "I-PER", "B-LOC")])
-    assert survey.types(IOB2) == ["LOC", "PER"]
+    statistics = TagStatistics.of(FILE, [sentence("B-PER", "I-PER", "B-LOC")])
+    assert statistics.types(IOB2) == ["LOC", "PER"]
     with pytest.raises(UserError, match="line 1: 'S-PER' is no tag of iob2"):
-        TagSurvey.of(FILE, [sentence("S-PER")]).types(IOB2)
+        TagStatistics.of(FILE, [sentence("S-PER")]).types(IOB2)
     with pytest.raises(UserError, match="has no entity to learn"):
-        TagSurvey.of(FILE, [sentence("O")]).types(IOB2)
+        TagStatistics.of(FILE, [sentence("O")]).types(IOB2)
 
 
 @pytest.mark.parametrize(
@@ -93,22 +93,22 @@ def test_a_tag_that_cannot_stand_is_named_with_its_line(scheme, tags, message):
 
 
 def test_letters_without_types_are_refused_unless_they_are_the_types():
-    survey = TagSurvey.of(FILE, [sentence("O", "B", "I", "O")])
+    statistics = TagStatistics.of(FILE, [sentence("O", "B", "I", "O")])
     with pytest.raises(UserError, match="line 2 has the tag 'B' without a type; write B-NAME"):
-        survey.scheme()
-    assert TagSurvey.of(FILE, [sentence("B", "I", "X")]).scheme() is BARE
+        statistics.scheme()
+    assert TagStatistics.of(FILE, [sentence("B", "I", "X")]).scheme() is BARE
 
 
 def test_blanks_among_words_are_noticed(caplog):
     items = ("e\u0301", " ", "a")
-    survey = TagSurvey.of(FILE, [Sentence(items, ("O",) * 3, items, (4, 5, 6))])
-    survey.log(None, "words")
+    statistics = TagStatistics.of(FILE, [Sentence(items, ("O",) * 3, items, (4, 5, 6))])
+    statistics.log(None, "words")
     assert "lines of blanks, as line 5, look like characters, but line 4 has" in caplog.text
 
 
 def test_a_very_long_sentence_is_noticed(caplog):
-    survey = TagSurvey.of(FILE, [sentence("O"), sentence(*["O"] * 20_000, first=3)])
+    statistics = TagStatistics.of(FILE, [sentence("O"), sentence(*["O"] * 20_000, first=3)])
     with caplog.at_level(logging.INFO):
-        survey.log(IOB2, "words")
+        statistics.log(IOB2, "words")
     assert "2 sentences, 20001 words, tags in iob2" in caplog.text
     assert "begins on line 3 has 20000 words" in caplog.text

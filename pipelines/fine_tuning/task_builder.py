@@ -36,7 +36,7 @@ Checked = TypeVar("Checked")
 TaskT = TypeVar("TaskT", bound=Task[Any, Any])
 
 
-class Opening(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
+class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
     """The steps by which a task is opened: the files, the labels in them, the check of each file.
 
     Args:

@@ -8,7 +8,7 @@ import pytest
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from pipelines.fine_tuning.opening import FilesOfSplits, Opening
+from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.tasks.choices import task as choices
 from pipelines.tasks.choices.options import RunSwagConfig
 from pipelines.tasks.labels import task as labels
@@ -31,7 +31,7 @@ class ToyTask(FilesOfSplits):
         self.sources = sources
 
 
-class ToyOpening(Opening):
+class ToyBuilder(TaskBuilder):
     """Writes down what it is asked for."""
 
     TRAINING_IS_MISSING = "no training file"
@@ -64,9 +64,9 @@ def named(**files):
 
 
 def test_all_files_are_opened_then_surveyed_then_checked():
-    opening = ToyOpening(named(test="c", dev="b", train="a"))
-    task = opening.task()
-    assert opening.steps == [
+    builder = ToyBuilder(named(test="c", dev="b", train="a"))
+    task = builder.task()
+    assert builder.steps == [
         *("open train", "open dev", "open test", "find in train"),
         *(f"check {split} against labels" for split in ("train", "dev", "test")),
         "make of labels",
@@ -77,11 +77,11 @@ def test_all_files_are_opened_then_surveyed_then_checked():
 
 def test_training_needs_its_file_and_a_trained_model_any():
     with pytest.raises(UserError, match="no training file"):
-        ToyOpening(named(dev="b")).task()
+        ToyBuilder(named(dev="b")).task()
     trained = SimpleNamespace(config=BertConfig(vocab_size=9))
     with pytest.raises(UserError, match="no file"):
-        ToyOpening(named(train="a"), trained).task()
-    assert ToyOpening(named(train="a", dev="b"), trained).task().sources.keys() == {"dev"}
+        ToyBuilder(named(train="a"), trained).task()
+    assert ToyBuilder(named(train="a", dev="b"), trained).task().sources.keys() == {"dev"}
 
 
 def test_a_split_without_a_file_is_named():
@@ -92,10 +92,10 @@ def test_a_split_without_a_file_is_named():
 def test_what_is_to_be_done_needs_files(tmp_path):
     run = SimpleNamespace(do_train=True, do_eval=True, do_predict=False, output_dir=tmp_path)
     with pytest.raises(UserError, match="nothing to score"):
-        ToyOpening.for_run(run, named(train="a", test="c"))
+        ToyBuilder.for_run(run, named(train="a", test="c"))
     run.do_eval, run.do_predict = False, True
     with pytest.raises(UserError, match="`do_predict=True`: there is no file to answer"):
-        ToyOpening.for_run(run, named(train="a"))
+        ToyBuilder.for_run(run, named(train="a"))
 
 
 def classes_task(folder, tests, **run):
