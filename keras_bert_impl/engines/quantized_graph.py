@@ -28,7 +28,7 @@ CALIBRATION_ROWS = 300
 def quantized_graph(
     graph: Any, folder: Path | None, calibration: Callable[[], Sequence[Features]]
 ) -> Any:
-    """The graph with its matrix products in 8-bit integers, read from the model's folder or made now.
+    """The graph with its matrix products in 8-bit integers, kept with the model or made now.
 
     The ranges of numbers are those of the calibration texts (NNCF's post-training quantization for
     transformers). What was made for the same graph is taken as it is, whatever its texts were.

@@ -1,4 +1,4 @@
-"""Building a task from its files of a task: what is found without being told, and what is refused."""
+"""Building the task of tagged files: what is found without being told, and what is refused."""
 
 import lzma
 from dataclasses import replace
