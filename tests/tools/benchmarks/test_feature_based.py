@@ -50,7 +50,7 @@ def test_every_cell_is_a_command_of_its_own_that_shares_the_kept_layers(
         (Path(f"ner/{name}"), features) for name in ("wnut17", "gum") for features in ("last", None)
     ]
     assert [c.work_dir.parent.name for c in seen] == ["wnut17", "wnut17", "gum", "gum"]
-    assert [c.training.learning_rate for c in seen[:2]] == [1e-3, 5e-5]
+    assert [c.learning.learning_rate for c in seen[:2]] == [1e-3, 5e-5]
     assert {c.many.num_seeds for c in seen} == {2}
     printed = capsys.readouterr().out.splitlines()
     assert json.loads(printed[0])["flags"][0] == "--data_dir=ner/wnut17"
