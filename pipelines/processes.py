@@ -68,7 +68,7 @@ def worker_pool(
         ) from error
     except (KeyboardInterrupt, GeneratorExit):  # workers themselves ignore Ctrl-C
         for process in {*multiprocessing.active_children()} - others:
-            process.terminate()
+            process.kill()  # at once, even where SIGTERM lets it save first
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -1,5 +1,6 @@
 """Parts that every tool shares: its own flags, its help, and one sentence for a user's mistake."""
 
+import contextlib
 import difflib
 import functools
 import inspect
@@ -7,11 +8,14 @@ import itertools
 import logging
 import os
 import re
+import signal
 import sys
 import textwrap
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from absl import flags
@@ -19,6 +23,7 @@ from absl import flags
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import as_list_text, items_of
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
+from keras_bert_impl.training.stop_signal import stopped_by
 
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
@@ -35,7 +40,11 @@ _ABOUT_LISTS = (
     "says of it."
 )
 
-EXIT_DONE, EXIT_USER_ERROR, EXIT_INTERRUPTED = 0, 1, 130
+CONTINUES = "the same command continues"
+
+EXIT_DONE, EXIT_USER_ERROR = 0, 1
+EXIT_SIGNAL = 128
+"""Added to the number of the signal that stopped a tool, as shells do."""
 
 
 class FlagSet:
@@ -543,8 +552,9 @@ def run(
 ) -> int:
     """Parses the flags, runs `main` and gives the exit code.
 
-    A `UserError` is printed as one line on standard error (exit code 1). Any other exception is a
-    bug and keeps its traceback.
+    A `UserError` is printed as one line on standard error (exit code 1). A stop by Ctrl-C gives
+    130 and one by SIGTERM 143, whether or not the work could be saved first: `&&` goes on after
+    what is finished only. Any other exception is a bug and keeps its traceback.
 
     Args:
         flag_set: the tool's flags.
@@ -567,15 +577,49 @@ def run(
         if keep_unknown:
             flag_set.refuse_mistyped(words)
         show_lines(flag_set)
-        main()
+        stopped_by(forget=True)  # by an earlier call in this process
+        with _sigterm_raises():
+            main()
     except UserError as error:
         sys.stderr.write(f"Error: {' '.join(flag_set.in_flags(str(error)).split())}\n")
-        return EXIT_USER_ERROR
-    except KeyboardInterrupt:
-        sys.stderr.write(f"\nInterrupted{'; the same command continues' * continues}.\n")
-        return EXIT_INTERRUPTED
+        return _exit_code(EXIT_USER_ERROR)
+    except KeyboardInterrupt as error:
+        how, number = "Interrupted", signal.SIGINT
+        if isinstance(error, _TerminatedError):
+            how, number = "Terminated", signal.SIGTERM
+        sys.stderr.write(f"\n{how}{f'; {CONTINUES}' * continues}.\n")
+        return EXIT_SIGNAL + number
     except BrokenPipeError:
         # The reader of our output went away (`| head`): that is no error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_DONE
-    return EXIT_DONE
+    return _exit_code(EXIT_DONE)
+
+
+def _exit_code(otherwise: int) -> int:
+    number = stopped_by(forget=True)
+    return otherwise if number is None else EXIT_SIGNAL + number
+
+
+class _TerminatedError(KeyboardInterrupt):
+    """SIGTERM came where nothing can be saved: everything ends as after Ctrl-C, workers too."""
+
+
+@contextlib.contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Inside the block SIGTERM ends the tool in good order, unless what runs takes it over."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield
+        return
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise _TerminatedError
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

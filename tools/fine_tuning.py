@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tools.command_line import show_lines
+from tools.command_line import CONTINUES, show_lines
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run_once_or_often(
     for path in results.files:
         print(f"wrote {path}")
     if not results.finished:
-        print("Stopped; the same command continues.")
+        print(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
 
 
 def show_results(results: "FineTuningResults") -> None:
@@ -53,7 +53,7 @@ def show_results(results: "FineTuningResults") -> None:
     """
     training = results.training
     if training and not training.finished:
-        print(f"Stopped after step {training.step}; the same command continues.")
+        print(f"Stopped after step {training.step:,}, which is saved; {CONTINUES}.")
     elif training and training.resumed_from == training.step:
         print("Training was finished before; its model is in model/ of the output folder.")
     for name, value in sorted(results.evaluation.items()):

@@ -15,6 +15,7 @@ import sys
 from dataclasses import replace
 
 from pipelines.runs.pretraining_config import RunPretrainingConfig
+from tools.command_line import CONTINUES
 from tools.config_flags import ConfigFlags, add_tpu_flags
 
 FLAGS = ConfigFlags(__doc__, RunPretrainingConfig)
@@ -29,7 +30,7 @@ def _run(config: RunPretrainingConfig) -> None:
         flags = f" (not looked at: {', '.join(results.changed)})" if results.changed else ""
         print(f"{config.output_dir}: this run is finished; its model is in model/{flags}.")
     elif results.training and not results.training.finished:
-        print(f"Stopped after step {results.training.step}; the same command continues.")
+        print(f"Stopped after step {results.training.step:,}, which is saved; {CONTINUES}.")
     for number, figures in enumerate(results.rehearsal, start=1):
         print(f"Dry run: a step of phase {number} gives loss {figures['loss']:.4f}.")
     for name, value in sorted(results.evaluation.items()):

@@ -20,7 +20,7 @@ from keras_bert_impl.training.run import Hook, Hooks, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep, chunks
-from keras_bert_impl.training.stop_signal import on_sigterm
+from keras_bert_impl.training.stop_signal import on_stop
 from keras_bert_impl.training.strategy import check_same_step
 
 _LOGGER = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def train(
             a checkpoint is too old to name them.
 
     Returns:
-        How it ended: finished, or stopped by SIGTERM or at `stop_after_step`.
+        How it ended: finished, or stopped by a signal or at `stop_after_step`.
 
     Raises:
         UserError: the loss is NaN or infinite, the checkpoint was made with other settings, a
@@ -88,12 +88,15 @@ def train(
     hook = Hooks(standard_hooks() if hooks is None else hooks)
     inputs = chunks(step, run.batches, config, _rate(phases, config), run.step, run.last_step)
     with (
-        on_sigterm() as run.stop,
+        on_stop() as run.stop,
         prefetched(inputs, _calls_ahead(config.iterations_per_loop)) as ready,
         run.writers.open(run.first_step),
         hook.open(run),
         run.checkpoints,
     ):
+        if run.first_step:
+            goal = f"{config.num_train_steps:,}"
+            _LOGGER.info("resuming from step %s of %s", f"{run.first_step:,}", goal)
         run.stopping = run.stop_requested()
         hook.begin(run)
         while not run.stopping and (chunk := next(ready, None)):

@@ -32,7 +32,7 @@ class Run:
         last_step: the steps done when this process shall end.
         chunk: the inputs of the present compiled call; None before the first one.
         metrics: the last step's figures; empty before the first step.
-        stop: whether SIGTERM asked for a stop.
+        stop: whether SIGTERM or Ctrl-C asked for a stop.
         stopping: whether the run ends after the present call; a hook may set it.
         paused_seconds: time that was spent on something else than steps; not part of any rate.
     """
@@ -83,6 +83,8 @@ class Run:
         All workers see the same votes; one that is alone need not wait for those of the next step.
         """
         voted = self.metrics.get("stop_votes", 0.0) > 0
+        if voted:
+            self.stop.note()  # the signal may have reached another worker only
         return voted or (self.is_alone and self.stop.requested)
 
     def save(self) -> None:

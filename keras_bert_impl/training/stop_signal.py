@@ -1,10 +1,14 @@
-"""Ending a run in good order when the machine is taken away."""
+"""Ending a run in good order: a machine is taken away (SIGTERM), or somebody presses Ctrl-C."""
 
 import contextlib
+import logging
 import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
+
+_LOGGER = logging.getLogger(__name__)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopRequestedError(Exception):
@@ -13,6 +17,10 @@ class StopRequestedError(Exception):
 
 class StopSignal:
     """Says whether the run shall save and stop.
+
+    Attributes:
+        requested: whether it shall.
+        number: the signal that asked for it; SIGTERM where the reason came from another process.
 
     Example:
         >>> stop = StopSignal()
@@ -25,17 +33,27 @@ class StopSignal:
 
     def __init__(self) -> None:
         self.requested = False
+        self.number = int(signal.SIGTERM)
         self._interrupts = False
 
-    def request(self) -> None:
+    def request(self, number: int = signal.SIGTERM) -> None:
         """Asks the run to stop after the present step.
+
+        Args:
+            number: the signal.
 
         Raises:
             StopRequestedError: inside of `interrupting`.
         """
+        if not self.requested:
+            self.number = int(number)
         self.requested = True
         if self._interrupts:
             raise StopRequestedError
+
+    def note(self) -> None:
+        """Takes down that the run stops because another process was asked to."""
+        self.requested = True
 
     @contextlib.contextmanager
     def interrupting(self, allowed: bool = True) -> Iterator[None]:
@@ -56,7 +74,7 @@ class StopSignal:
 
 
 class _Handler:
-    """The reaction of the process to SIGTERM inside `on_sigterm`.
+    """The reaction of the process to SIGTERM and Ctrl-C inside `on_stop`.
 
     The process' own table of handlers says which signal is the present one: a list kept next to it
     would be wrong as soon as somebody else sets the handler, and the next SIGTERM would kill.
@@ -65,25 +83,48 @@ class _Handler:
     def __init__(self, stop: StopSignal) -> None:
         self.stop = stop
 
-    def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        self.stop.request()
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            if self.stop.requested:
+                raise KeyboardInterrupt
+            _LOGGER.warning("Ctrl-C: saving and stopping; press it again to end at once.")
+        self.stop.request(number)
+
+
+_stopped_by: int | None = None  # of the process, as its table of handlers is
+
+
+def stopped_by(*, forget: bool = False) -> int | None:
+    """The signal that stopped what ran in the last `on_stop`; None where nothing did.
+
+    Args:
+        forget: whether the next call finds nothing.
+    """
+    global _stopped_by
+    number = _stopped_by
+    if forget:
+        _stopped_by = None
+    return number
 
 
 def stop_requested() -> bool:
-    """Whether SIGTERM came inside of the present `on_sigterm`; in any thread."""
+    """Whether a stop was asked for inside of the present `on_stop`; in any thread."""
     handler = signal.getsignal(signal.SIGTERM)
     return isinstance(handler, _Handler) and handler.stop.requested
 
 
 @contextlib.contextmanager
-def on_sigterm(stop: StopSignal | None = None) -> Iterator[StopSignal]:
-    """Inside the block, SIGTERM (a preemption) asks for a stop instead of killing the process.
+def on_stop(stop: StopSignal | None = None) -> Iterator[StopSignal]:
+    """Inside the block, SIGTERM and Ctrl-C ask for a stop instead of ending the process.
 
-    A block inside of another one has the same signal: what was asked for before it counts.
+    A second Ctrl-C raises KeyboardInterrupt, as the first one does outside. A process that ignores
+    Ctrl-C goes on ignoring it. A block inside of another one has the same signal: what was asked
+    for before it counts.
 
     Args:
         stop: what is asked, outside of other blocks; None: a new signal.
     """
+    global _stopped_by
     before = signal.getsignal(signal.SIGTERM)
     if isinstance(before, _Handler):
         yield before.stop
@@ -93,10 +134,14 @@ def on_sigterm(stop: StopSignal | None = None) -> Iterator[StopSignal]:
         yield stop  # only the main thread may handle signals
         return
     handler = _Handler(stop)
-    signal.signal(signal.SIGTERM, handler)
+    heeded = [one for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+    others = {one: signal.signal(one, handler) for one in heeded}
     try:
         yield stop
     finally:
-        # A block that ends late must not take the handler of a later one away.
-        if signal.getsignal(signal.SIGTERM) is handler:
-            signal.signal(signal.SIGTERM, before)
+        for one, other in others.items():
+            # A block that ends late must not take the handler of a later one away.
+            if signal.getsignal(one) is handler:
+                signal.signal(one, other)
+        if stop.requested:
+            _stopped_by = stop.number

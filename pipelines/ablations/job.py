@@ -19,7 +19,7 @@ from pipelines.ablations.config import RunAblationsConfig
 from pipelines.ablations.planning import plan_lines
 from pipelines.ablations.report import Report
 from pipelines.ablations.study import Study
-from pipelines.many_runs.runs import Cores, Run, Values, do_runs, stop_on_sigterm
+from pipelines.many_runs.runs import Cores, Run, Values, do_runs, stop_on_signal
 from pipelines.many_runs.spread import SIGMAS
 
 _LOGGER = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ class _StudyRuns:
 def _run_all(study: Study, programs: Programs) -> AblationsResults:
     folder, runs = study.config.output_dir, _StudyRuns(study, programs)
     runs.report.write(folder)
-    with stop_on_sigterm() as stop:
+    with stop_on_signal() as stop:
         if not study.config.ignore_check:
             # Nothing but the check's own runs is started before it has passed.
             runs.do(in_order(study.check.cells), stop)

@@ -15,6 +15,7 @@ import json
 import logging
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.training.stop_signal import StopSignal, on_sigterm, stop_requested
+from keras_bert_impl.training.stop_signal import StopSignal, on_stop, stop_requested
 from pipelines.processes import worker_pool
 
 _LOGGER = logging.getLogger(__name__)
@@ -110,7 +111,8 @@ _Given = TypeVar("_Given")
 def in_own_process(function: Callable[..., _Given], *arguments: Any, remedy: str) -> _Given:
     """Calls a function in a process of its own, which ends with this one.
 
-    SIGTERM reaches it inside of `stop_on_sigterm`, whether it came before or after the start.
+    Inside of `stop_on_signal` SIGTERM and Ctrl-C reach it as SIGTERM, whether they came before or
+    after the start.
 
     Args:
         function: a function of a module (it is sent by its name).
@@ -130,22 +132,22 @@ def in_own_process(function: Callable[..., _Given], *arguments: Any, remedy: str
 class _PassedOn(StopSignal):
     """A stop that reaches the runs' processes, which save and end."""
 
-    def request(self) -> None:
+    def request(self, number: int = signal.SIGTERM) -> None:
         _terminate_children()
-        super().request()
+        super().request(number)
 
 
-def stop_on_sigterm() -> contextlib.AbstractContextManager[StopSignal]:
-    """Inside the block, SIGTERM goes on to the runs' processes, and no other run is started.
+def stop_on_signal() -> contextlib.AbstractContextManager[StopSignal]:
+    """Inside the block, SIGTERM and Ctrl-C reach the runs' processes, and no other run is started.
 
     A block inside of another one has the same signal: what was asked for before it counts.
     """
-    return on_sigterm(_PassedOn())
+    return on_stop(_PassedOn())
 
 
-def _terminate_children() -> None:
+def _terminate_children(at_once: bool = False) -> None:
     for process in multiprocessing.active_children():
-        process.terminate()
+        process.kill() if at_once else process.terminate()
 
 
 def do_runs(
@@ -163,7 +165,7 @@ def do_runs(
 
     Args:
         runs: in an order in which each stands behind those that it needs.
-        stop: from `stop_on_sigterm`; once requested, no other run is started.
+        stop: from `stop_on_signal`; once requested, no other run is started.
         at_once: how many run at once at most.
         among: all runs, finished ones included, for the numbers in the log; None: `runs`.
 
@@ -187,6 +189,8 @@ def do_runs(
             return
         tell(run)
         values = _do(run, stop, None)
+        if values is None:
+            stop.note()  # its process alone may have been asked to stop
         yield run, values
         if values is None:
             return
@@ -219,6 +223,7 @@ def _side_by_side(
                 for done in wait(queue.running, return_when=FIRST_COMPLETED).done:
                     run, values = queue.finish(done), done.result()
                     if values is None:  # what waits for it must not start
+                        stop.note()
                         queue.waiting.clear()
                     yield run, values
         except (KeyboardInterrupt, GeneratorExit):  # the runs' own processes ignore Ctrl-C
@@ -272,4 +277,4 @@ class _Queue:
 def _end_all(running: list[Future[Values | None]]) -> None:
     """Ends the processes of runs; one that is only about to start, too."""
     while wait(running, timeout=_SECONDS_BETWEEN_CALLS_TO_END).not_done:
-        _terminate_children()
+        _terminate_children(at_once=True)

@@ -19,7 +19,7 @@ from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import ComparedTask, figure_prefixes
-from pipelines.many_runs.runs import Cores, Run, Values, do_runs, in_own_process, stop_on_sigterm
+from pipelines.many_runs.runs import Cores, Run, Values, do_runs, in_own_process, stop_on_signal
 from pipelines.many_runs.seeds_report import RunsReport, ScoredRun
 
 _LOGGER = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ def run_many(
         )
     task = task_of(config)
     directory = RunDirectory.open(config.output_dir)
-    with directory.taken(), stop_on_sigterm() as stop:
+    with directory.taken(), stop_on_signal() as stop:
         planned = {one.folder: one for one in _planned(config, flags_of)}
         report = _Report(config.output_dir, task, planned)
         files = _file_hashes(config, task)

@@ -20,7 +20,7 @@ from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.stop_signal import on_sigterm
+from keras_bert_impl.training.stop_signal import on_stop
 from keras_bert_impl.training.strategy import Devices
 
 _LOGGER = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class TrainingRun:
         state = TrainingState(model, self.config, self.devices)
         with (
             self.directory.taken() if chief else contextlib.nullcontext(),
-            on_sigterm() as stop,
+            on_stop() as stop,
         ):
             if take_over and newest_step(self.directory) == 0:
                 state.step = take_over(state)

@@ -1,11 +1,13 @@
 import importlib
 import logging
 import re
+import signal
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import as_list_text
+from keras_bert_impl.training.stop_signal import on_stop
 from tools import command_line
 from tools.__main__ import tool_names
 
@@ -145,6 +147,36 @@ def test_an_interruption_is_no_traceback_and_promises_only_what_is_true(continue
 
     assert command_line.run(command_line.FlagSet(""), main, [], continues=continues) == 130
     assert capsys.readouterr().err == said
+
+
+def test_sigterm_where_nothing_can_be_saved_is_a_sentence_and_143(capsys):
+    def main():
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert command_line.run(command_line.FlagSet(""), main, [], continues=True) == 143
+    assert capsys.readouterr().err == "\nTerminated; the same command continues.\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize("error", [None, UserError("the study was stopped.")])
+def test_a_stop_that_was_heeded_is_no_success(number, code, error, monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def main():
+        with on_stop() as stop:
+            signal.raise_signal(number)
+            assert stop.requested
+        if error:
+            raise error
+
+    try:
+        assert command_line.run(command_line.FlagSet(""), main, []) == code
+        assert command_line.run(command_line.FlagSet(""), lambda: None, []) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_bug_keeps_its_traceback():

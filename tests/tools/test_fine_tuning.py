@@ -55,7 +55,9 @@ def test_several_seeds_are_runs_whose_flags_repeat_each_alone(call, capsys):
     alone = flags.config()
     assert (alone.many.num_seeds, alone.training.seed) == (1, 7)
     assert (alone.output_dir, alone.training.train_batch_size) == (Path("runs/seed-7"), 8)
-    assert capsys.readouterr().out == "Stopped; the same command continues.\n"
+    assert capsys.readouterr().out == (
+        "Stopped; finished runs and checkpoints are kept, and the same command continues.\n"
+    )
 
 
 def test_the_files_are_named(call, capsys):

@@ -18,7 +18,7 @@ FINISHED = "Training was finished before; its model is in model/ of the output f
 @pytest.mark.parametrize(
     ("step", "finished", "resumed_from", "lines"),
     [
-        (7, False, 0, ["Stopped after step 7; the same command continues."]),
+        (7, False, 0, ["Stopped after step 7, which is saved; the same command continues."]),
         (9, True, 9, [FINISHED]),
         (9, True, 7, []),
     ],

@@ -119,11 +119,11 @@ def table(folder: Path, data_sets: Sequence[str], rows: Sequence[str]) -> list[s
 
 def _run(config: FeatureBasedConfig) -> None:
     from keras_bert_impl.files import make_folder, open_whole
-    from pipelines.many_runs.runs import stop_on_sigterm
+    from pipelines.many_runs.runs import stop_on_signal
 
     names = [Path(data_dir).name for data_dir in config.data_dirs]
     *_, (last, _) = cells(config)
-    with stop_on_sigterm() as stop:  # around all cells: a stop between two of them counts, too
+    with stop_on_signal() as stop:  # around all cells: a stop between two of them counts, too
         for folder, words in cells(config):
             began = time.monotonic()
             finished = _run_cell(words)

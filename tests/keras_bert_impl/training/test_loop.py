@@ -21,7 +21,7 @@ from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.stop_signal import on_sigterm
+from keras_bert_impl.training.stop_signal import on_stop
 from tests.support.array_batches import ArrayBatches, ArrayEvaluation
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
@@ -395,7 +395,7 @@ def test_a_preemption_in_the_last_evaluation_leaves_the_run_unfinished(tmp_path)
 
 
 def test_a_preemption_before_the_first_step_is_heeded(tmp_path):
-    with on_sigterm() as outer:
+    with on_stop() as outer:
         os.kill(os.getpid(), signal.SIGTERM)
         result, _ = run(tmp_path)
     assert outer.requested

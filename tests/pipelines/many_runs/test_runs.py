@@ -13,7 +13,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.many_runs import runs
-from pipelines.many_runs.runs import Run, do_runs, in_own_process, stop_on_sigterm
+from pipelines.many_runs.runs import Run, do_runs, in_own_process, stop_on_signal
 
 
 class Meeting:
@@ -102,7 +102,7 @@ def test_after_a_run_that_was_stopped_no_other_starts(tmp_path, at_once):
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_sigterm_starts_no_other_run_and_keeps_the_one_that_ends(tmp_path, at_once):
     meeting, finished = Meeting(tmp_path), []
-    with stop_on_sigterm() as stop:
+    with stop_on_signal() as stop:
         for run, _ in do_runs(meeting.four(), stop, at_once=at_once):
             finished.append(run.name)
             signal.raise_signal(signal.SIGTERM)
@@ -116,9 +116,9 @@ def test_a_run_whose_process_ends_before_it_could_save_was_stopped(tmp_path):
 
     before = signal.getsignal(signal.SIGTERM)
     run = Run("one", tmp_path, be_terminated)
-    with stop_on_sigterm() as stop:
+    with stop_on_signal() as stop:
         assert list(do_runs([run], stop)) == [(run, None)]
-        with stop_on_sigterm() as inner:
+        with stop_on_signal() as inner:
             assert inner is stop
     assert signal.getsignal(signal.SIGTERM) == before
 
@@ -140,7 +140,7 @@ def test_sigterm_before_a_run_has_its_process_reaches_it(monkeypatch):
 
     monkeypatch.setattr(runs, "worker_pool", lambda *_: contextlib.nullcontext(Pool()))
     monkeypatch.setattr(runs.multiprocessing, "active_children", lambda: children)
-    with stop_on_sigterm():
+    with stop_on_signal():
         in_own_process(abs, -1, remedy="")
     assert terminated == children
 

@@ -67,7 +67,7 @@ def test_a_stop_in_the_last_run_of_a_cell_starts_no_other_cell(tmp_path, monkeyp
         return ManyRunsResults(None, finished=True, files=[])
 
     monkeypatch.setattr(seeds, "run_many", run)
-    assert feature_based.main([*WORDS, f"--output_dir={tmp_path}"]) == 0
+    assert feature_based.main([*WORDS, f"--output_dir={tmp_path}"]) == 143
     assert len(seen) == 1
     cell, said = capsys.readouterr().out.splitlines()
     assert json.loads(cell)["cell"] == f"{tmp_path}/wnut17/last"
