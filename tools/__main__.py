@@ -25,7 +25,11 @@ def main() -> int:
         sys.stdout.write("".join(f"  {name}\n" for name in tool_names()))
         return 0 if words else 1
     if words[0] not in tool_names():
-        sys.stderr.write(f"Error: there is no tool '{words[0]}'; keras-bert --help lists them.\n")
+        from tools.command_line import nearest
+
+        name = nearest(words[0], tool_names())
+        mean = f"did you mean {name}?" if name else "keras-bert --help lists them."
+        sys.stderr.write(f"Error: there is no tool '{words[0]}'; {mean}\n")
         return 1
     return importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
 

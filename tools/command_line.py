@@ -178,6 +178,12 @@ class FlagSet:
                 for several in self.lists():
                     several.source = source
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
+        except flags.UnrecognizedFlagError as error:
+            name = nearest(error.flagname, [*self._sentences, *self._aliases])
+            mean = f" did you mean --{name}?" if name else ""
+            raise UserError(
+                f"--{error.flagname} is not a flag;{mean or ' --help lists them.'}"
+            ) from error
         except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
             message = str(error).strip().splitlines()[0].removeprefix("FATAL Flags ")
             raise UserError(f"{message.rstrip('.')}; --help lists the flags.") from error
@@ -417,6 +423,25 @@ class FlagSet:
                     "names of one flag; give one of them."
                 )
             flag.value, flag.present = given.value, given.present
+
+
+def nearest(word: str, names: Sequence[str]) -> str | None:
+    """Finds the name that somebody may have meant; None where nothing is near.
+
+    Args:
+        word: what was typed.
+        names: what may be meant.
+
+    Example:
+        >>> names = ["train_batch_size", "num_train_epochs", "learning_rate"]
+        >>> [nearest(word, names) for word in ("epochs", "learningrate", "verbosity")]
+        ['num_train_epochs', 'learning_rate', None]
+    """
+    if close := difflib.get_close_matches(word, names, 1, 0.75):
+        return close[0]
+    parts = set(word.split("_"))
+    whole = [name for name in names if parts <= set(name.split("_"))]
+    return min(whole, key=len, default=None)
 
 
 class SeveralFlag(flags.Flag):

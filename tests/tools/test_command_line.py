@@ -42,7 +42,8 @@ def test_flags_have_their_defaults_and_read_their_values():
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        (["--name=x", "--cuont=3"], "cuont"),
+        (["--name=x", "--cuont=3"], "--cuont is not a flag; did you mean --count?"),
+        (["--name=x", "--epochs=3"], "--epochs is not a flag; --help lists them."),
         (["--name=x", "--count=many"], "count"),
         (["--name=x", "--count=0"], "count"),
         (["--name=x", "--form=xml"], "form"),

@@ -107,12 +107,17 @@ def keyboard():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("keyboard")
-def test_ctrl_c_asks_for_a_stop_and_a_second_one_ends_at_once():
-    with pytest.raises(KeyboardInterrupt), on_stop() as stop:
+def interrupt_twice():
+    with on_stop() as stop:
         signal.raise_signal(signal.SIGINT)
         assert (stop.requested, stop.number) == (True, signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("keyboard")
+def test_ctrl_c_asks_for_a_stop_and_a_second_one_ends_at_once():
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_twice()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert stopped_by(forget=True) == signal.SIGINT
     assert stopped_by() is None
