@@ -192,6 +192,14 @@ class FlagSet:
                 f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
             )
         self._read_aliases()
+        self._read_shorthands()
+        for name in sorted(self._required):
+            if self._values[name].value is None:
+                raise UserError(f"--{name} is missing; --help lists the flags.")
+        self.extra_arguments = rest
+
+    def _read_shorthands(self) -> None:
+        """Sets what the shorthands that are turned on stand for."""
         for shorthand, means in self._shorthands.items():
             for name, value in means.items() if self._values[shorthand].value else ():
                 flag = self._values[name]
@@ -201,10 +209,6 @@ class FlagSet:
                         "too; leave one of them out."
                     )
                 flag.value = value
-        for name in sorted(self._required):
-            if self._values[name].value is None:
-                raise UserError(f"--{name} is missing; --help lists the flags.")
-        self.extra_arguments = rest
 
     def _parts(
         self, words: Sequence[str], source: str = "", within: tuple[str, ...] = ()

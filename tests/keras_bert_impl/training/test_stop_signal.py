@@ -86,9 +86,9 @@ def test_a_signal_of_ones_own_is_asked_and_everybody_may_see_that():
     class Noting(StopSignal):
         asked = 0
 
-        def request(self):
+        def request(self, number=signal.SIGTERM):
             self.asked += 1
-            super().request()
+            super().request(number)
 
     assert not stop_requested()
     with on_stop(Noting()) as stop, on_stop(StopSignal()) as inner:
