@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -54,6 +55,14 @@ def pytest_collection_finish():
     """Spares the garbage collector what lives to the end: modules and tests, a million objects."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def keyboard():
+    """Ctrl-C is heeded, as in a terminal, even where the tests run in background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from absl import flags
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import as_list_text, items_of
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
-from keras_bert_impl.training.stop_signal import stopped_by
+from keras_bert_impl.training.stop_signal import take_stop
 
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
@@ -606,7 +606,7 @@ def run(
         if keep_unknown:
             flag_set.refuse_mistyped(words)
         show_lines(flag_set)
-        stopped_by(forget=True)  # by an earlier call in this process
+        take_stop()  # of an earlier call in this process
         with _sigterm_raises():
             main()
     except UserError as error:
@@ -626,7 +626,7 @@ def run(
 
 
 def _exit_code(otherwise: int) -> int:
-    number = stopped_by(forget=True)
+    number = take_stop()
     return otherwise if number is None else EXIT_SIGNAL + number
 
 

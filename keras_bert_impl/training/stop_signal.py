@@ -19,8 +19,7 @@ class StopSignal:
     """Says whether the run shall save and stop.
 
     Attributes:
-        requested: whether it shall.
-        number: the signal that asked for it; SIGTERM where the reason came from another process.
+        number: the signal that asked for it, SIGTERM where another process was asked; None before.
 
     Example:
         >>> stop = StopSignal()
@@ -32,9 +31,13 @@ class StopSignal:
     """
 
     def __init__(self) -> None:
-        self.requested = False
-        self.number = int(signal.SIGTERM)
+        self.number: int | None = None
         self._interrupts = False
+
+    @property
+    def requested(self) -> bool:
+        """Whether it shall."""
+        return self.number is not None
 
     def request(self, number: int = signal.SIGTERM) -> None:
         """Asks the run to stop after the present step.
@@ -45,15 +48,18 @@ class StopSignal:
         Raises:
             StopRequestedError: inside of `interrupting`.
         """
-        if not self.requested:
-            self.number = int(number)
-        self.requested = True
+        self.note(number)
         if self._interrupts:
             raise StopRequestedError
 
-    def note(self) -> None:
-        """Takes down that the run stops because another process was asked to."""
-        self.requested = True
+    def note(self, number: int = signal.SIGTERM) -> None:
+        """Takes down why the run stops, the first reason only; SIGTERM: another process was asked.
+
+        Args:
+            number: the signal.
+        """
+        if self.number is None:
+            self.number = int(number)
 
     @contextlib.contextmanager
     def interrupting(self, allowed: bool = True) -> Iterator[None]:
@@ -94,16 +100,10 @@ class _Handler:
 _stopped_by: int | None = None  # of the process, as its table of handlers is
 
 
-def stopped_by(*, forget: bool = False) -> int | None:
-    """The signal that stopped what ran in the last `on_stop`; None where nothing did.
-
-    Args:
-        forget: whether the next call finds nothing.
-    """
+def take_stop() -> int | None:
+    """The signal that stopped an `on_stop` since the last call; None where nothing was stopped."""
     global _stopped_by
-    number = _stopped_by
-    if forget:
-        _stopped_by = None
+    number, _stopped_by = _stopped_by, None
     return number
 
 

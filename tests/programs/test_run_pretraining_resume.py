@@ -44,7 +44,8 @@ def unbroken(flags, tmp_path_factory):
     return folder
 
 
-def test_kill_9_even_inside_a_save_and_sigterm_change_no_bit(flags, unbroken, tmp_path, capsys):
+@pytest.mark.usefixtures("keyboard")
+def test_kill_9_even_inside_a_save_and_stops_change_no_bit(flags, unbroken, tmp_path, capsys):
     killed = start(tmp_path, program=("tests.support.killed_while_saving", "12"), **flags)
     killed.communicate()
     assert killed.returncode == -signal.SIGKILL
@@ -55,9 +56,12 @@ def test_kill_9_even_inside_a_save_and_sigterm_change_no_bit(flags, unbroken, tm
     assert (tmp_path / "checkpoints" / half_done / "checkpoint.json").exists()
 
     kill_at(start(tmp_path, **flags), tmp_path, 18)
-    stopped = start(tmp_path, **flags)
-    kill_at(stopped, tmp_path, 26, signal.SIGTERM)
-    assert "the same command continues" in finish(stopped, 128 + signal.SIGTERM)
+    for step, number in ((22, signal.SIGINT), (26, signal.SIGTERM)):
+        stopped = start(tmp_path, **flags)
+        kill_at(stopped, tmp_path, step, number)
+        said = finish(stopped, 128 + number)
+        assert "resuming from step " in said
+        assert "which is saved; the same command continues" in said
     run_here(tmp_path, **flags)
     assert outcome(tmp_path) == outcome(unbroken)
     assert not list((tmp_path / "checkpoints").glob(".*"))

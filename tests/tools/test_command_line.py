@@ -161,11 +161,10 @@ def test_sigterm_where_nothing_can_be_saved_is_a_sentence_and_143(capsys):
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+@pytest.mark.usefixtures("keyboard")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("error", [None, UserError("the study was stopped.")])
-def test_a_stop_that_was_heeded_is_no_success(number, code, error, monkeypatch):
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-
+def test_a_stop_that_was_heeded_is_no_success(number, code, error):
     def main():
         with on_stop() as stop:
             signal.raise_signal(number)
@@ -173,11 +172,8 @@ def test_a_stop_that_was_heeded_is_no_success(number, code, error, monkeypatch):
         if error:
             raise error
 
-    try:
-        assert command_line.run(command_line.FlagSet(""), main, []) == code
-        assert command_line.run(command_line.FlagSet(""), lambda: None, []) == 0
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert command_line.run(command_line.FlagSet(""), main, []) == code
+    assert command_line.run(command_line.FlagSet(""), lambda: None, []) == 0
 
 
 def test_a_bug_keeps_its_traceback():

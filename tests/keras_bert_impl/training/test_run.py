@@ -58,4 +58,6 @@ def test_a_worker_that_is_alone_stops_at_once_and_others_when_all_voted(tmp_path
     run.stop.request()
     assert run.stop_requested()
     voted = toy_run(tmp_path, metrics={"stop_votes": 0.5})
+    assert not voted.stop.requested
     assert voted.stop_requested()
+    assert voted.stop.requested  # so that this worker's exit code says it, too

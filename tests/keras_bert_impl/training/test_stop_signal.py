@@ -9,7 +9,7 @@ from keras_bert_impl.training.stop_signal import (
     StopSignal,
     on_stop,
     stop_requested,
-    stopped_by,
+    take_stop,
 )
 
 
@@ -99,14 +99,6 @@ def test_a_signal_of_ones_own_is_asked_and_everybody_may_see_that():
     assert not stop_requested()
 
 
-@pytest.fixture
-def keyboard():
-    """Ctrl-C raises KeyboardInterrupt, as in a terminal, even where the tests run in background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def interrupt_twice():
     with on_stop() as stop:
         signal.raise_signal(signal.SIGINT)
@@ -119,8 +111,8 @@ def test_ctrl_c_asks_for_a_stop_and_a_second_one_ends_at_once():
     with pytest.raises(KeyboardInterrupt):
         interrupt_twice()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert stopped_by(forget=True) == signal.SIGINT
-    assert stopped_by() is None
+    assert take_stop() == signal.SIGINT
+    assert take_stop() is None
 
 
 @pytest.mark.usefixtures("keyboard")
@@ -135,4 +127,4 @@ def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it():
 def test_a_stop_for_the_sake_of_another_process_counts_as_sigterm():
     with on_stop() as stop:
         stop.note()
-    assert stopped_by(forget=True) == signal.SIGTERM
+    assert take_stop() == signal.SIGTERM
