@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-_NOT_TOOLS = {"__init__", "__main__", "command_line", "config_flags", "fine_tuning"}
+_NOT_TOOLS = {"__init__", "__main__", "command_line", "config_flags", "fine_tuning", "list_flags"}
 
 
 def tool_names() -> list[str]:

@@ -1,6 +1,5 @@
 """Parts that every tool shares: its own flags, its help, and one sentence for a user's mistake."""
 
-import contextlib
 import difflib
 import functools
 import inspect
@@ -11,19 +10,18 @@ import re
 import signal
 import sys
 import textwrap
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from absl import flags
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import as_list_text, items_of
+from keras_bert_impl.options import as_list_text
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
-from keras_bert_impl.training.stop_signal import take_stop
+from keras_bert_impl.training.stop_signal import TerminatedError, sigterm_raises, take_stop
+from tools.list_flags import SeveralFlag, define_several
 
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
@@ -147,12 +145,12 @@ class FlagSet:
         """
         given = None if required else list(default)
         return self._define(
-            _define_several, name, sentence, default=given, separated=True, required=required
+            define_several, name, sentence, default=given, separated=True, required=required
         )
 
     def texts(self, name: str, sentence: str) -> flags.FlagHolder:
         """A flag that may be given several times: None, or the list of its values as they are."""
-        return self._define(_define_several, name, sentence, default=None, separated=False)
+        return self._define(define_several, name, sentence, default=None, separated=False)
 
     def shorthand(self, name: str, sentence: str, means: Mapping[str, Any]) -> flags.FlagHolder:
         """A switch that, turned on, sets other flags: `means` gives their values by name."""
@@ -252,7 +250,7 @@ class FlagSet:
                 words[at] = f"{name}={inner}"
         return words
 
-    def lists(self) -> list["SeveralFlag"]:
+    def lists(self) -> list[SeveralFlag]:
         """The flags that hold several items."""
         flags_here = (self._values[name] for name in self._sentences)
         return [flag for flag in flags_here if isinstance(flag, SeveralFlag)]
@@ -448,63 +446,6 @@ def nearest(word: str, names: Sequence[str]) -> str | None:
     return min(whole, key=len, default=None)
 
 
-class SeveralFlag(flags.Flag):
-    """A flag that holds several items: given again it adds to them.
-
-    What a flag file says of it stands for itself: of several places that say something, the
-    command line's words being one, the one that speaks last is believed.
-
-    Attributes:
-        separated: whether commas separate items; otherwise each time gives one.
-        source: the place whose words are read now.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        default: list[str] | None,
-        help: str,  # noqa: A002 -- absl's word
-        separated: bool,
-    ) -> None:
-        self.separated, self.source = separated, ""
-        self._given: dict[str, list[str]] = {}
-        super().__init__(_Items(separated), _ItemsAsText(), name, default, help)
-
-    def parse(self, argument: Any) -> None:
-        """Adds the items to those that the same place gave before."""
-        try:
-            more = self._parse(argument) or []
-        except UserError as error:
-            raise UserError(f"--{self.name}: {error}") from error
-        self.value = [*self._given.get(self.source, ()), *more]
-        self._given[self.source] = self.value
-        self.present += 1
-
-    def unparse(self) -> None:
-        """Forgets what was given."""
-        super().unparse()
-        self._given.clear()
-
-
-class _Items(flags.ArgumentParser):
-    def __init__(self, separated: bool) -> None:
-        self._separated = separated
-
-    def parse(self, argument: Any) -> list[str]:
-        if not isinstance(argument, str):
-            return list(argument)  # a default
-        return items_of(argument) if self._separated else [argument]
-
-
-class _ItemsAsText(flags.ArgumentSerializer):
-    def serialize(self, value: Sequence[str]) -> str:
-        return as_list_text(value)
-
-
-def _define_several(name: str, *, flag_values: flags.FlagValues, **more: Any) -> flags.FlagHolder:
-    return flags.DEFINE_flag(SeveralFlag(name, **more), flag_values)
-
-
 def _line_of(name: str, text: str) -> str:
     if "\n" in text:
         raise UserError(
@@ -607,14 +548,14 @@ def run(
             flag_set.refuse_mistyped(words)
         show_lines(flag_set)
         take_stop()  # of an earlier call in this process
-        with _sigterm_raises():
+        with sigterm_raises():
             main()
     except UserError as error:
         sys.stderr.write(f"Error: {' '.join(flag_set.in_flags(str(error)).split())}\n")
         return _exit_code(EXIT_USER_ERROR)
     except KeyboardInterrupt as error:
         how, number = "Interrupted", signal.SIGINT
-        if isinstance(error, _TerminatedError):
+        if isinstance(error, TerminatedError):
             how, number = "Terminated", signal.SIGTERM
         sys.stderr.write(f"\n{how}{f'; {CONTINUES}' * continues}.\n")
         return EXIT_SIGNAL + number
@@ -628,27 +569,3 @@ def run(
 def _exit_code(otherwise: int) -> int:
     number = take_stop()
     return otherwise if number is None else EXIT_SIGNAL + number
-
-
-class _TerminatedError(KeyboardInterrupt):
-    """SIGTERM came where nothing can be saved: everything ends as after Ctrl-C, workers too."""
-
-
-@contextlib.contextmanager
-def _sigterm_raises() -> Iterator[None]:
-    """Inside the block SIGTERM ends the tool in good order, unless what runs takes it over."""
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    ):
-        yield
-        return
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        raise _TerminatedError
-
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)

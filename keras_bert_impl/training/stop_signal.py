@@ -145,3 +145,27 @@ def on_stop(stop: StopSignal | None = None) -> Iterator[StopSignal]:
                 signal.signal(one, other)
         if stop.requested:
             _stopped_by = stop.number
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM came where nothing can be saved: everything ends as after Ctrl-C, workers too."""
+
+
+@contextlib.contextmanager
+def sigterm_raises() -> Iterator[None]:
+    """Inside the block SIGTERM raises `TerminatedError`, unless an `on_stop` takes it over."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield
+        return
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise TerminatedError
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
