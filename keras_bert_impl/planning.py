@@ -55,7 +55,7 @@ def training_memory(
         >>> round(parts["weights"] / 1e6), round(parts["adam_moments"] / 1e6)
         (440, 881)
     """
-    numbers = count_parameters(config)
+    numbers, averaged = count_parameters(config), training.ema_decay > 0
     # Rounded up: the largest part decides.
     rows = -(-training.train_batch_size // (replicas * training.accumulation_steps))
     several = training.accumulation_steps > 1
@@ -69,13 +69,15 @@ def training_memory(
         "runtime": _RUNTIME[on_cpu],
         "weights": _FLOAT * numbers,
         "adam_moments": 2 * _FLOAT * numbers,
+        **({"average": _FLOAT * numbers} if averaged else {}),
         # Gradients take the place of activations as the backward pass goes on.
         "gradients": kept + max(0.0, gradients - activations - logits),
         "activations": activations,
         "logits": logits,
     }
     if on_cpu:
-        parts["checkpoint_copy"] = 3 * _FLOAT * numbers  # the weights and both moments
+        # The weights, both moments and perhaps the average.
+        parts["checkpoint_copy"] = (4 if averaged else 3) * _FLOAT * numbers
     return {name: float(size) for name, size in parts.items()}
 
 

@@ -1,6 +1,7 @@
 """Checkpoints of a run, whether a run may go on from one, and those of the original."""
 
 import contextlib
+import copy
 import dataclasses
 import json
 import os
@@ -23,7 +24,7 @@ from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import remove, whole_folder
 from keras_bert_impl.options import changed_settings
-from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.state import AVERAGES, TrainingState, local_copy
 
 
 def check_settings(
@@ -109,6 +110,31 @@ def read_description(folder: Path) -> dict[str, Any]:
     return json.loads((folder / _DESCRIPTION).read_text())
 
 
+def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
+    """Gives a model the weights of the best checkpoint, averaged where the run averages them.
+
+    Args:
+        folder: the best checkpoint's.
+        state: of the run.
+
+    Returns:
+        The checkpoint's description.
+
+    Raises:
+        UserError: there is no best checkpoint, or it cannot be read.
+    """
+    weights = {"weights": state.variables()["weights"]}
+    try:
+        description = read_description(folder)
+        Checkpoints(folder.parent, weights, keep=1, writes=False).restore(folder, averaged=True)
+    except _UNREADABLE as error:
+        raise UserError(
+            f"{folder}: `save_best=True` needs it, but it cannot be read ({reason_of(error)}); end "
+            "the run with the last weights by leaving `save_best` out."
+        ) from error
+    return description
+
+
 @dataclasses.dataclass(frozen=True)
 class Save:
     """The cost of one save.
@@ -182,6 +208,7 @@ class Checkpoints:
         self,
         step: int,
         settings: Mapping[str, Any],
+        kept: Mapping[str, Any] = MappingProxyType({}),
         regular: bool = True,
         best: Path | None = None,
     ) -> None:
@@ -193,6 +220,7 @@ class Checkpoints:
         Args:
             step: the steps done.
             settings: of the run, to be compared when it is resumed.
+            kept: what the run's hooks remember, as JSON values.
             regular: whether a checkpoint of the run is due.
             best: a folder that gets the same variables, in place of an older best; written first,
                 so that a run which resumes from the checkpoint finds its best, too.
@@ -210,7 +238,8 @@ class Checkpoints:
         self._newest = step if regular else self._newest
         self._copy_state()
         folders = ([best] if best else []) + ([self.path(step)] if regular else [])
-        description = {"step": step, "settings": dict(settings)}
+        # A copy: hooks go on counting while the thread writes.
+        description = {"step": step, "settings": dict(settings), "kept": copy.deepcopy(dict(kept))}
         stopped = time.monotonic() - start
         self._thread = threading.Thread(
             target=self._write, args=(folders, description, stopped), name="checkpoint writer"
@@ -258,12 +287,15 @@ class Checkpoints:
         return sentence
 
     def restore_newest(
-        self, accept: Callable[[dict[str, Any]], None] = lambda _description: None
+        self,
+        accept: Callable[[dict[str, Any]], None] = lambda _description: None,
+        averaged: bool = False,
     ) -> dict[str, Any] | None:
         """Restores the newest checkpoint that can be read.
 
         Args:
             accept: sees a checkpoint's description before it is restored; raises to refuse it.
+            averaged: see `restore`.
 
         Returns:
             Its description, or None where there is no checkpoint.
@@ -277,7 +309,7 @@ class Checkpoints:
             try:
                 description = read_description(self.path(step))
                 accept(description)
-                self.restore(self.path(step))
+                self.restore(self.path(step), averaged)
                 break
             except _UNREADABLE as error:
                 reason = str(error).strip().splitlines() or [type(error).__name__]
@@ -306,26 +338,36 @@ class Checkpoints:
             with contextlib.suppress(OSError):  # it may be the file system that does not answer
                 self.path(step).rename(other_name)
 
-    def restore(self, folder: Path) -> None:
+    def restore(self, folder: Path, averaged: bool = False) -> None:
         """Restores one checkpoint; the run's variables are touched only when all of it is read.
+
+        Args:
+            folder: the checkpoint's.
+            averaged: gives the weights their averages, where the checkpoint has them: the weights
+                that the run evaluates.
 
         Raises:
             UserError: it is sound, but of a model of another shape.
         """
-        self._check_shapes(folder)
-        copy = self._empty_copy()
-        read = tf.train.Checkpoint(**copy).read(str(folder / "state"))
-        read.assert_existing_objects_matched()
-        read.expect_partial()  # an evaluation reads the weights only
-        for name, variables in self._state.items():
-            for variable, value in zip(variables, copy[name], strict=True):
+        saved = tf.train.load_checkpoint(str(folder / "state")).get_variable_to_shape_map()
+        has_averages = _key(AVERAGES, 0) in saved
+        names = {name: name for name in self._state if name != AVERAGES or has_averages}
+        if averaged and has_averages:
+            names["weights"] = AVERAGES
+        self._check_shapes(folder, saved)
+        values = self._empty_copy()
+        read = tf.train.Checkpoint(**{names[name]: values[name] for name in names})
+        status = read.read(str(folder / "state"))
+        status.assert_existing_objects_matched()
+        status.expect_partial()  # an evaluation reads the weights only
+        for name in names:
+            for variable, value in zip(self._state[name], values[name], strict=True):
                 variable.assign(value)
 
-    def _check_shapes(self, folder: Path) -> None:
-        saved = tf.train.load_checkpoint(str(folder / "state")).get_variable_to_shape_map()
+    def _check_shapes(self, folder: Path, saved: Mapping[str, Sequence[int]]) -> None:
         for name, variables in self._state.items():
             for number, variable in enumerate(variables):
-                shape = saved.get(f"{name}/{number}/.ATTRIBUTES/VARIABLE_VALUE")
+                shape = saved.get(_key(name, number))
                 if shape is not None and list(shape) != list(variable.shape):
                     raise UserError(
                         f"{folder}: was made with a model of another shape ({list(shape)} where "
@@ -360,8 +402,8 @@ class Checkpoints:
         if not self._copy:
             self._copy = self._empty_copy()
         for name, variables in self._state.items():
-            for variable, copy in zip(variables, self._copy[name], strict=True):
-                copy.assign(_local(variable))
+            for variable, target in zip(variables, self._copy[name], strict=True):
+                target.assign(local_copy(variable))
 
     def _empty_copy(self) -> dict[str, list[Any]]:
         with tf.device("/cpu:0"):
@@ -371,10 +413,9 @@ class Checkpoints:
             }
 
 
-def _local(variable: Any) -> Any:
-    """This process's copy of a variable; all replicas hold the same."""
-    distributed = isinstance(variable, tf.distribute.DistributedValues)
-    return variable.values[0] if distributed else variable
+def _key(group: str, number: int) -> str:
+    """The name that TensorFlow gives a variable of a group in a checkpoint's files."""
+    return f"{group}/{number}/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 _STEP = "global_step"

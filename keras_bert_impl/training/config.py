@@ -123,20 +123,62 @@ class TrainingConfig:
     tpu_name: str | None = option(None, "The TPU's name or address.", resume=FREE)
     tpu_zone: str | None = option(None, "The TPU's zone.", resume=FREE)
     gcp_project: str | None = option(None, "The TPU's project.", resume=FREE)
-    save_checkpoints_steps: int = option(
-        1000, "Steps between two checkpoints.", at_least=1, resume=FREE
+    save_checkpoints_steps: int | None = option(
+        None,
+        "Steps between two checkpoints; by default a tenth of the run, at most 1000.",
+        at_least=1,
+        resume=FREE,
+    )
+    save_checkpoints_secs: float = option(
+        600.0,
+        "Also save a checkpoint when the last one is so many seconds old, so that a power cut "
+        "costs no more than that; 0 saves by steps only.",
+        at_least=0,
+        resume=FREE,
     )
     keep_checkpoint_max: int = option(
         5, "How many of the newest checkpoints to keep.", at_least=1, resume=FREE
     )
-    log_steps: int = option(
-        100, "Steps between two lines of metrics.jsonl.", at_least=1, resume=FREE
+    log_steps: int | None = option(
+        None,
+        "Steps between two lines of metrics.jsonl, each with the means since the line before; by "
+        "default a hundredth of the run, at most 100.",
+        at_least=1,
+        resume=FREE,
     )
-    eval_steps: int = option(
-        0,
-        "Steps between two held-out evaluations during training; 0 evaluates at the end only.",
+    eval_steps: int | None = option(
+        None,
+        "Steps between two held-out evaluations during training; 0 evaluates at the end only. By "
+        "default one epoch, where the run also evaluates at its end.",
         at_least=0,
         resume=FREE,
+    )
+    save_best: bool = option(
+        False,
+        "End with the weights of the best held-out evaluation, in place of those of the last step.",
+        resume=FREE,
+    )
+    best_figure: str | None = option(
+        None,
+        "The held-out figure that says which evaluation is the best: the lowest of one whose name "
+        "ends in loss, the highest of another one. By default loss, or the task's own figure "
+        "where there is no loss.",
+        resume=FREE,
+    )
+    early_stopping_evals: int = option(
+        0,
+        "End training after so many evaluations in a row that were not better than the best one "
+        "before; 0 never does.",
+        at_least=0,
+        resume=FREE,
+    )
+    ema_decay: float = option(
+        0.0,
+        "Evaluate and write an exponential moving average of the weights, which keeps this share "
+        "of itself at every step (0.999, say; less in the first steps); 0 uses the weights "
+        "themselves.",
+        at_least=0,
+        at_most=0.999999,
     )
     peak_tflops: float | None = option(
         None,
@@ -171,6 +213,67 @@ class TrainingConfig:
         if steps is not None and not (len(steps) == 2 and 0 < steps[0] <= steps[1]):
             raise UserError("`profile_steps` needs two rising step numbers, e.g. 100,110.")
 
+    @property
+    def steps_between_saves(self) -> int:
+        """After how many steps a checkpoint is due.
+
+        Example:
+            >>> [TrainingConfig(num_train_steps=n).steps_between_saves for n in (5, 200, 10**6)]
+            [1, 20, 1000]
+        """
+        return self.save_checkpoints_steps or _share_of(self.num_train_steps, 10, 1000)
+
+    @property
+    def steps_between_logs(self) -> int:
+        """After how many steps a line of figures is due.
+
+        Example:
+            >>> [TrainingConfig(num_train_steps=n).steps_between_logs for n in (5, 200, 10**6)]
+            [1, 2, 100]
+        """
+        return self.log_steps or _share_of(self.num_train_steps, 100, 100)
+
+    @property
+    def steps_between_evaluations(self) -> int:
+        """After how many steps a held-out evaluation is due; 0: never during training."""
+        return self.eval_steps or 0
+
+    @property
+    def chooses_best(self) -> bool:
+        """Whether the best evaluation matters: for the model, the end, or somebody who asked."""
+        return bool(self.save_best or self.early_stopping_evals or self.eval_steps)
+
+    def check_evaluates(self, evaluates: bool) -> None:
+        """Refuses to choose among evaluations where there are none.
+
+        Args:
+            evaluates: whether the run evaluates at all.
+
+        Raises:
+            UserError: an option needs evaluations during training.
+        """
+        wanted = {"save_best=True": self.save_best}
+        wanted[f"early_stopping_evals={self.early_stopping_evals}"] = self.early_stopping_evals > 0
+        for words, is_set in wanted.items():
+            if is_set and not (evaluates and self.eval_steps != 0):
+                raise UserError(
+                    f"`{words}` needs held-out evaluations during training; add `do_eval=True`, "
+                    "and leave `eval_steps=0` out."
+                )
+
+    def evaluated_each(self, steps: int) -> "TrainingConfig":
+        """The same with an evaluation every so many steps, unless the user said how many.
+
+        Args:
+            steps: of an epoch.
+        """
+        told = self.eval_steps is not None
+        return self if told else dataclasses.replace(self, eval_steps=max(1, steps))
+
     def mathematics(self) -> dict[str, object]:
         """The settings that fix what is computed: a resumed run must have the same."""
         return settings_of(self)
+
+
+def _share_of(steps: int, parts: int, at_most: int) -> int:
+    return min(max(steps // parts, 1), at_most)

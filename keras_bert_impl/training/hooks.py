@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
 from keras_bert_impl.training.metric_writers import read_json_lines
 from keras_bert_impl.training.run import Hook, Run
-from keras_bert_impl.training.step import Chunk
+from keras_bert_impl.training.step import OF_THE_STEP, Chunk
 from keras_bert_impl.training.stop_signal import StopRequestedError
 
 
@@ -99,7 +98,8 @@ def log_line(
     """The figures of a logged step: losses first, then rates, then what else was measured.
 
     Args:
-        metrics: the step's.
+        metrics: the step's, with the means since the last line in place of its own where there are
+            any.
         chunk: the inputs of the compiled call that it was part of.
         step: its number, counted from 1.
         rates: from `Rates.read`.
@@ -110,7 +110,7 @@ def log_line(
         "gradient_norm": metrics["gradient_norm"],
         **rates,
     }
-    others = {n: v for n, v in metrics.items() if n not in line and n != "stop_votes"}
+    others = {n: v for n, v in metrics.items() if n not in line and not n.endswith("_votes")}
     padding = {"padding_share": round(chunk.padding_share, 4)} if chunk.tokens else {}
     return {**line, **others, **padding}
 
@@ -126,6 +126,7 @@ def standard_hooks(
     work: Work | None = None,
     peak_flops: float | None = None,
     best_by: str = "loss",
+    keep_best: bool = True,
 ) -> list[Hook]:
     """Gives the hooks of a run, in the order in which they are called.
 
@@ -136,6 +137,7 @@ def standard_hooks(
         work: what the steps cost.
         peak_flops: what the machine can do in a second.
         best_by: see `EvaluateHeldOut`.
+        keep_best: see `EvaluateHeldOut`.
     """
     return [
         CheckFinite(),
@@ -144,7 +146,7 @@ def standard_hooks(
         ShowProgress(work),
         Profile(),
         SaveCheckpoints(),  # before the evaluation, which may take minutes
-        *([EvaluateHeldOut(evaluate, held_out, best_by)] if evaluate else []),
+        *([EvaluateHeldOut(evaluate, held_out, best_by, keep_best)] if evaluate else []),
     ]
 
 
@@ -200,8 +202,42 @@ def check_finite(
             )
 
 
+class Means:
+    """Adds up figures step by step; gives their means since the last reading.
+
+    Args:
+        sums: by name the sum and the count so far. It is changed in place: what it holds are JSON
+            values, so that a checkpoint can keep them.
+
+    Example:
+        >>> means = Means({"loss": [5.0, 2]})
+        >>> means.add({"loss": 4.0})
+        >>> means.read(), means.read()
+        ({'loss': 3.0}, {})
+    """
+
+    def __init__(self, sums: dict[str, list[float]]) -> None:
+        self._sums = sums
+
+    def add(self, figures: Mapping[str, float]) -> None:
+        """Counts the figures of one step."""
+        for name, value in figures.items():
+            total, count = self._sums.get(name, (0.0, 0))
+            self._sums[name] = [total + value, count + 1]
+
+    def read(self) -> dict[str, float]:
+        """The means, which start anew."""
+        means = {name: total / count for name, (total, count) in self._sums.items()}
+        self._sums.clear()
+        return means
+
+
 class LogSteps(Hook):
-    """Writes the figures and the rates of the logged steps.
+    """Writes a line at every logged step: means since the last line, and rates.
+
+    What the objective measures (losses, accuracies) is a mean; the rate of learning, the gradient's
+    norm and the loss scale are the step's own. The sums lie in the checkpoints, so that a resumed
+    run writes the same lines.
 
     Args:
         work: what the steps cost; with `peak_flops` it gives `share_of_peak`.
@@ -210,17 +246,21 @@ class LogSteps(Hook):
 
     def __init__(self, work: Work | None = None, peak_flops: float | None = None) -> None:
         self._rates = Rates(work, peak_flops)
+        self._means = Means({})
 
     def begin(self, run: Run) -> None:
-        """Starts the clock."""
+        """Starts the clock, and takes over the sums of the steps since the last line."""
+        self._means = Means(run.kept.setdefault("sums_since_last_line", {}))
         self._rates.start(time.monotonic() - run.paused_seconds)
 
     def after_step(self, run: Run) -> None:
         """Counts a step; writes a line where it is due."""
         assert run.chunk is not None
         self._rates.count(run.step, run.chunk, time.monotonic() - run.paused_seconds)
+        self._means.add({n: v for n, v in run.metrics.items() if n not in OF_THE_STEP})
         if run.is_logged:
-            line = log_line(run.metrics, run.chunk, run.step, self._rates.read(run.step))
+            metrics = {**run.metrics, **self._means.read()}
+            line = log_line(metrics, run.chunk, run.step, self._rates.read(run.step))
             run.writers.write("train", run.step, line)
 
 
@@ -238,18 +278,17 @@ class WarnOfPlateau(Hook):
 
     def __init__(self, frequency_loss: float) -> None:
         self._frequency_loss = frequency_loss
-        self._recent: deque[float] = deque(maxlen=self.LINES)
-        self._warned = False
 
     def after_step(self, run: Run) -> None:
         """Looks at the loss of a logged step."""
         from_step = max(self.FROM_STEP, 2 * run.config.num_warmup_steps)
-        if self._warned or not run.is_logged or run.step < from_step:
+        seen = run.kept.setdefault("plateau", {"losses": [], "warned": False})
+        if seen["warned"] or not run.is_logged or run.step < from_step:
             return
-        self._recent.append(run.metrics["masked_lm_loss"])
-        mean = sum(self._recent) / len(self._recent)
-        if len(self._recent) == self.LINES and mean > self._frequency_loss - self.MARGIN:
-            self._warned = True
+        recent = seen["losses"] = [*seen["losses"], run.metrics["masked_lm_loss"]][-self.LINES :]
+        mean = sum(recent) / len(recent)
+        if len(recent) == self.LINES and mean > self._frequency_loss - self.MARGIN:
+            seen["warned"] = True
             run.log(
                 f"Step {run.step}: the masked-LM loss ({mean:.2f}) is still what guessing by word "
                 f"frequency reaches ({self._frequency_loss:.2f}); try a smaller `learning_rate` "
@@ -313,16 +352,36 @@ class Profile(Hook):
 
 
 class SaveCheckpoints(Hook):
-    """Saves every `save_checkpoints_steps`, at the end and before a stop; logs what saves cost."""
+    """Saves by steps and by time, at the end and before a stop; logs what saves cost.
+
+    The first worker's clock says when the last save is too old; it asks for one with the next call,
+    and all workers see that it is due after the same step.
+
+    Args:
+        clock: gives seconds; a test passes its own.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._saved_at = 0.0
+
+    def begin(self, run: Run) -> None:  # noqa: ARG002
+        """Starts the clock."""
+        self._saved_at = self._clock()
+
+    def before_call(self, run: Run) -> None:
+        """Asks for a save where the last one is too old."""
+        seconds = run.config.save_checkpoints_secs
+        old = seconds > 0 and self._clock() - self._saved_at >= seconds
+        run.wants_save = run.is_chief and old
 
     def after_call(self, run: Run) -> None:
         """Saves where it is due."""
-        if (
-            run.stopping
-            or run.step == run.last_step
-            or run.is_due(run.config.save_checkpoints_steps)
-        ):
+        by_time = run.metrics.get("save_votes", 0.0) > 0
+        by_steps = run.is_due(run.config.steps_between_saves)
+        if run.stopping or run.step == run.last_step or by_steps or by_time:
             run.save()
+            self._saved_at = self._clock()
         self._log(run)  # afterwards: where the log cannot be written, the steps are not lost
 
     def close(self, run: Run) -> None:
@@ -340,15 +399,18 @@ class SaveCheckpoints(Hook):
 
 
 class EvaluateHeldOut(Hook):
-    """Evaluates every `eval_steps` and at the end, and keeps the best variables.
+    """Evaluates every `eval_steps` and at the end; keeps the best variables, or ends the run early.
 
     An evaluation that a stop interrupts, or that a kill cut short, is made up for when the run is
-    resumed.
+    resumed. What is best, and for how long nothing was better, follows from `evaluations.jsonl`.
 
     Args:
         evaluate: measures the model; gives figures, `best_by` among them.
         held_out: says on which data; figures of other data are not compared.
-        best_by: which figure says what is best: the lowest `loss`, or the highest of another one.
+        best_by: which figure says what is best, unless the run's `best_figure` does: the lowest of
+            a loss, the highest of another one.
+        keep_best: whether the best variables are kept, and the last step is evaluated. False where
+            the evaluations are for the curve only and the last weights are evaluated afterwards.
     """
 
     def __init__(
@@ -356,19 +418,24 @@ class EvaluateHeldOut(Hook):
         evaluate: Callable[[], Mapping[str, float]],
         held_out: str | None = None,
         best_by: str = "loss",
+        keep_best: bool = True,
     ) -> None:
         self._evaluate, self._held_out, self._best_by = evaluate, held_out, best_by
+        self._keep_best = keep_best
         self._badness: dict[int, float] = {}  # on this held-out set, by step
 
     def begin(self, run: Run) -> None:
         """Does for the step that the run resumes from what a stop or a kill left undone."""
+        self._best_by = run.config.best_figure or self._best_by
         self._badness = self._read_badness(run)
-        if run.stopping or run.step == 0 or not self._is_due(run):
+        if run.stopping or run.step == 0:
             return
-        if run.step not in self._badness:
+        if self._is_due(run) and run.step not in self._badness:
             self._measure(run)
-        elif self._badness[run.step] < self._least_badness(run):
-            run.save_best()
+            return
+        if self._is_due(run) and self._badness[run.step] < self._least_badness(run):
+            self._save_best(run)
+        self._end_early(run)
 
     def after_call(self, run: Run) -> None:
         """Evaluates where it is due."""
@@ -376,32 +443,65 @@ class EvaluateHeldOut(Hook):
             self._measure(run)
 
     def _is_due(self, run: Run) -> bool:
-        at_the_end = run.config.eval_steps > 0 and run.step == run.config.num_train_steps
-        return run.is_due(run.config.eval_steps) or at_the_end
+        every = run.config.steps_between_evaluations
+        if run.step == run.config.num_train_steps:
+            return every > 0 and self._keep_best
+        return run.is_due(every)
 
     def _measure(self, run: Run) -> None:
         start = time.monotonic()
         try:
-            with run.stop.interrupting(run.is_alone):
+            # The weights are exchanged outside of what a signal may interrupt.
+            with run.state.averaged(), run.stop.interrupting(run.is_alone):
                 results = self._evaluate()
         except StopRequestedError:
             run.stopping = True
             run.save()
             return
         run.paused_seconds += time.monotonic() - start
-        badness = self._badness_of(results)
+        badness = self._badness_of(results, run)
         if badness < self._least_badness(run):
-            run.save_best()
+            self._save_best(run)
         self._badness[run.step] = badness
         run.writers.write("eval", run.step, {**results, **self._name()})
+        self._end_early(run)
+
+    def _save_best(self, run: Run) -> None:
+        if self._keep_best:
+            run.save_best()
+
+    def _end_early(self, run: Run) -> None:
+        """Ends the run where the last evaluations were not better than the best one before."""
+        patience, last = run.config.early_stopping_evals, run.config.num_train_steps
+        if not (patience and self._badness) or run.step == last:
+            return
+        best = min(sorted(self._badness), key=self._badness.__getitem__)
+        if sum(step > best for step in self._badness) < patience:
+            return
+        run.ended_early = True
+        run.save()
+        run.log(
+            f"Step {run.step:,} of {last:,}: training ends early, because the held-out "
+            f"{self._best_by.replace('_', ' ')} was the best at step {best:,} and in none of the "
+            f"{patience} evaluations since."
+        )
 
     def _name(self) -> dict[str, str]:
         return {"held_out": self._held_out} if self._held_out else {}
 
-    def _badness_of(self, results: Mapping[str, float]) -> float:
+    def _badness_of(self, results: Mapping[str, Any], run: Run) -> float:
         """The figure that decides, as a number that is to be low."""
-        figure = results[self._best_by]
-        return figure if self._best_by == "loss" else -figure
+        figure = results.get(self._best_by)
+        if not isinstance(figure, (int, float)):
+            run.save()  # the steps so far are not lost by a mistyped name
+            names = [name for name, value in results.items() if isinstance(value, (int, float))]
+            raise UserError(
+                f"`best_figure={self._best_by}`: the evaluation gives no such figure; choose "
+                f"{' or '.join(names)}."
+            )
+        if math.isnan(figure):
+            return math.inf
+        return figure if self._best_by.endswith("loss") else -figure
 
     def _least_badness(self, run: Run) -> float:
         """That of the checkpoint that is there as the best: writing a better one may fail."""
@@ -423,7 +523,8 @@ class EvaluateHeldOut(Hook):
                 "evaluations so far were of another held-out set; the best checkpoint is chosen "
                 "without them."
             )
-        return {line["step"]: self._badness_of(line) for line in same if self._best_by in line}
+        comparable = [line for line in same if self._best_by in line]
+        return {line["step"]: self._badness_of(line, run) for line in comparable}
 
     def _is_same_set(self, line: Mapping[str, Any]) -> bool:
         """Whether a line is of this held-out set; one from before sets were named is."""

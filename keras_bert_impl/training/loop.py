@@ -34,11 +34,12 @@ class TrainingResult:
 
     Attributes:
         step: optimizer steps done in all.
-        finished: whether that is all of them, and nothing was asked to stop; otherwise the same
-            call continues.
+        finished: whether that is all of them, or training ended early, and nothing was asked to
+            stop; otherwise the same call continues.
         resumed_from: the checkpoint's step the run started at; 0 for a new one.
         metrics: the last step's figures; empty if there was nothing left to do.
         state: the variables as the run left them.
+        weights_step: the step that the model's weights are of: the last one, or the best one.
     """
 
     step: int
@@ -46,6 +47,7 @@ class TrainingResult:
     resumed_from: int
     metrics: Mapping[str, float]
     state: TrainingState = dataclasses.field(repr=False)
+    weights_step: int
 
 
 def train(
@@ -99,18 +101,19 @@ def train(
             _LOGGER.info("resuming from step %s of %s", f"{run.first_step:,}", goal)
         run.stopping = run.stop_requested()
         hook.begin(run)
-        while not run.stopping and (chunk := next(ready, None)):
+        while not (run.stopping or run.ended_early) and (chunk := next(ready, None)):
             run.chunk = chunk
             hook.before_call(run)
-            for row in step.run(chunk.features, chunk.numbers, run.stop.requested):
+            asked = {"stop": run.stop.requested, "save": run.wants_save}
+            for row in step.run(chunk.features, chunk.numbers, **asked):
                 state.step, run.metrics = state.step + 1, step.metrics(row)
                 hook.after_step(run)
             run.stopping = run.stop_requested()
             hook.after_call(run)
         hook.end(run)
         run.checkpoints.wait()  # whichever hook saved last: a failure ends the run as one
-    finished = run.step >= config.num_train_steps and not run.stopping
-    return TrainingResult(run.step, finished, run.first_step, run.metrics, state)
+    finished = (run.step >= config.num_train_steps or run.ended_early) and not run.stopping
+    return TrainingResult(run.step, finished, run.first_step, run.metrics, state, run.step)
 
 
 def _calls_ahead(steps_per_call: int) -> int:
@@ -146,7 +149,7 @@ def _start(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
     settings = {**config.mathematics(), **settings}
-    _restore(checkpoints, state, settings, config, directory, options)
+    kept = _restore(checkpoints, state, settings, config, directory, options)
     check_same_step(devices, state.step)
     return Run(
         config=config,
@@ -159,6 +162,7 @@ def _start(
         log=log,
         first_step=state.step,
         last_step=min(config.num_train_steps, config.stop_after_step or config.num_train_steps),
+        kept=kept,
     )
 
 
@@ -169,7 +173,8 @@ def _restore(
     config: TrainingConfig,
     directory: RunDirectory,
     options: type,
-) -> None:
+) -> dict[str, Any]:
+    """Restores the newest checkpoint, and gives what the hooks kept in it."""
     defaults = {**default_settings(TrainingConfig), **default_settings(options)}
 
     def accept(description: Mapping[str, Any]) -> None:
@@ -179,10 +184,13 @@ def _restore(
 
     description = checkpoints.restore_newest(accept)
     if description is None:
-        return
+        return {}
     state.step = description["step"]
     if description["settings"].get("precision") != config.precision:
         state.loss_scale.reset()
+    if not description["settings"].get("ema_decay"):
+        state.start_averages()  # the run had none so far
+    return dict(description.get("kept", {}))
 
 
 def _rate(phases: Sequence[Phase], config: TrainingConfig) -> Callable[[int], float]:

@@ -147,14 +147,18 @@ class JsonLinesFiles:
 
     Args:
         directory: the run's folder.
+        kinds: the kinds of figures whose files are opened.
     """
 
-    def __init__(self, directory: RunDirectory) -> None:
-        self._paths = {
+    def __init__(
+        self, directory: RunDirectory, kinds: Sequence[str] = ("train", "eval", "save")
+    ) -> None:
+        paths = {
             "train": directory.metrics,
             "eval": directory.evaluations,
             "save": directory.saves,
         }
+        self._paths = {kind: paths[kind] for kind in kinds}
         self._files: dict[str, JsonLines] = {}
 
     def open(self, first_step: int) -> None:
@@ -169,6 +173,30 @@ class JsonLinesFiles:
         """Closes the files."""
         for file in self._files.values():
             file.close()
+
+
+def add_evaluation(directory: RunDirectory, step: int, figures: Mapping[str, Any]) -> None:
+    """Adds the figures of the finished model to those of the evaluations during training.
+
+    An evaluation of that step that is there already is of the same weights, and stays.
+
+    Args:
+        directory: the run's folder.
+        step: the step that the weights are of.
+        figures: numbers by name, and perhaps a text `held_out` that says of which data.
+
+    Raises:
+        UserError: they cannot be written.
+    """
+    held_out = figures.get("held_out")
+    lines = read_json_lines(directory.evaluations)
+    if any(line["step"] == step and line.get("held_out") == held_out for line in lines):
+        return
+    last = max([step, *(line["step"] for line in lines)])
+    files = JsonLinesFiles(directory, kinds=("eval",))
+    writers = MetricWriters([files, TensorBoard(directory.events)], directory)
+    with writers.open(last):
+        writers.write("eval", step, figures)
 
 
 class TensorBoard:

@@ -33,7 +33,11 @@ class Run:
         chunk: the inputs of the present compiled call; None before the first one.
         metrics: the last step's figures; empty before the first step.
         stop: whether SIGTERM or Ctrl-C asked for a stop.
-        stopping: whether the run ends after the present call; a hook may set it.
+        stopping: whether the run stops after the present call, to be continued; a hook may set it.
+        ended_early: whether the run is finished before its last step; a hook may set it.
+        wants_save: whether this process asks for a checkpoint after the next call; a hook sets it.
+        kept: what hooks remember across a resume, JSON values by the hook's key; saved with every
+            checkpoint.
         paused_seconds: time that was spent on something else than steps; not part of any rate.
     """
 
@@ -51,6 +55,9 @@ class Run:
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
     stop: StopSignal = dataclasses.field(default_factory=StopSignal)
     stopping: bool = False
+    ended_early: bool = False
+    wants_save: bool = False
+    kept: dict[str, Any] = dataclasses.field(default_factory=dict)
     paused_seconds: float = 0.0
 
     @property
@@ -71,7 +78,8 @@ class Run:
     @property
     def is_logged(self) -> bool:
         """Whether the figures of the present step are logged."""
-        return self.is_due(self.config.log_steps) or self.step == self.config.num_train_steps
+        at_the_end = self.step == self.config.num_train_steps
+        return self.is_due(self.config.steps_between_logs) or at_the_end
 
     def is_due(self, every: int) -> bool:
         """Whether the present step is a multiple of `every`; 0 is never."""
@@ -89,19 +97,20 @@ class Run:
 
     def save(self) -> None:
         """Saves a checkpoint of the present step, unless there is one."""
-        self.checkpoints.save(self.step, self.settings)
+        self.checkpoints.save(self.step, self.settings, self.kept)
 
     def save_best(self) -> None:
         """Saves the present variables as the best ones so far."""
         best = self.directory.best_checkpoint
-        self.checkpoints.save(self.step, self.settings, regular=False, best=best)
+        self.checkpoints.save(self.step, self.settings, self.kept, regular=False, best=best)
 
 
 class Hook:
     """Something that happens now and then while a run goes on. Each method may be left out.
 
     A call is `iterations_per_loop` steps or fewer in one compiled function; it ends at every step
-    where a checkpoint or an evaluation is due. An error in a hook ends the run.
+    where a checkpoint or an evaluation is due. An error in a hook ends the run. What a hook must
+    remember across a resume it keeps in `Run.kept`.
 
     Example:
         >>> class Shout(Hook):

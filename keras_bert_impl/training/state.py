@@ -4,6 +4,8 @@ In float16 the scale of the loss belongs to it: gradients are kept away from 0, 
 where it overflows.
 """
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +13,9 @@ import tensorflow as tf
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW, Lamb
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.strategy import Devices, present_devices
+
+AVERAGES = "ema"
+"""The group of a checkpoint's variables that are averages of the weights."""
 
 _START, _PATIENCE, _HIGHEST = 2.0**15, 2000, 2.0**24
 
@@ -124,6 +129,8 @@ class TrainingState:
 
     Attributes:
         step: optimizer steps done.
+        averages: a moving average of every weight of the model, in their order; none without
+            `ema_decay`.
     """
 
     def __init__(self, model: Any, config: TrainingConfig, devices: Devices | None = None) -> None:
@@ -134,6 +141,11 @@ class TrainingState:
             self.optimizer = make_optimizer(config)
             self.optimizer.build(model.trainable_variables)
             self.loss_scale = LossScale(dynamic=config.precision == "float16")
+            self.averages = [
+                tf.Variable(tf.zeros(weight.shape, weight.value.dtype), trainable=False)
+                for weight in (model.weights if config.ema_decay else ())
+            ]
+        self.start_averages()
 
     def variables(self) -> dict[str, list[Any]]:
         """The `tf.Variable`s by group, in an order that follows from the model alone."""
@@ -142,4 +154,42 @@ class TrainingState:
             "adam_m": [moment.value for moment in self.optimizer.first_moments],
             "adam_v": [moment.value for moment in self.optimizer.second_moments],
             "loss_scale": self.loss_scale.variables,
+            **({AVERAGES: self.averages} if self.averages else {}),
         }
+
+    def start_averages(self) -> None:
+        """Gives the averages the present weights, as before the first step."""
+        for average, weight in self._averaged_weights():
+            average.assign(local_copy(weight))
+
+    def take_averages(self) -> None:
+        """Gives the model the averaged weights, for good; nothing where there are none."""
+        for average, weight in self._averaged_weights():
+            weight.assign(local_copy(average))
+
+    @contextlib.contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Inside the block the model has the averaged weights, where there are any."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    def _exchange(self) -> None:
+        """Weights become averages and averages weights, one tensor after the other."""
+        for average, weight in self._averaged_weights():
+            held = tf.identity(local_copy(weight))
+            weight.assign(local_copy(average))
+            average.assign(held)
+
+    def _averaged_weights(self) -> list[tuple[Any, Any]]:
+        """Each average with its weight."""
+        weights = [weight.value for weight in self.model.weights] if self.averages else []
+        return list(zip(self.averages, weights, strict=True))
+
+
+def local_copy(variable: Any) -> Any:
+    """This process's copy of a variable; all replicas hold the same."""
+    distributed = isinstance(variable, tf.distribute.DistributedValues)
+    return variable.values[0] if distributed else variable

@@ -24,7 +24,10 @@ from keras_bert_impl.training.objectives import Objective
 from keras_bert_impl.training.phases import PhasedBatches
 from keras_bert_impl.training.state import LossScale, TrainingState
 
-_SHARED = ("step", "learning_rate", "stop")  # numbers that are the same for every replica
+OF_THE_STEP = ("stop_votes", "save_votes", "gradient_norm", *LossScale.FIGURES)
+"""What every step says besides what its objective measures; the votes come first."""
+
+_SHARED = ("step", "learning_rate", "votes")  # numbers that are the same for every replica
 
 
 class TrainingStep:
@@ -44,6 +47,8 @@ class TrainingStep:
         self._optimizer, self._loss_scale = state.optimizer, state.loss_scale
         self.devices, self._config = state.devices, config
         self._variables = [variable.value for variable in state.model.trainable_variables]
+        self._weights = [weight.value for weight in state.model.weights]
+        self._averages = state.averages
         self._metric_names: list[str] = []
         # Nothing here needs autograph: branches and loops are TensorFlow's own.
         self._part = tf.function(
@@ -52,19 +57,28 @@ class TrainingStep:
         self._one = tf.function(self._one_step, autograph=False)
         self._many = tf.function(self._many_steps, autograph=False)
 
-    def run(self, features: Any, numbers: Mapping[str, Any], stop: bool = False) -> list[Any]:
+    def run(
+        self,
+        features: Any,
+        numbers: Mapping[str, Any],
+        *,
+        stop: bool = False,
+        save: bool = False,
+    ) -> list[Any]:
         """Takes the steps that `prepare` made ready, all in one compiled call.
 
         Args:
             features: from `prepare`.
             numbers: from `prepare`.
             stop: whether this worker wants to stop; all workers see the sum as `stop_votes`.
+            save: whether this worker wants a checkpoint; all see the sum as `save_votes`.
 
         Returns:
             For each step a float32 vector, perhaps still being computed; `metrics` reads it.
         """
         count = len(numbers["step"])
-        numbers = {**numbers, "stop": tf.fill([count], float(stop) / self.devices.replicas)}
+        votes = tf.constant([stop, save], tf.float32) / self.devices.replicas
+        numbers = {**numbers, "votes": tf.tile(votes[tf.newaxis], [count, 1])}
         if count == 1:
             return [self._one(features, numbers)]
         return tf.unstack(self._many(features, numbers), num=count)
@@ -73,8 +87,8 @@ class TrainingStep:
         """Gives a step's figures their names; waits until they are computed.
 
         Returns:
-            `loss`, what the objective measures, `stop_votes`, `gradient_norm` (before clipping),
-            `loss_scale` (of this step) and `skipped_steps` (so far).
+            `loss`, what the objective measures, `stop_votes`, `save_votes`, `gradient_norm` (before
+            clipping), `loss_scale` (of this step) and `skipped_steps` (so far).
         """
         return dict(zip(self._metric_names, map(float, row.numpy()), strict=True))
 
@@ -147,7 +161,7 @@ class TrainingStep:
         gradients, metrics = self._replica_gradients(
             features, numbers, context.replica_id_in_sync_group
         )
-        metrics = tf.concat([metrics, [numbers["stop"]]], axis=0)
+        metrics = tf.concat([metrics, numbers["votes"]], axis=0)
         *gradients, metrics = context.all_reduce(tf.distribute.ReduceOp.SUM, [*gradients, metrics])
         scale = self._loss_scale.value()  # the one of this step: the update may change it
         gradients = self._loss_scale.unscale(gradients)
@@ -193,7 +207,7 @@ class TrainingStep:
             scaled = loss * scale
             gradients = tape.gradient(scaled, self._variables)
         metrics = {"loss": loss, **metrics}
-        self._metric_names = [*metrics, "stop_votes", "gradient_norm", *LossScale.FIGURES]
+        self._metric_names = [*metrics, *OF_THE_STEP]
         # A variable that the loss does not reach keeps its weight: no gradient, no decay.
         self._reached = [
             number for number, gradient in enumerate(gradients) if gradient is not None
@@ -227,7 +241,23 @@ class TrainingStep:
                 args=(gradient, numbers["learning_rate"]),
                 group=False,
             )
+        self._average(strategy, numbers["step"])
         return tf.no_op()
+
+    def _average(self, strategy: Any, step: Any) -> None:
+        """Moves every weight's average towards the weight; `step` counts the steps before this."""
+        if not self._averages:
+            return
+        done = tf.cast(step, tf.float32)
+        # The first steps' weights are soon forgotten, as in TensorFlow's own moving average.
+        decay = tf.minimum(self._config.ema_decay, (1.0 + done) / (10.0 + done))
+        for average, weight in zip(self._averages, self._weights, strict=True):
+            strategy.extended.update(
+                average,
+                lambda old, new, share: old.assign_sub(share * (old - new)),
+                args=(weight, 1.0 - decay),
+                group=False,
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -274,7 +304,7 @@ def chunks(
     stream = batches.batches_from(start)
     devices = step.devices
     whole = batches.num_workers == 1 and devices.workers > 1
-    stops = (config.save_checkpoints_steps, config.eval_steps)
+    stops = (config.steps_between_saves, config.steps_between_evaluations)
     for count in chunk_lengths(start, end, config.iterations_per_loop, stops, batches.boundaries):
         chunk: list[Batch] = [next(stream) for _ in range(count)]
         if whole:

@@ -439,7 +439,7 @@ class CellMaker:
     def _steps_between(self) -> int:
         """Steps between two kept models: about as many models as asked for, at checkpoints."""
         training = self._pretraining.training
-        unit = training.save_checkpoints_steps
+        unit = training.steps_between_saves
         return max(1, round(training.num_train_steps / self._config.num_models / unit)) * unit
 
 

@@ -285,6 +285,7 @@ class FineTuningConfig:
         check_options(self)
         self._check_engine()
         if self.do_train:
+            self.training.check_evaluates(self.do_eval)
             self.check_together()
 
     def check_together(self) -> None:

@@ -298,8 +298,7 @@ class _Job:
             result,
             lambda folder: write_model_directory(folder, self._head.model, self._start.text),
         )
-        figures = self._task.compared_figures if isinstance(self._task, ComparedTask) else ()
-        draw_learning_curve(self._directory, figures)
+        self._draw_learning_curve()
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
@@ -308,9 +307,23 @@ class _Job:
             scores = self._score(split, final=True)
             figures |= {f"{prefix}{name}": value for name, value in scores.items()}
         if training is not None:
+            self._keep_final_figures(training, figures)
             figures["global_step"] = training.step
+            if self._run.config.save_best:
+                figures["best_step"] = training.weights_step
         self._run.write_eval_results(figures)
         return figures
+
+    def _keep_final_figures(self, training: TrainingResult, figures: Mapping[str, float]) -> None:
+        """Adds the figures to those of the evaluations during training, and to their picture."""
+        own = {name.removeprefix("eval_"): value for name, value in figures.items()}
+        self._run.log_final_evaluation(training.weights_step, own)
+        if self._devices.is_chief:
+            self._draw_learning_curve()
+
+    def _draw_learning_curve(self) -> None:
+        figures = self._task.compared_figures if isinstance(self._task, ComparedTask) else ()
+        draw_learning_curve(self._directory, figures)
 
     def predict(self) -> list[Path]:
         """Answers the test splits and writes the files."""
@@ -348,17 +361,20 @@ class _Job:
         Raises:
             UserError: its rows give no loss, by which the best checkpoint is chosen.
         """
-        if not (self._config.do_eval and self._config.training.eval_steps):
+        asked = self._config.training.chooses_best
+        if not (self._config.do_eval and self._run.config.steps_between_evaluations):
             return standard_hooks()
         split, best_by = self._task.evaluation_splits[0], "loss"
         if missing := missing_labels(self._rows[split], self._head.labels):
             if not isinstance(self._task, ScoredWithoutLoss):
+                if not asked:
+                    return standard_hooks()
                 raise UserError(
                     f"`eval_steps` needs a loss, but the rows of the split {split} have no "
                     f"{', '.join(missing)}; leave `eval_steps` at 0 to score after training only."
                 )
             best_by = self._task.deciding_figure
-        return standard_hooks(lambda: self._score(split), best_by=best_by)
+        return standard_hooks(lambda: self._score(split), best_by=best_by, keep_best=asked)
 
     def _fixed_length(self, training: TrainingConfig) -> int | None:
         """The common length of training batches, where one compiled call takes several."""
@@ -385,7 +401,10 @@ class _Job:
                 "`num_train_epochs`."
             )
         warmup = int(steps * config.warmup_proportion)
-        return replace(training, num_train_steps=steps, num_warmup_steps=warmup)
+        training = replace(training, num_train_steps=steps, num_warmup_steps=warmup)
+        if not config.do_eval:
+            return training
+        return training.evaluated_each(len(rows) // training.train_batch_size)
 
     def _settings(self, rows: RowSet) -> dict[str, Any]:
         """Gives the settings that a resumed run must share, besides those of training."""

@@ -65,9 +65,9 @@ def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> No
     Raises:
         UserError: too little space is free.
     """
-    keep, one = training.keep_checkpoint_max, checkpoint_bytes(config)
-    saves = -(-training.num_train_steps // training.save_checkpoints_steps)
-    wanted = min(keep, saves) + 1 + (1 if training.eval_steps else 0)
+    keep, one = training.keep_checkpoint_max, checkpoint_bytes(config, training.ema_decay > 0)
+    saves = -(-training.num_train_steps // training.steps_between_saves)
+    wanted = min(keep, saves) + 1 + (1 if training.chooses_best else 0)
     there = len(list(folder.glob("checkpoints/step-*"))) + (folder / "best_checkpoint").is_dir()
     needed = one * max(wanted - there, 1) + 4 * count_parameters(config)  # and the model itself
     free = shutil.disk_usage(folder).free
@@ -147,14 +147,14 @@ def machine_memory(root: str = "/sys/fs/cgroup") -> float:
     return memory
 
 
-def checkpoint_bytes(config: BertConfig) -> int:
-    """The size of one checkpoint: weights and two moments in float32.
+def checkpoint_bytes(config: BertConfig, averaged: bool = False) -> int:
+    """The size of one checkpoint: weights, two moments and perhaps an average, all in float32.
 
     Example:
         >>> checkpoint_bytes(BertConfig(vocab_size=30522)) // 10**6
         1321
     """
-    return 12 * count_parameters(config)
+    return (16 if averaged else 12) * count_parameters(config)
 
 
 def frequency_loss(batches: Iterable[Mapping[str, np.ndarray]], vocab_size: int) -> float:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,8 @@ class KeepModels(Hook):
     def _keep(self, run: Run) -> None:
         folder = kept_model(run.directory.path, run.step)
         if run.is_chief and run.is_due(self._every) and not folder.is_dir():
-            self._write(folder)
+            with run.state.averaged():
+                self._write(folder)
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -116,6 +117,8 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         raise UserError("nothing to do; give `do_train=True` or `do_eval=True`.")
     if not config.input_file:
         raise UserError("`input_file` is missing; name the shards of create_pretraining_data.")
+    if config.do_train:
+        config.training.check_evaluates(config.do_eval or bool(config.training.eval_steps))
     run = RunDirectory.open(config.output_dir)
     trained = is_finished(run, config.training)
     if config.do_train and not trained:
@@ -185,6 +188,10 @@ class _Job:
             devices.workers,
             config.targets(),
         )
+        if config.do_eval:
+            epoch = self._phases[0].batches.num_examples // config.training.train_batch_size
+            each = config.training.evaluated_each(epoch)
+            self._run = replace(self._run, config=each)
         check_records(self._phases, _LOGGER.info)
         self._held_out = self._open_held_out()
         self._held_out.check()
@@ -238,6 +245,7 @@ class _Job:
         return standard_hooks(
             evaluate=self._measure,
             held_out=self._describe_held_out(),
+            keep_best=self._config.training.chooses_best,
             frequency_loss=frequency_loss(first, self._model_config.vocab_size),
             work=phased_work(
                 [phase.num_train_steps for phase in phases],
@@ -270,7 +278,15 @@ class _Job:
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Measures the newest weights of the run and writes `eval_results.txt`."""
         step = training.step if training else self._restore_weights()
-        figures = {"global_step": step, **self._measure()}
+        measured = self._measure()
+        figures = {"global_step": step, **measured}
+        if training:
+            named = {**measured, "held_out": self._describe_held_out()}
+            self._run.log_final_evaluation(training.weights_step, named)
+            if self._run.devices.is_chief:
+                draw_learning_curve(self._run.directory)
+            if self._run.config.save_best:
+                figures["best_step"] = training.weights_step
         self._run.write_eval_results(figures)
         return figures
 
@@ -285,13 +301,14 @@ class _Job:
         checkpoints = Checkpoints(
             run.checkpoints, weights, keep=1, writes=False, log=_LOGGER.warning
         )
-        description = checkpoints.restore_newest(self._check_same_model)
-        if description:
-            return description["step"]
-        finished = run.finished_step()
-        if finished is not None and run.model.is_dir():
+        description = checkpoints.restore_newest(self._check_same_model, averaged=True)
+        finished = run.finished_step() if run.model.is_dir() else None
+        # The model may be of the best step, where the newest checkpoint is of the last one.
+        if finished is not None and (description is None or description["step"] == finished):
             _LOGGER.info("%s", restore(self._model, str(run.model)).table())
             return finished
+        if description:
+            return description["step"]
         if not self._config.init_checkpoint:
             raise UserError(
                 f"{run.path}: holds no checkpoint that `do_eval=True` could measure; name the "

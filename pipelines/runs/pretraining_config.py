@@ -176,11 +176,11 @@ class RunPretrainingConfig:
             len(shares) != 3 or abs(sum(shares) - 1) >= 1e-6 or min(shares) < 0
         ):
             raise UserError("`mask_probabilities` must be three shares from 0 to 1 with sum 1.")
-        if self.save_model_steps % self.training.save_checkpoints_steps:
+        between = self.training.steps_between_saves
+        if self.save_model_steps % between:
             raise UserError(
                 f"`save_model_steps={self.save_model_steps}` must be a multiple of "
-                f"`training.save_checkpoints_steps={self.training.save_checkpoints_steps}`; change "
-                "one of them."
+                f"`training.save_checkpoints_steps={between}`; change one of them."
             )
 
     def phases(self) -> tuple[PhaseConfig, ...]:

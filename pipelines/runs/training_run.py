@@ -11,17 +11,18 @@ import keras
 
 from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
-from keras_bert_impl.training.checkpoints import Checkpoints
+from keras_bert_impl.training.checkpoints import Checkpoints, read_best
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult, train
+from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.objectives import Objective
 from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.stop_signal import on_stop
-from keras_bert_impl.training.strategy import Devices
+from keras_bert_impl.training.strategy import Devices, check_same_step
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -83,7 +84,8 @@ class TrainingRun:
         """Trains to the end of the phases, or as far as it is let, and writes the results.
 
         Other processes are kept out of the folder until the results are written, and SIGTERM does
-        not interrupt the writing.
+        not interrupt the writing. The model then has the weights that the run is for: those of the
+        last step, or of the best evaluation (`save_best`), or their average (`ema_decay`).
 
         Args:
             model: from `build_model`.
@@ -108,6 +110,7 @@ class TrainingRun:
         ):
             if take_over and newest_step(self.directory) == 0:
                 state.step = take_over(state)
+                state.start_averages()
             result = train(
                 state,
                 objective,
@@ -119,9 +122,25 @@ class TrainingRun:
                 log=_LOGGER.warning,
                 options=options,
             )
+            if result.finished:
+                result = self._take_weights(result)
             if chief:
                 write_results(result)
         return replace(result, finished=result.finished and not stop.requested)
+
+    def _take_weights(self, result: TrainingResult) -> TrainingResult:
+        """Gives the model of a finished run the weights that it is evaluated and written with."""
+        best = self.directory.best_checkpoint
+        if not self.config.save_best:
+            result.state.take_averages()
+            return result
+        check_same_step(self.devices, result.step)  # so that no worker reads before it is written
+        description = read_best(best, result.state)
+        step = int(description["step"])
+        _LOGGER.info(
+            "the best evaluation was at step %s: these weights are the result", f"{step:,}"
+        )
+        return replace(result, weights_step=step)
 
     def write_model(self, result: TrainingResult, write: Callable[[Path], None]) -> None:
         """Writes the trained model and marks the run as finished, if it is.
@@ -145,6 +164,16 @@ class TrainingRun:
         """Writes `eval_results.txt`, on the first worker."""
         if self.devices.is_chief:
             self.directory.write_eval_results(figures)
+
+    def log_final_evaluation(self, step: int, figures: Mapping[str, Any]) -> None:
+        """Adds the figures of the run's model to those of the evaluations during training.
+
+        Args:
+            step: of the model's weights.
+            figures: of the evaluation, by the names that evaluations during training have.
+        """
+        if self.devices.is_chief:
+            add_evaluation(self.directory, step, figures)
 
 
 class KeepFlags(Hook):

@@ -84,9 +84,11 @@ def run_here(output_dir, **flags):
 
 
 def steps_logged(output_dir):
-    """How many steps the metrics file has."""
+    """The step of the last line of the metrics file that is whole; 0 without one."""
     path = Path(output_dir) / "metrics.jsonl"
-    return len(path.read_text().splitlines()) if path.exists() else 0
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    whole = [line for line in lines if line.endswith("\n")]
+    return json.loads(whole[-1])["step"] if whole else 0
 
 
 def kill_at(process, output_dir, step, with_signal=signal.SIGKILL):

@@ -29,6 +29,7 @@ def test_what_is_restored_is_what_was_saved(tmp_path):
     assert Checkpoints(tmp_path, state, keep=5).restore_newest() == {
         "step": 7,
         "settings": {"seed": 1},
+        "kept": {},
     }
     assert [np.asarray(v).tolist() for v in state["weights"]] == [1.0, [2.0, 3.0]]
 

@@ -66,3 +66,19 @@ def test_every_precision_has_a_policy_of_keras():
 def test_a_configuration_cannot_be_changed_behind_a_runs_back():
     with pytest.raises(dataclasses.FrozenInstanceError):
         TrainingConfig(num_train_steps=10, num_warmup_steps=2).learning_rate = 1.0
+
+
+def test_choosing_among_evaluations_needs_evaluations():
+    toy_config(save_best=True).check_evaluates(True)
+    toy_config().check_evaluates(False)
+    with pytest.raises(UserError, match=r"`save_best=True` needs held-out evaluations"):
+        toy_config(save_best=True).check_evaluates(False)
+    with pytest.raises(UserError, match=r"`early_stopping_evals=3` needs .* `eval_steps=0` out"):
+        toy_config(early_stopping_evals=3, eval_steps=0).check_evaluates(True)
+
+
+def test_an_epoch_lies_between_evaluations_unless_told():
+    found = [toy_config(eval_steps=n).evaluated_each(12).eval_steps for n in (None, 0, 5)]
+    assert found == [12, 0, 5]
+    assert not toy_config(eval_steps=0).chooses_best
+    assert all(toy_config(**{name: 1}).chooses_best for name in ("save_best", "eval_steps"))

@@ -77,6 +77,40 @@ def test_the_metrics_file_has_one_line_a_logged_step_with_the_promised_names(tmp
     assert {"loss", "learning_rate", "gradient_norm", "examples_per_second"} <= set(lines[0])
 
 
+def test_a_line_holds_the_mean_since_the_line_before(tmp_path):
+    run(tmp_path / "each")
+    run(tmp_path / "third", log_steps=3)
+    each, third = figures(tmp_path / "each"), figures(tmp_path / "third")
+    assert [line["step"] for line in third] == [3, 6, 9, 12, 15, 18, 20]
+    last = 0
+    for line in third:
+        steps = each[last : line["step"]]
+        last = line["step"]
+        for name in ("loss", "accuracy"):
+            assert line[name] == pytest.approx(sum(one[name] for one in steps) / len(steps))
+        for name in ("learning_rate", "gradient_norm"):
+            assert line[name] == steps[-1][name]
+
+
+def test_a_resumed_run_logs_the_means_of_the_unbroken_one(tmp_path):
+    run(tmp_path / "whole", log_steps=6)
+    for step in (4, 7, 11):
+        run(tmp_path / "parts", log_steps=6, stop_after_step=step)
+    run(tmp_path / "parts", log_steps=6)
+    assert figures(tmp_path / "parts") == figures(tmp_path / "whole")
+
+
+def test_a_short_run_has_a_curve_and_checkpoints_unless_told(tmp_path):
+    run(tmp_path, log_steps=None, save_checkpoints_steps=None)
+    assert [line["step"] for line in figures(tmp_path)] == list(range(1, 21))
+    assert len(read_json_lines(tmp_path / "saves.jsonl")) == 10
+
+
+def test_a_checkpoint_that_is_too_old_is_followed_by_another_whatever_the_steps(tmp_path):
+    run(tmp_path, save_checkpoints_secs=1e-9, save_checkpoints_steps=1000, stop_after_step=6)
+    assert [line["step"] for line in read_json_lines(tmp_path / "saves.jsonl")] == [*range(1, 7)]
+
+
 def test_steps_inside_one_compiled_call_are_the_same_steps(tmp_path):
     _, single = run(tmp_path / "single")
     _, looped = run(tmp_path / "looped", iterations_per_loop=4)
@@ -377,6 +411,108 @@ def test_the_best_is_the_one_that_was_written_not_the_one_that_should_have_been(
 def test_an_evaluation_that_is_no_number_is_never_the_best_nor_stands_in_its_way(tmp_path):
     run(tmp_path, measure=losses_in_turn(float("nan"), 2.0, float("nan")), eval_steps=7)
     assert best_of(tmp_path) == 14
+
+
+def test_a_run_ends_early_when_nothing_gets_better_and_is_finished(tmp_path):
+    said, patience = [], {"eval_steps": 3, "early_stopping_evals": 2}
+    losses = losses_in_turn(3.0, 1.0, 1.5, 1.0)
+    result, _ = run(tmp_path, measure=losses, reports=said, **patience)
+    assert (result.step, result.finished) == (12, True)
+    assert best_of(tmp_path) == 6
+    assert said == [
+        "Step 12 of 20: training ends early, because the held-out loss was the best at step 6 and "
+        "in none of the 2 evaluations since."
+    ]
+    again, _ = run(tmp_path, measure=pytest.fail, **patience)
+    assert (again.resumed_from, again.step, again.finished) == (12, 12, True)
+
+
+def test_an_early_end_is_the_same_after_a_resume(tmp_path):
+    patience = {"eval_steps": 3, "early_stopping_evals": 2}
+    run(tmp_path, measure=losses_in_turn(3.0, 1.0, 1.5), stop_after_step=10, **patience)
+    result, _ = run(tmp_path, measure=losses_in_turn(1.2), **patience)
+    assert (result.resumed_from, result.step, result.finished) == (10, 12, True)
+
+
+def test_the_user_says_which_figure_is_the_best(tmp_path):
+    scores = [0.5, 0.8, 0.7, 0.6]
+    measure = lambda: {"loss": 1.0, "accuracy": scores.pop(0)}  # noqa: E731
+    run(tmp_path / "a", measure=measure, eval_steps=5, best_figure="accuracy")
+    assert best_of(tmp_path / "a") == 10
+    with pytest.raises(UserError, match=r"`best_figure=f1`: .* no such figure; choose loss"):
+        run(tmp_path / "b", measure=losses_in_turn(1.0), eval_steps=5, best_figure="f1")
+    assert run(tmp_path / "b")[0].resumed_from == 5
+
+
+class Weights(Hook):
+    """Takes down the weights after each step."""
+
+    def __init__(self):
+        self.seen = []
+
+    def begin(self, run):
+        self.seen.append(run.state.model.get_weights())
+
+    def after_step(self, run):
+        self.seen.append(run.state.model.get_weights())
+
+
+def averages_by_hand(seen, decay):
+    """Polyak's average in float64, by the formula of TensorFlow's ExponentialMovingAverage."""
+    averages = [weight.astype("float64") for weight in seen[0]]
+    for step, weights in enumerate(seen[1:]):
+        share = min(decay, (1 + step) / (10 + step))
+        averages = [share * a + (1 - share) * w for a, w in zip(averages, weights, strict=True)]
+    return averages
+
+
+def test_averages_follow_the_formula_and_evaluations_see_them(tmp_path):
+    config, watch, measured = toy_config(ema_decay=0.6, eval_steps=20), Weights(), []
+    model = toy_model()
+
+    def measure():
+        measured.append(model.get_weights())
+        return {"loss": 1.0}
+
+    result = train(
+        TrainingState(model, config),
+        ToyObjective(),
+        one_phase(ArrayBatches(toy_features(), config.train_batch_size, seed=1), config),
+        config,
+        RunDirectory.open(tmp_path),
+        hooks=[watch, *standard_hooks(measure)],
+    )
+    expected = averages_by_hand(watch.seen, 0.6)
+    for found in (measured[0], [np.array(one) for one in result.state.averages]):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+    assert same(model.get_weights(), watch.seen[-1])  # training goes on with its own weights
+    assert not same(model.get_weights(), measured[0])
+
+
+def averages(result):
+    return [np.array(one) for one in result.state.averages]
+
+
+def test_averages_are_resumed_to_the_bit(tmp_path):
+    whole, _ = run(tmp_path / "whole", ema_decay=0.9)
+    run(tmp_path / "parts", ema_decay=0.9, stop_after_step=9)
+    parts, _ = run(tmp_path / "parts", ema_decay=0.9)
+    assert same(averages(whole), averages(parts))
+
+
+def test_averages_that_begin_later_begin_with_the_weights(tmp_path):
+    run(tmp_path, stop_after_step=9)
+    result, weights = run(tmp_path, ema_decay=0.9, stop_after_step=9, allow_changed_flags=True)
+    assert same(averages(result), weights[: len(averages(result))])
+
+
+def test_a_stop_in_an_evaluation_of_averages_saves_the_weights_themselves(tmp_path):
+    _, expected = run(tmp_path / "whole", ema_decay=0.5)
+    run(tmp_path / "run", ema_decay=0.5, measure=preempted, eval_steps=10)
+    result, weights = run(tmp_path / "run", ema_decay=0.5)
+    assert result.resumed_from == 10
+    assert same(weights, expected)
 
 
 def preempted():

@@ -8,6 +8,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.hooks import standard_hooks
+from keras_bert_impl.training.metric_writers import read_json_lines
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import present_devices
@@ -171,3 +172,83 @@ def test_a_folder_of_the_users_in_the_models_place_is_noticed_before_training(tm
     (directory.model / "thesis.txt").write_text("precious")
     with pytest.raises(UserError, match="model"):
         check_destination(directory)
+
+
+def losses_in_turn(*losses):
+    left = list(losses)
+    return lambda: {"loss": left.pop(0)}
+
+
+def finished_weights(run, measure=None, **options):
+    """The weights when results are written, and the result."""
+    model, _ = run.build_model(make)
+    batches = ArrayBatches(toy_features(), run.config.train_batch_size, seed=1)
+    seen = []
+    result = run.train(
+        model,
+        ToyObjective(),
+        one_phase(batches, run.config),
+        {},
+        lambda _result: seen.extend(model.get_weights()),
+        hooks=standard_hooks(measure),
+        **options,
+    )
+    return seen, result
+
+
+def equal(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_the_result_has_the_weights_of_the_best_evaluation(tmp_path):
+    wanted = {"eval_steps": 5, "save_best": True}
+    tenth, _ = finished_weights(run_of(tmp_path / "tenth", stop_after_step=10))
+    run = run_of(tmp_path / "best", **wanted)
+    weights, result = finished_weights(run, losses_in_turn(3.0, 1.0, 2.0, 2.5))
+    assert (result.step, result.weights_step, result.finished) == (20, 10, True)
+    assert equal(weights, tenth)
+    again, result = finished_weights(run_of(tmp_path / "best", **wanted), pytest.fail)
+    assert (result.resumed_from, result.weights_step) == (20, 10)
+    assert equal(again, tenth)
+
+
+def test_the_best_may_come_before_a_stop_and_before_an_early_end(tmp_path):
+    wanted = {"eval_steps": 5, "save_best": True, "early_stopping_evals": 2}
+    fifth, _ = finished_weights(run_of(tmp_path / "fifth", stop_after_step=5))
+    stopped = run_of(tmp_path / "run", stop_after_step=12, **wanted)
+    finished_weights(stopped, losses_in_turn(1.0, 2.0))
+    run = run_of(tmp_path / "run", **wanted)
+    weights, result = finished_weights(run, losses_in_turn(3.0))
+    assert (result.step, result.weights_step, result.finished) == (15, 5, True)
+    assert equal(weights, fifth)
+
+
+def test_the_result_is_the_average_where_the_run_averages_also_that_of_the_best(tmp_path):
+    average = {"ema_decay": 0.5, "eval_steps": 10}
+    _, last = finished_weights(run_of(tmp_path / "last", **average), losses_in_turn(2.0, 1.0))
+    weights, _ = finished_weights(run_of(tmp_path / "last", **average), pytest.fail)
+    assert equal(weights, [np.array(one) for one in last.state.averages])
+    stopped = run_of(tmp_path / "stopped", stop_after_step=10, **average)
+    _, tenth = finished_weights(stopped, losses_in_turn(1.0))
+    best = run_of(tmp_path / "best", save_best=True, **average)
+    weights, result = finished_weights(best, losses_in_turn(1.0, 2.0))
+    assert result.weights_step == 10
+    assert equal(weights, [np.array(one) for one in tenth.state.averages])
+
+
+def test_a_best_checkpoint_that_is_missing_is_told_in_one_sentence(tmp_path):
+    run = run_of(tmp_path, eval_steps=10, save_best=True)
+    finished_weights(run, losses_in_turn(1.0, 2.0))
+    (tmp_path / "best_checkpoint" / "checkpoint.json").unlink()
+    (tmp_path / "evaluations.jsonl").unlink()
+    with pytest.raises(UserError, match=r"best_checkpoint: `save_best=True` needs it, but"):
+        finished_weights(run_of(tmp_path, eval_steps=0, save_best=True))
+
+
+def test_the_final_evaluation_stands_with_those_during_training(tmp_path):
+    run = run_of(tmp_path, eval_steps=10)
+    finished_weights(run, losses_in_turn(2.0, 1.0))
+    run.log_final_evaluation(20, {"loss": 9.0})  # of the same weights: the first one stays
+    run.log_final_evaluation(21, {"loss": 0.5})
+    lines = read_json_lines(tmp_path / "evaluations.jsonl")
+    assert [(line["step"], line["loss"]) for line in lines] == [(10, 2.0), (20, 1.0), (21, 0.5)]
