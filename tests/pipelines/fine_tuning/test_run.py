@@ -194,6 +194,9 @@ def test_a_regression_is_told_and_written_in_the_units_of_its_labels(encoder, tm
     # What was written is a plain model, which knows nothing of units.
     config = dataclasses.replace(config, do_train=False)
     scored = run_classifier(config).evaluation
+    # Around 4000 some answers are equal in float32: rounding may change the order of their ranks.
+    ranks = scored.pop("eval_spearman"), trained.pop("eval_spearman")
+    assert ranks[0] == pytest.approx(ranks[1], abs=0.02)
     assert {**scored, "global_step": 45} == pytest.approx(trained, rel=1e-3)
     model = BertClassifier.from_pretrained(out / "model")
     scores = model.predict(Tokenizer.from_pretrained(out / "model")(["the dog", "dog cat"]))
