@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
 import shutil
 import threading
 import time
@@ -20,6 +19,7 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints.google_tf1 import GoogleSource, write_google_checkpoint
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.checkpoints.run_folder import STATE, STEP_FILE, step_folder, steps_in
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import remove, whole_folder
 from keras_bert_impl.options import changed_settings
@@ -74,8 +74,6 @@ def _as_given(
 
 State = Mapping[str, Sequence[Any]]
 
-_NAME = re.compile(r"^step-(\d+)$")
-_DESCRIPTION = "checkpoint.json"
 _UNREADABLE = (
     tf.errors.DataLossError,
     tf.errors.NotFoundError,
@@ -89,24 +87,31 @@ _UNREADABLE = (
 )
 
 
-def write_checkpoint(folder: Path, state: State, description: Mapping[str, Any]) -> None:
+def write_checkpoint(
+    folder: Path,
+    state: State,
+    description: Mapping[str, Any],
+    describe_model: Callable[[Path], None] = lambda _folder: None,
+) -> None:
     """Writes one checkpoint: a `tf.train.Checkpoint` and, last, its description.
 
     Args:
         folder: appears only when everything is in it.
         state: lists of `tf.Variable`s by name.
         description: JSON-able facts, among them `step`.
+        describe_model: writes files into the folder that make it a model for every reader.
     """
     with whole_folder(folder) as aside:
         tf.train.Checkpoint(**{name: list(values) for name, values in state.items()}).write(
-            str(aside / "state")
+            str(aside / STATE)
         )
-        (aside / _DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n")
+        describe_model(aside)
+        (aside / STEP_FILE).write_text(json.dumps(description, indent=1) + "\n")
 
 
 def read_description(folder: Path) -> dict[str, Any]:
     """Reads what a checkpoint says about itself: `step` and the settings it was made with."""
-    return json.loads((folder / _DESCRIPTION).read_text())
+    return json.loads((folder / STEP_FILE).read_text())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,6 +145,9 @@ class Checkpoints:
         writes: False for workers that only read.
         log: called with one line about a save that failed where a later one did not, and about a
             checkpoint that cannot be read.
+
+    Attributes:
+        describe_model: see `write_checkpoint`; a hook may set it.
     """
 
     def __init__(
@@ -152,6 +160,7 @@ class Checkpoints:
     ) -> None:
         self._folder, self._state, self._keep, self._writes = folder, state, keep, writes
         self._log = log
+        self.describe_model: Callable[[Path], None] = lambda _folder: None
         self._completed: deque[Save] = deque()  # the writing thread appends
         self._newest: int | None = None  # the step that was restored, or saved last
         self._copy: dict[str, list[Any]] = {}
@@ -169,14 +178,11 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """The steps of all complete checkpoints, the newest first."""
-        if not self._folder.is_dir():
-            return []
-        found = (_NAME.match(child.name) for child in self._folder.iterdir())
-        return sorted((int(match.group(1)) for match in found if match), reverse=True)
+        return steps_in(self._folder)
 
     def path(self, step: int) -> Path:
         """The folder of the checkpoint at `step`."""
-        return self._folder / f"step-{step:08d}"
+        return step_folder(self._folder, step)
 
     def save(
         self,
@@ -314,7 +320,7 @@ class Checkpoints:
         """
         self._check_shapes(folder)
         copy = self._empty_copy()
-        read = tf.train.Checkpoint(**copy).read(str(folder / "state"))
+        read = tf.train.Checkpoint(**copy).read(str(folder / STATE))
         read.assert_existing_objects_matched()
         read.expect_partial()  # an evaluation reads the weights only
         for name, variables in self._state.items():
@@ -322,7 +328,7 @@ class Checkpoints:
                 variable.assign(value)
 
     def _check_shapes(self, folder: Path) -> None:
-        saved = tf.train.load_checkpoint(str(folder / "state")).get_variable_to_shape_map()
+        saved = tf.train.load_checkpoint(str(folder / STATE)).get_variable_to_shape_map()
         for name, variables in self._state.items():
             for number, variable in enumerate(variables):
                 shape = saved.get(f"{name}/{number}/.ATTRIBUTES/VARIABLE_VALUE")
@@ -339,7 +345,7 @@ class Checkpoints:
         start = time.monotonic()
         try:
             for folder in folders:
-                write_checkpoint(folder, self._copy, description)
+                write_checkpoint(folder, self._copy, description, self.describe_model)
             self._rotate()
             written = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
             seconds = time.monotonic() - start
