@@ -286,7 +286,7 @@ def test_a_full_disk_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
 
 
 def test_a_checkpoint_that_finds_no_room_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
-    def no_room(_folder, _state, _description):
+    def no_room(*_arguments):
         raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
 
     monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", no_room)
@@ -300,7 +300,7 @@ def test_what_is_written_is_the_state_of_its_step_though_training_goes_on(tmp_pa
     _, expected = run(tmp_path / "stopped", stop_after_step=10)
     waited = threading.Event()
 
-    def late_write(folder, state, description):
+    def late_write(folder, state, description, *more):
         waited.wait(timeout=1)
         write_checkpoint(folder, state, description, *more)
 
