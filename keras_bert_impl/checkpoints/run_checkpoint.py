@@ -10,13 +10,18 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.label_units import LabelUnits
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, head_names
-from keras_bert_impl.checkpoints.run_folder import NAMES_FILE, STATE, told_if_gone
+from keras_bert_impl.checkpoints.run_folder import (
+    AVERAGES,
+    NAMES_FILE,
+    STATE,
+    told_if_gone,
+    variable_key,
+)
 from keras_bert_impl.checkpoints.sources import FoundTensor
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import read_json_object
 
-_WEIGHTS, _AVERAGED = "weights", "ema"
-_KEY = "{group}/{number}/.ATTRIBUTES/VARIABLE_VALUE"
+_WEIGHTS = "weights"
 _ROOT = "embeddings/token_embeddings"
 _ANOTHER = "name another checkpoint of the run"
 
@@ -69,19 +74,18 @@ class RunCheckpointSource:
 
     def _find_keys(self, names: Sequence[str], types: Mapping[str, Any]) -> dict[str, str]:
         """The names in the file by ours."""
-        averaged = self._count(_AVERAGED) == len(names)
-        group = _AVERAGED if averaged else _WEIGHTS
+        group = AVERAGES if self._count(AVERAGES) == len(names) else _WEIGHTS
         if self._count(group) != len(names):
             reason = f"it holds {self._count(group)} weights, but names {len(names)}"
             raise self._damaged(reason)
-        keys = {name: _KEY.format(group=group, number=n) for n, name in enumerate(names)}
+        keys = {name: variable_key(group, n) for n, name in enumerate(names)}
         if wrong := [name for name, key in keys.items() if not types[key].is_floating]:
             raise self._damaged(f"{wrong[0]} holds {types[keys[wrong[0]]].name} numbers")
         return keys
 
     def _count(self, group: str) -> int:
         number = 0
-        while _KEY.format(group=group, number=number) in self._shapes:
+        while variable_key(group, number) in self._shapes:
             number += 1
         return number
 

@@ -21,12 +21,24 @@ STATE, STEP_FILE, NAMES_FILE = "state", "checkpoint.json", "weights.json"
 CHECKPOINTS, BEST_CHECKPOINT, MODEL = "checkpoints", "best_checkpoint", "model"
 FINISHED_FILE = ".finished"
 """Holds the step that `model/` is of."""
+AVERAGES = "ema"
+"""The group of variables that are averages of the weights, where a run keeps them."""
 _STEP = re.compile(r"^step-(\d+)$")
 
 
 def is_run_checkpoint(folder: Path) -> bool:
     """Whether a folder is one checkpoint of a run, of whatever version of this package."""
     return (folder / STEP_FILE).is_file()
+
+
+def variable_key(group: str, number: int) -> str:
+    """The name that TensorFlow gives a variable of a group in a checkpoint's files.
+
+    Example:
+        >>> variable_key("weights", 3)
+        'weights/3/.ATTRIBUTES/VARIABLE_VALUE'
+    """
+    return f"{group}/{number}/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 def steps_in(folder: Path) -> list[int]:

@@ -320,7 +320,7 @@ class Checkpoints:
         """
         self._check_shapes(folder)
         copy = self._empty_copy()
-        read = tf.train.Checkpoint(**copy).read(str(folder / STATE))
+        read = tf.train.Checkpoint(**copy).read(str(folder / "state"))
         read.assert_existing_objects_matched()
         read.expect_partial()  # an evaluation reads the weights only
         for name, variables in self._state.items():
@@ -328,7 +328,7 @@ class Checkpoints:
                 variable.assign(value)
 
     def _check_shapes(self, folder: Path) -> None:
-        saved = tf.train.load_checkpoint(str(folder / STATE)).get_variable_to_shape_map()
+        saved = tf.train.load_checkpoint(str(folder / "state")).get_variable_to_shape_map()
         for name, variables in self._state.items():
             for number, variable in enumerate(variables):
                 shape = saved.get(f"{name}/{number}/.ATTRIBUTES/VARIABLE_VALUE")
