@@ -127,15 +127,14 @@ def describe_checkpoint(folder: Path, model: Any, text: TextSettings, names: Seq
 
     Args:
         folder: the checkpoint, which is being written.
-        model: the model that the run will write.
+        model: one of this project's models, the one that the run will write.
         text: the vocabulary, the casing and the accents.
         names: our names of the checkpoint's weights, in its order.
     """
     variables = {variable.path: variable for variable in model.weights}
     weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
     _write_description(folder, weights, model.config, text)
-    units = getattr(model, "label_units", None)
-    write_json(folder / NAMES_FILE, weights_description(names, units))
+    write_json(folder / NAMES_FILE, weights_description(names, model.label_units))
 
 
 def _write_description(

@@ -47,7 +47,7 @@ def quantized_graph(
     """
     description = {"form": _FORM, "of": graph_sha256(graph)}
     # Nothing is put into a checkpoint of a run, which comes and goes.
-    lasting = folder is not None and folder.is_dir() and not is_run_checkpoint(folder)
+    lasting = folder is not None and folder.exists() and not is_run_checkpoint(folder)
     kept = folder / QUANTIZED_FOLDER if folder is not None and lasting else None
     if kept is not None and _read(kept / _DESCRIPTION) == description:
         _log.info("%s: the scales of int8 are there.", kept)
