@@ -1,8 +1,8 @@
 """Converts a checkpoint: google's TF1 files to a Hugging Face directory, or back.
 
 The input is a model directory (config.json, model.safetensors or its shards, vocab.txt or
-tokenizer.json) or a TF1 checkpoint (its prefix, folder or any of its files) with bert_config.json
-and vocab.txt beside it. An output whose name holds
+tokenizer.json), a run's folder or checkpoint, or a TF1 checkpoint (its prefix, folder or any of
+its files) with bert_config.json and vocab.txt beside it. An output whose name holds
 ".ckpt" is written as a TF1 checkpoint, any other as a model directory. Numbers and their types
 stay as they are; optimizer slots are left out. Nothing is replaced but an older checkpoint of the
 same kind. Nothing that was downloaded is executed: a pytorch_model.bin is refused.

@@ -184,7 +184,9 @@ class ConvertConfig(CheckpointOptions):
     """
 
     input: str = option(
-        REQUIRED, "A model directory, or the prefix, folder or a file of a TF1 checkpoint."
+        REQUIRED,
+        "A model directory, the prefix, folder or a file of a TF1 checkpoint, or a run's folder or "
+        "checkpoint.",
     )
     output: str = option(REQUIRED, "A folder, or a prefix such as folder/bert_model.ckpt.")
     output_format: str = option(

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.destination import check_folder
 from keras_bert_impl.checkpoints.model_source import architecture_of
+from keras_bert_impl.checkpoints.names import BILSTM, HEADS, all_names
 from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.checkpoints.run_checkpoint import weights_description
+from keras_bert_impl.checkpoints.run_folder import NAMES_FILE
 from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.sentence_modules import (
     SENTENCE_FILES,
@@ -101,8 +105,6 @@ def write_tensors_directory(
     Raises:
         UserError: the folder holds something else than a model directory, or cannot be written.
     """
-    from keras_bert_impl.checkpoints.names import BILSTM, all_names
-
     check_folder(folder, () if sentence is None else SENTENCE_FILES)
     heads = heads_of(weights)
     tensors = {}
@@ -114,12 +116,34 @@ def write_tensors_directory(
             tensors[name] = array.T if row.hugging_face_transposed else array
     with whole_folder(folder) as aside:
         write_safetensors(aside / WEIGHTS_FILE, tensors)
-        text.vocabulary.write(aside / VOCABULARY_FILE)
-        write_json(aside / TOKENIZER_FILE, tokenizer_config(config, text))
-        write_json(aside / CONFIG_FILE, _model_config(config, heads, weights, text))
+        _write_description(aside, weights, config, text)
         if sentence is not None:
             pooler = DenseWeights(weights["pooler/dense/kernel"], weights["pooler/dense/bias"])
             write_sentence_files(aside, sentence, config.hidden_size, pooler, write_json)
+
+
+def describe_checkpoint(folder: Path, model: Any, text: TextSettings, names: Sequence[str]) -> None:
+    """Writes what makes a run's checkpoint a model: all of a model directory but its weights.
+
+    Args:
+        folder: the checkpoint, which is being written.
+        model: one of this project's models, the one that the run will write.
+        text: the vocabulary, the casing and the accents.
+        names: our names of the checkpoint's weights, in its order.
+    """
+    variables = {variable.path: variable for variable in model.weights}
+    weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
+    _write_description(folder, weights, model.config, text)
+    write_json(folder / NAMES_FILE, weights_description(names, model.label_units))
+
+
+def _write_description(
+    folder: Path, weights: Mapping[str, Any], config: BertConfig, text: TextSettings
+) -> None:
+    """Writes the files that say what weights are of; of them only shapes and types are needed."""
+    text.vocabulary.write(folder / VOCABULARY_FILE)
+    write_json(folder / TOKENIZER_FILE, tokenizer_config(config, text))
+    write_json(folder / CONFIG_FILE, _model_config(config, heads_of(weights), weights, text))
 
 
 def heads_of(paths: Any) -> tuple[str, ...]:
@@ -129,13 +153,11 @@ def heads_of(paths: Any) -> tuple[str, ...]:
         >>> heads_of(["layer_0/output/bias", "classifier/dense/bias"])
         ('classifier',)
     """
-    from keras_bert_impl.checkpoints.restore import HEADS
-
     return tuple(head for head in HEADS if any(path.startswith(f"{head}/") for path in paths))
 
 
 def _model_config(
-    config: BertConfig, heads: tuple[str, ...], weights: dict[str, np.ndarray], text: TextSettings
+    config: BertConfig, heads: tuple[str, ...], weights: Mapping[str, Any], text: TextSettings
 ) -> dict[str, Any]:
     values, labels = config.to_hugging_face(), _labels(weights)
     values.pop("transformers_version", None)
@@ -160,9 +182,9 @@ def _model_config(
     return dict(sorted(values.items()))
 
 
-def _labels(weights: dict[str, np.ndarray]) -> int:
+def _labels(weights: Mapping[str, Any]) -> int:
     found = [weights[path] for path in _LABEL_BIASES if path in weights]
-    return found[0].shape[0] if found else 0
+    return int(found[0].shape[0]) if found else 0
 
 
 def tokenizer_config(config: BertConfig, text: TextSettings) -> dict[str, Any]:

@@ -5,7 +5,9 @@ Every tool and `from_pretrained` ask here, so all of them take a model in the sa
 - a model directory (Hugging Face's form), ours or anybody's;
 - google's TF1 checkpoint by its prefix, or the folder that it lies in, with `bert_config.json` and
   `vocab.txt` beside it as google's archives have them;
-- any one file of either, or the folder of a run with its `model/`;
+- a checkpoint of a run, also while it goes on: `run/checkpoints/step-N`, `run/checkpoints` (the
+  newest one) or `run/best_checkpoint`;
+- any one file of these, or the folder of a run: its `model/`, else its newest checkpoint;
 - a name on the Hugging Face hub such as "klue/bert-base" (`hub.py`; the package `huggingface_hub`
   is installed with this one);
 - no weights at all: a configuration, or one of the published sizes, with a vocabulary.
@@ -23,6 +25,7 @@ from pathlib import Path
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
+from keras_bert_impl.checkpoints.run_folder import no_such_checkpoint, told_if_gone
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
@@ -54,8 +57,8 @@ class ModelSource:
     """A model before it is built: everything but the numbers.
 
     Attributes:
-        checkpoint: the weights: a model directory, or the prefix of a TF1 checkpoint; None where
-            the model is new.
+        checkpoint: the weights: a model directory, the prefix of a TF1 checkpoint or the folder of
+            a run's one; None where the model is new.
         config: the model's configuration.
         found_text: `text`, or None where it was not asked for.
     """
@@ -161,34 +164,36 @@ def find_model(
         UserError: something is missing, not whole, or contradicts something else.
     """
     checkpoint = None if path_or_name is None else locate(path_or_name)
-    tensors = None if checkpoint is None else open_source(checkpoint)
-    config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
-    if tensors is not None:
-        # Before a model is made: a configuration may ask for more memory than there is.
-        check_sizes(tensors, config)
-    if not needs_text:
-        return ModelSource(checkpoint, config, None)
-    if checkpoint is not None and not any_tokenizer:
-        refuse_foreign_tokenizer(folder_of(checkpoint))
-    named, vocab_file = vocab_file, vocab_file or _find_vocabulary(checkpoint, bert_config_file)
-    vocabulary = Vocabulary.load(vocab_file)
-    if len(vocabulary) > config.vocab_size:
-        raise UserError(
-            f"{vocab_file}: has {len(vocabulary)} tokens, but the model only knows "
-            f"{config.vocab_size}; name the vocabulary that the model was made with (`vocab_file`)."
-        )
-    if named and checkpoint is not None:
-        _check_same_tokens(vocabulary, named, folder_of(checkpoint))
-    own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
-    lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
-    text = TextSettings(vocabulary, lower, accents)
-    if lower not in (own.do_lower_case, told.do_lower_case):
-        _check_choice(text, vocab_file)
-    return ModelSource(checkpoint, config, text)
+    with told_if_gone(checkpoint):
+        tensors = None if checkpoint is None else open_source(checkpoint)
+        config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
+        if tensors is not None:
+            # Before a model is made: a configuration may ask for more memory than there is.
+            check_sizes(tensors, config)
+        if not needs_text:
+            return ModelSource(checkpoint, config, None)
+        if checkpoint is not None and not any_tokenizer:
+            refuse_foreign_tokenizer(folder_of(checkpoint))
+        named, vocab_file = vocab_file, vocab_file or _find_vocabulary(checkpoint, bert_config_file)
+        vocabulary = Vocabulary.load(vocab_file)
+        if len(vocabulary) > config.vocab_size:
+            raise UserError(
+                f"{vocab_file}: has {len(vocabulary)} tokens, but the model only knows "
+                f"{config.vocab_size}; name the vocabulary that the model was made with "
+                "(`vocab_file`)."
+            )
+        if named and checkpoint is not None:
+            _check_same_tokens(vocabulary, named, folder_of(checkpoint))
+        own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
+        lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
+        text = TextSettings(vocabulary, lower, accents)
+        if lower not in (own.do_lower_case, told.do_lower_case):
+            _check_choice(text, vocab_file)
+        return ModelSource(checkpoint, config, text)
 
 
 def locate(path_or_name: str | os.PathLike[str]) -> Path:
-    """The model directory, or the prefix of the TF1 checkpoint, that a user's words mean.
+    """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean.
 
     Raises:
         UserError: there is no such thing here, and none of that name on the Hugging Face hub.
@@ -203,6 +208,8 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
         return found
     if found.is_file():
         raise _not_a_checkpoint(found)
+    if missing := no_such_checkpoint(found):
+        raise missing
     if may_be_hub_name(str(path_or_name)):
         return find_on_hub(str(path_or_name))
     raise UserError(

@@ -62,6 +62,12 @@ _OUTPUTS = {
 # PyTorch marks the direction of an LSTM by an ending.
 _MIX, _LSTM_LAYERS, _DIRECTIONS = ("scalars", "gamma"), 2, {"forward": "", "backward": "_reverse"}
 
+HEADS = (
+    *("masked_lm", "next_sentence", "classifier"),
+    *("span", "tagger", "choice", "feature_tagger"),
+)
+"""All heads."""
+
 BILSTM = "bilstm"
 """The part between encoder and head that some models have; see `models.head_inputs`."""
 

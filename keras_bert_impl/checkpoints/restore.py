@@ -12,7 +12,9 @@ import numpy as np
 
 from keras_bert_impl.checkpoints import google_tf1
 from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
-from keras_bert_impl.checkpoints.names import BILSTM, Names, all_names
+from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names
+from keras_bert_impl.checkpoints.run_checkpoint import RunCheckpointSource
+from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint, no_such_checkpoint
 from keras_bert_impl.checkpoints.sources import (
     FoundTensor,
     TensorSource,
@@ -28,10 +30,6 @@ _TIED = {  # by the ends of the names
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
-HEADS = (
-    *("masked_lm", "next_sentence", "classifier"),
-    *("span", "tagger", "choice", "feature_tagger"),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,17 +85,21 @@ class RestoreReport:
 
 
 def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
-    """Opens a model directory or a TF1 checkpoint.
+    """Opens a model directory, a TF1 checkpoint or a checkpoint of a run.
 
     Args:
-        checkpoint: a model directory, or the prefix, the folder or a file of a TF1 checkpoint.
+        checkpoint: what `find_checkpoint` understands.
 
     Raises:
-        UserError: it is neither.
+        UserError: it is none of them.
     """
     found = find_checkpoint(checkpoint)
     if is_google_checkpoint(found):
         return google_tf1.GoogleSource(found)
+    if is_run_checkpoint(found):
+        return RunCheckpointSource(found)
+    if missing := no_such_checkpoint(found):
+        raise missing
     if found.is_dir():
         return HuggingFaceSource(found)
     raise UserError(
@@ -111,7 +113,7 @@ def restore(model: Any, init_checkpoint: str | os.PathLike[str]) -> RestoreRepor
 
     Args:
         model: one of this project's models.
-        init_checkpoint: a model directory, or the prefix of a TF1 checkpoint.
+        init_checkpoint: what `find_checkpoint` understands.
 
     Returns:
         What was loaded, what is new and what was ignored.

@@ -9,6 +9,12 @@ from typing import Protocol
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
+from keras_bert_impl.checkpoints.run_folder import (
+    MODEL,
+    STATE,
+    is_run_checkpoint,
+    newest_checkpoint,
+)
 from keras_bert_impl.errors import UserError
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
@@ -39,12 +45,13 @@ _LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
 
 
 def find_checkpoint(path: str | os.PathLike[str]) -> Path:
-    """The model directory or the prefix of a TF1 checkpoint that a user's path means.
+    """The model directory, the prefix of a TF1 checkpoint or a run's one that a path means.
 
     A directory stays one. So does a prefix. Any file of a checkpoint stands for the whole, and a
     folder of TF1 checkpoints for the one that its `checkpoint` file calls the latest, or for the
-    only one there. The folder of a run stands for the `model/` in it, and `pytorch_model.bin` for
-    the `model.safetensors` beside it.
+    only one there. `pytorch_model.bin` stands for the `model.safetensors` beside it. The folder of
+    a run stands for the `model/` in it, or for its newest checkpoint where that is newer or there
+    is no model yet; the folder of checkpoints stands for the newest one.
 
     Raises:
         UserError: a folder holds several TF1 checkpoints, and nothing says which one is meant.
@@ -54,6 +61,8 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
         'folder/bert_model.ckpt'
     """
     path = Path(path)
+    if (path.is_file() or path.name == STATE) and is_run_checkpoint(path.parent):
+        return path.parent
     named = path.name in _PART_OF_DIRECTORY or _SHARD.fullmatch(path.name)
     if named and path.is_file():
         path = path.parent
@@ -61,7 +70,8 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
         return path.with_name(_PART_OF_TF1.sub("", path.name))
     if path.name == _PICKLE and _has_weights(path.parent):
         return path.parent
-    return path if _has_weights(path) or not path.is_dir() else _model_in_folder(path)
+    whole = _has_weights(path) or is_run_checkpoint(path) or not path.is_dir()
+    return path if whole else _model_in_folder(path)
 
 
 def _has_weights(folder: Path) -> bool:
@@ -98,8 +108,11 @@ def is_google_checkpoint(path: str | os.PathLike[str]) -> bool:
 
 def _model_in_folder(folder: Path) -> Path:
     found = _tf1_of_folder(folder)
-    of_run = folder / "model"
-    return of_run if found == folder and _has_weights(of_run) else found
+    if found != folder:
+        return found
+    if newest := newest_checkpoint(folder):
+        return newest
+    return folder / MODEL if _has_weights(folder / MODEL) else folder
 
 
 def _tf1_of_folder(folder: Path) -> Path:

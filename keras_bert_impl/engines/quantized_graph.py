@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.destination import QUANTIZED_FOLDER
+from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.engines.engine import Features
 from keras_bert_impl.engines.openvino_engine import (
     beside_the_main_thread,
@@ -45,7 +46,9 @@ def quantized_graph(
         UserError: there are no calibration texts.
     """
     description = {"form": _FORM, "of": graph_sha256(graph)}
-    kept = None if folder is None else folder / QUANTIZED_FOLDER
+    # Nothing is put into a checkpoint of a run, which comes and goes.
+    lasting = folder is not None and folder.exists() and not is_run_checkpoint(folder)
+    kept = folder / QUANTIZED_FOLDER if folder is not None and lasting else None
     if kept is not None and _read(kept / _DESCRIPTION) == description:
         _log.info("%s: the scales of int8 are there.", kept)
         return openvino_core().read_model(kept / _GRAPH)

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, Self
 import keras
 import numpy as np
 
+from keras_bert_impl.checkpoints.label_units import LabelUnits
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
@@ -56,7 +57,10 @@ class ConfiguredModel(keras.Model):
         kernels: what the model's layers compute with; `layers.kernels.PLAIN` unless another set is
             assigned. Graphs that were traced before keep theirs. They suit a machine and not a
             model's file: a saved model starts with the plain ones again.
+        label_units: the units that a regression learns in; None where its weights are plain.
     """
+
+    label_units: LabelUnits | None = None
 
     def __init__(
         self,
@@ -118,8 +122,8 @@ class ConfiguredModel(keras.Model):
 
         Args:
             path_or_name: a model directory (Hugging Face's form), google's TF1 checkpoint or the
-                folder that it lies in, or a name on the Hugging Face hub such as
-                "klue/bert-base"; see `checkpoints.model_source`.
+                folder that it lies in, a run's folder or checkpoint, or a name on the Hugging Face
+                hub such as "klue/bert-base"; see `checkpoints.model_source`.
             bert_config_file: the configuration, where none lies with the weights.
             vocab_file: the vocabulary, where none lies with the weights.
             do_lower_case: the casing, where no file says it.

@@ -1,12 +1,13 @@
 """A model that gives a whole input a label or a number."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_bert_impl.checkpoints.label_units import LabelUnits
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
@@ -16,19 +17,7 @@ from keras_bert_impl.models.head_inputs import HeadInputs
 from keras_bert_impl.models.head_settings import with_pooling
 from keras_bert_impl.models.labeled import LabeledModel
 
-_KERNEL, _BIAS = "classifier/dense/kernel", "classifier/dense/bias"
-
-
-class LabelUnits(NamedTuple):
-    """The units that a regression learns in: those in which labels have mean 0 and deviation 1.
-
-    Attributes:
-        mean: of the training labels.
-        deviation: of the training labels, more than 0.
-    """
-
-    mean: float
-    deviation: float
+_KERNEL = "classifier/dense/kernel"
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -90,13 +79,8 @@ class BertClassifier(LabeledModel):
     def plain_weights(self) -> dict[str, np.ndarray]:
         """See `ConfiguredModel.plain_weights`; the head gives numbers in the labels' units."""
         weights = super().plain_weights()
-        if self.label_units is not None:
-            mean, deviation = self.label_units
-            # In float64, so that each number is rounded once.
-            for path, offset in ((_KERNEL, 0.0), (_BIAS, mean)):
-                folded = weights[path].astype(np.float64) * deviation + offset
-                weights[path] = folded.astype(weights[path].dtype)
-        return weights
+        units = self.label_units
+        return weights if units is None else {n: units.fold(n, w) for n, w in weights.items()}
 
     def _restore(self, source: ModelSource) -> RestoreReport:
         report = super()._restore(source)

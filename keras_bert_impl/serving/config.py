@@ -16,7 +16,9 @@ class ExportConfig(CheckpointOptions):
         UserError: a value out of range.
     """
 
-    model: Path = option(REQUIRED, "The model to export, e.g. the model/ folder of a run.")
+    model: Path = option(
+        REQUIRED, "The model to export: the model/ of a run, a checkpoint of it, or another."
+    )
     output_dir: Path = option(REQUIRED, "The SavedModel's folder.")
     top_k: int = option(10, "How many tokens fill_mask_text gives for each [MASK].", at_least=1)
     max_seq_length: int | None = option(

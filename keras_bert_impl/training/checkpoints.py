@@ -5,7 +5,6 @@ import copy
 import dataclasses
 import json
 import os
-import re
 import shutil
 import threading
 import time
@@ -21,10 +20,18 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints.google_tf1 import GoogleSource, write_google_checkpoint
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.checkpoints.run_folder import (
+    AVERAGES,
+    STATE,
+    STEP_FILE,
+    step_folder,
+    steps_in,
+    variable_key,
+)
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import remove, whole_folder
 from keras_bert_impl.options import changed_settings
-from keras_bert_impl.training.state import AVERAGES, TrainingState, local_copy
+from keras_bert_impl.training.state import TrainingState, local_copy
 
 
 def check_settings(
@@ -75,8 +82,6 @@ def _as_given(
 
 State = Mapping[str, Sequence[Any]]
 
-_NAME = re.compile(r"^step-(\d+)$")
-_DESCRIPTION = "checkpoint.json"
 _UNREADABLE = (
     tf.errors.DataLossError,
     tf.errors.NotFoundError,
@@ -90,24 +95,31 @@ _UNREADABLE = (
 )
 
 
-def write_checkpoint(folder: Path, state: State, description: Mapping[str, Any]) -> None:
+def write_checkpoint(
+    folder: Path,
+    state: State,
+    description: Mapping[str, Any],
+    describe_model: Callable[[Path], None] = lambda _folder: None,
+) -> None:
     """Writes one checkpoint: a `tf.train.Checkpoint` and, last, its description.
 
     Args:
         folder: appears only when everything is in it.
         state: lists of `tf.Variable`s by name.
         description: JSON-able facts, among them `step`.
+        describe_model: writes files into the folder that make it a model for every reader.
     """
     with whole_folder(folder) as aside:
         tf.train.Checkpoint(**{name: list(values) for name, values in state.items()}).write(
-            str(aside / "state")
+            str(aside / STATE)
         )
-        (aside / _DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n")
+        describe_model(aside)
+        (aside / STEP_FILE).write_text(json.dumps(description, indent=1) + "\n")
 
 
 def read_description(folder: Path) -> dict[str, Any]:
     """Reads what a checkpoint says about itself: `step` and the settings it was made with."""
-    return json.loads((folder / _DESCRIPTION).read_text())
+    return json.loads((folder / STEP_FILE).read_text())
 
 
 def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
@@ -166,6 +178,9 @@ class Checkpoints:
         writes: False for workers that only read.
         log: called with one line about a save that failed where a later one did not, and about a
             checkpoint that cannot be read.
+
+    Attributes:
+        describe_model: see `write_checkpoint`; a hook may set it.
     """
 
     def __init__(
@@ -178,6 +193,7 @@ class Checkpoints:
     ) -> None:
         self._folder, self._state, self._keep, self._writes = folder, state, keep, writes
         self._log = log
+        self.describe_model: Callable[[Path], None] = lambda _folder: None
         self._completed: deque[Save] = deque()  # the writing thread appends
         self._newest: int | None = None  # the step that was restored, or saved last
         self._copy: dict[str, list[Any]] = {}
@@ -195,14 +211,11 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """The steps of all complete checkpoints, the newest first."""
-        if not self._folder.is_dir():
-            return []
-        found = (_NAME.match(child.name) for child in self._folder.iterdir())
-        return sorted((int(match.group(1)) for match in found if match), reverse=True)
+        return steps_in(self._folder)
 
     def path(self, step: int) -> Path:
         """The folder of the checkpoint at `step`."""
-        return self._folder / f"step-{step:08d}"
+        return step_folder(self._folder, step)
 
     def save(
         self,
@@ -349,15 +362,15 @@ class Checkpoints:
         Raises:
             UserError: it is sound, but of a model of another shape.
         """
-        saved = tf.train.load_checkpoint(str(folder / "state")).get_variable_to_shape_map()
-        has_averages = _key(AVERAGES, 0) in saved
+        saved = tf.train.load_checkpoint(str(folder / STATE)).get_variable_to_shape_map()
+        has_averages = variable_key(AVERAGES, 0) in saved
         names = {name: name for name in self._state if name != AVERAGES or has_averages}
         if averaged and has_averages:
             names["weights"] = AVERAGES
         self._check_shapes(folder, saved)
         values = self._empty_copy()
         read = tf.train.Checkpoint(**{names[name]: values[name] for name in names})
-        status = read.read(str(folder / "state"))
+        status = read.read(str(folder / STATE))
         status.assert_existing_objects_matched()
         status.expect_partial()  # an evaluation reads the weights only
         for name in names:
@@ -367,7 +380,7 @@ class Checkpoints:
     def _check_shapes(self, folder: Path, saved: Mapping[str, Sequence[int]]) -> None:
         for name, variables in self._state.items():
             for number, variable in enumerate(variables):
-                shape = saved.get(_key(name, number))
+                shape = saved.get(variable_key(name, number))
                 if shape is not None and list(shape) != list(variable.shape):
                     raise UserError(
                         f"{folder}: was made with a model of another shape ({list(shape)} where "
@@ -381,7 +394,7 @@ class Checkpoints:
         start = time.monotonic()
         try:
             for folder in folders:
-                write_checkpoint(folder, self._copy, description)
+                write_checkpoint(folder, self._copy, description, self.describe_model)
             self._rotate()
             written = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
             seconds = time.monotonic() - start
@@ -411,11 +424,6 @@ class Checkpoints:
                 name: [tf.Variable(tf.zeros(value.shape, value.dtype)) for value in variables]
                 for name, variables in self._state.items()
             }
-
-
-def _key(group: str, number: int) -> str:
-    """The name that TensorFlow gives a variable of a group in a checkpoint's files."""
-    return f"{group}/{number}/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 _STEP = "global_step"

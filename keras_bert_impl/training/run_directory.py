@@ -6,6 +6,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from keras_bert_impl.checkpoints.run_folder import (
+    BEST_CHECKPOINT,
+    CHECKPOINTS,
+    FINISHED_FILE,
+    MODEL,
+)
 from keras_bert_impl.files import make_folder, open_whole, remove
 from keras_bert_impl.locks import owned
 
@@ -65,17 +71,17 @@ class RunDirectory:
     @property
     def checkpoints(self) -> Path:
         """The folder of checkpoints."""
-        return self.path / "checkpoints"
+        return self.path / CHECKPOINTS
 
     @property
     def best_checkpoint(self) -> Path:
         """The checkpoint with the smallest held-out loss."""
-        return self.path / "best_checkpoint"
+        return self.path / BEST_CHECKPOINT
 
     @property
     def model(self) -> Path:
         """The model directory; it exists when training is complete."""
-        return self.path / "model"
+        return self.path / MODEL
 
     @property
     def eval_results(self) -> Path:
@@ -101,7 +107,7 @@ class RunDirectory:
 
     @property
     def _finished(self) -> Path:
-        return self.path / ".finished"
+        return self.path / FINISHED_FILE
 
     @property
     def learning_curve(self) -> Path:

@@ -10,12 +10,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.run_folder import AVERAGES
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW, Lamb
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.strategy import Devices, present_devices
-
-AVERAGES = "ema"
-"""The group of a checkpoint's variables that are averages of the weights."""
 
 _START, _PATIENCE, _HIGHEST = 2.0**15, 2000, 2.0**24
 

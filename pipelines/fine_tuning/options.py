@@ -180,9 +180,9 @@ class FineTuningConfig:
     # Of what stands for a file or a model, the content is compared when a run is resumed.
     init_checkpoint: str | None = option(
         None,
-        "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), or a name "
-        "on the Hugging Face hub. Without training the model/ of the run's folder is taken where "
-        "there is one.",
+        "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), a run's "
+        "folder or checkpoint, or a name on the Hugging Face hub. Without training the "
+        "model/ of the run's folder is taken where there is one.",
         resume=FREE,
     )
     bert_config_file: str | None = option(

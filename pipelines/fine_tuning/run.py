@@ -66,7 +66,7 @@ from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss, 
 from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.metrics.constant_answer import AnswerVariety
 from pipelines.records.row_set import RowSet
-from pipelines.runs.training_run import TrainingRun, check_destination
+from pipelines.runs.training_run import DescribeModel, TrainingRun, check_destination
 from pipelines.vectors.row_vectors import VectorStore, encoder_identity
 
 _LOGGER = logging.getLogger(__name__)
@@ -286,7 +286,7 @@ class _Job:
             one_phase(batches, training),
             self._settings(rows),
             self._write_model,
-            self._hooks(),
+            [DescribeModel(self._head.model, self._start.text), *self._hooks()],
             options=type(self._config),
         )
         if result.finished and result.resumed_from == result.step:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, label_names
 from keras_bert_impl.checkpoints.restore import RestoreReport
+from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import Option, options_of
@@ -149,9 +150,11 @@ def check_trained(
         UserError: there is no model, or its labels are others.
     """
     if source.checkpoint is None:
+        there = newest_checkpoint(directory.path)
+        newest = f" ({directory.checkpoints} has those of this run)" if there else ""
         raise UserError(
             f"{directory.path}: holds no trained model to score (no {directory.model.name}/); add "
-            "`do_train=True`, or name a fine-tuned model with `init_checkpoint`."
+            f"`do_train=True`, or name a fine-tuned model with `init_checkpoint`{newest}."
         )
     found = [label.lower() for label in source.labels]
     wanted = _label_names(config)

@@ -50,7 +50,13 @@ from pipelines.runs.resume_identity import (
     pretraining_settings,
     shards_identity,
 )
-from pipelines.runs.training_run import TrainingRun, check_destination, is_finished, newest_step
+from pipelines.runs.training_run import (
+    DescribeModel,
+    TrainingRun,
+    check_destination,
+    is_finished,
+    newest_step,
+)
 
 
 class KeepModels(Hook):
@@ -214,7 +220,11 @@ class _Job:
             self._phases,
             pretraining_settings(self._config, self._model_config, self._text.vocabulary.sha256),
             self._write_results,
-            [*self._hooks(), KeepModels(self._config.save_model_steps, self._write_model)],
+            [
+                DescribeModel(self._model, self._text),
+                *self._hooks(),
+                KeepModels(self._config.save_model_steps, self._write_model),
+            ],
             take_over=self._take_over if self._config.continue_tf1_run else None,
             options=RunPretrainingConfig,
         )

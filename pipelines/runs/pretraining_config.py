@@ -101,8 +101,8 @@ class RunPretrainingConfig:
     )
     init_checkpoint: str | None = option(
         None,
-        "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), or a name "
-        "on the Hugging Face hub.",
+        "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), a run's "
+        "folder or checkpoint, or a name on the Hugging Face hub.",
     )
     continue_tf1_run: bool = option(
         False,

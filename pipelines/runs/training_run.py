@@ -4,13 +4,16 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_bert_impl.checkpoints.destination import check_apart, check_folder
+from keras_bert_impl.checkpoints.model_directory import describe_checkpoint
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.checkpoints import Checkpoints, read_best
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy
 from keras_bert_impl.training.hooks import standard_hooks
@@ -190,6 +193,25 @@ class KeepFlags(Hook):
         """Writes `flags.cfg`."""
         if run.is_chief:
             run.directory.write_flags(self._flags)
+
+
+class DescribeModel(Hook):
+    """Makes each checkpoint of the run a model that every tool opens; the first hook of its run.
+
+    Args:
+        model: what the run will write as `model/`.
+        text: the vocabulary, the casing and the accents.
+    """
+
+    def __init__(self, model: Any, text: TextSettings) -> None:
+        self._model, self._text = model, text
+
+    def begin(self, run: Run) -> None:
+        """Tells the writer of checkpoints what the variables are."""
+        names = [variable.path for variable in run.state.model.weights]
+        run.checkpoints.describe_model = partial(
+            describe_checkpoint, model=self._model, text=self._text, names=names
+        )
 
 
 def check_destination(directory: RunDirectory, checkpoint: str | Path | None = None) -> None:

@@ -11,7 +11,8 @@ from keras_bert_impl.models.head_settings import POOLINGS
 from keras_bert_impl.options import REQUIRED, check_options, option
 
 _MODEL_OF_TOKENS = (
-    "A model directory, a TF1 checkpoint (prefix or folder), or a name on the Hugging Face hub."
+    "A model directory, a TF1 checkpoint (prefix or folder), a run's folder or checkpoint, or a "
+    "name on the Hugging Face hub."
 )
 
 
@@ -93,8 +94,8 @@ class SensesConfig(CheckpointOptions):
 
 
 _MODEL = (
-    "A model directory (sentence-transformers' among them), a TF1 checkpoint, or a name on the "
-    "Hugging Face hub."
+    "A model directory (sentence-transformers' among them), a TF1 checkpoint, a run's folder or "
+    "checkpoint, or a name on the Hugging Face hub."
 )
 NPY, PARQUET = ".npy", ".parquet"
 

@@ -180,7 +180,9 @@ class AnswerConfig(CheckpointOptions, SavedModelTrust):
         UserError: a value out of range, or there is no question or one that is no text.
     """
 
-    model: Path = option(REQUIRED, "A SavedModel, or the model directory of a run for questions.")
+    model: Path = option(
+        REQUIRED, "A SavedModel, or a run for questions: its model/ or a checkpoint."
+    )
     question: Sequence[str] = option(
         (), "What is asked; repeat the flag for more questions.", repeated=True
     )

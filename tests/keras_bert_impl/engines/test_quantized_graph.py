@@ -76,6 +76,17 @@ def test_texts_are_needed(graph):
         quantized_graph(graph.clone(), None, list)
 
 
+def test_nothing_is_put_into_a_checkpoint_of_a_run_or_where_one_was(graph, tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_bert_impl.engines.quantized_graph._quantize", lambda graph, _: graph)
+    checkpoint = tmp_path / "step-00000001"
+    assert quantized_graph(graph, checkpoint, list) is graph
+    assert not checkpoint.exists()
+    checkpoint.mkdir()
+    (checkpoint / "checkpoint.json").write_text("{}")
+    assert quantized_graph(graph, checkpoint, list) is graph
+    assert len(list(checkpoint.iterdir())) == 1
+
+
 def test_a_folder_that_cannot_be_written_costs_a_line_of_the_log(
     graph, tmp_path, monkeypatch, caplog
 ):

@@ -166,7 +166,7 @@ def test_a_checkpoint_that_does_not_know_the_option_names_the_setting():
 
 
 def test_a_save_that_fails_without_a_word_is_still_a_sentence(tmp_path, monkeypatch):
-    def fail(_folder, _state, _description):
+    def fail(*_arguments):
         raise OSError
 
     monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", fail)

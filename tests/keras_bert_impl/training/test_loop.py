@@ -164,11 +164,11 @@ def failing_writes(monkeypatch, step, error):
     """The first save of a step fails; later ones do not."""
     waiting = [step]
 
-    def write(folder, state, description):
+    def write(folder, state, description, *more):
         if description["step"] in waiting:
             waiting.clear()
             raise error
-        write_checkpoint(folder, state, description)
+        write_checkpoint(folder, state, description, *more)
 
     monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", write)
 
@@ -291,10 +291,10 @@ def test_training_goes_on_while_a_checkpoint_is_being_written(tmp_path, monkeypa
     """The writer waits until five more steps were computed: if they waited for it, none would."""
     enough, in_time = threading.Event(), []
 
-    def slow_write(folder, state, description):
+    def slow_write(folder, state, description, *more):
         if description["step"] == 10:
             in_time.append(enough.wait(timeout=60))
-        write_checkpoint(folder, state, description)
+        write_checkpoint(folder, state, description, *more)
 
     monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", slow_write)
     monkeypatch.setattr(
@@ -320,7 +320,7 @@ def test_a_full_disk_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
 
 
 def test_a_checkpoint_that_finds_no_room_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
-    def no_room(_folder, _state, _description):
+    def no_room(*_arguments):
         raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
 
     monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", no_room)
@@ -334,9 +334,9 @@ def test_what_is_written_is_the_state_of_its_step_though_training_goes_on(tmp_pa
     _, expected = run(tmp_path / "stopped", stop_after_step=10)
     waited = threading.Event()
 
-    def late_write(folder, state, description):
+    def late_write(folder, state, description, *more):
         waited.wait(timeout=1)
-        write_checkpoint(folder, state, description)
+        write_checkpoint(folder, state, description, *more)
 
     monkeypatch.setattr("keras_bert_impl.training.checkpoints.write_checkpoint", late_write)
     run(tmp_path / "run", save_checkpoints_steps=10)

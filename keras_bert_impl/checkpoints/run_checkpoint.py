@@ -1,0 +1,153 @@
+"""One checkpoint of a run as a model: its weights under our names, and what describes them."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert_impl.checkpoints.label_units import LabelUnits
+from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, head_names
+from keras_bert_impl.checkpoints.run_folder import (
+    AVERAGES,
+    NAMES_FILE,
+    STATE,
+    told_if_gone,
+    variable_key,
+)
+from keras_bert_impl.checkpoints.sources import FoundTensor
+from keras_bert_impl.errors import UserError, reason_of
+from keras_bert_impl.files import read_json_object
+
+_WEIGHTS = "weights"
+_ROOT = "embeddings/token_embeddings"
+_ANOTHER = "name another checkpoint of the run"
+
+
+def weights_description(
+    names: Sequence[str], label_units: Sequence[float] | None = None
+) -> dict[str, Any]:
+    """The content of `weights.json`, without which nobody but the run can read a checkpoint.
+
+    Args:
+        names: our names of the variables in the checkpoint's group of weights, in its order.
+        label_units: the mean and the deviation that a regression learns in.
+    """
+    units = {} if label_units is None else {"label_units": [*label_units]}
+    return {"names": [*names], **units}
+
+
+class RunCheckpointSource:
+    """The weights of a run's checkpoint; averaged ones where the run keeps them, as its model has.
+
+    Args:
+        folder: such as `run/checkpoints/step-00001200`.
+
+    Raises:
+        UserError: it is not whole, or went away meanwhile, or holds no whole model.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        import tensorflow as tf  # late: importing it takes seconds
+
+        self.location, self._folder = str(folder), Path(folder)
+        self._errors = (tf.errors.OpError, ValueError, RuntimeError, LookupError)
+        with told_if_gone(self._folder):
+            names, self._units = _read_names(self._folder)
+            try:
+                self._reader = tf.train.load_checkpoint(str(self._folder / STATE))
+                self._shapes = self._reader.get_variable_to_shape_map()
+                types = self._reader.get_variable_to_dtype_map()
+            except self._errors as error:
+                raise self._damaged(reason_of(error)) from error
+            self._keys = self._find_keys(names, types)
+            # The data file is opened now: what the run removes later can still be read.
+            self.read(min(self._keys, key=lambda name: math.prod(self.shape(name))))
+        self._others = {
+            row.hugging_face: row.ours
+            for head in (BILSTM, *HEADS)
+            for row in head_names(head)
+            if row.ours in self._keys
+        }
+
+    def _find_keys(self, names: Sequence[str], types: Mapping[str, Any]) -> dict[str, str]:
+        """The names in the file by ours."""
+        group = AVERAGES if self._count(AVERAGES) == len(names) else _WEIGHTS
+        if self._count(group) != len(names):
+            reason = f"it holds {self._count(group)} weights, but names {len(names)}"
+            raise self._damaged(reason)
+        keys = {name: variable_key(group, n) for n, name in enumerate(names)}
+        if wrong := [name for name, key in keys.items() if not types[key].is_floating]:
+            raise self._damaged(f"{wrong[0]} holds {types[keys[wrong[0]]].name} numbers")
+        return keys
+
+    def _count(self, group: str) -> int:
+        number = 0
+        while variable_key(group, number) in self._shapes:
+            number += 1
+        return number
+
+    def find(self, names: Names) -> FoundTensor | None:
+        """The variable that answers to a weight; as in a model directory, heads of labels are one.
+
+        A tagger's head answers to a classifier's names, because both are called the same there.
+        """
+        ours = names.ours if names.ours in self._keys else self._others.get(names.hugging_face)
+        return None if ours is None else FoundTensor(ours, transposed=False)
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted(self._keys)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """A weight's shape."""
+        return tuple(self._shapes[self._keys[name]])
+
+    def read(self, name: str) -> np.ndarray:
+        """A weight, of its own type, as the run's model directory will hold it."""
+        with told_if_gone(self._folder):
+            try:
+                array = np.asarray(self._reader.get_tensor(self._keys[name]))
+            except self._errors as error:
+                raise self._damaged(f"{name}: {reason_of(error)}") from error
+        return array if self._units is None else self._units.fold(name, array)
+
+    def reason_to_ignore(self, name: str) -> str | None:  # noqa: ARG002
+        """Nothing is known to be there in vain."""
+        return None
+
+    def _damaged(self, reason: str) -> UserError:
+        return UserError(f"{self.location}: cannot be read ({reason}); {_ANOTHER}.")
+
+
+def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None]:
+    path = folder / NAMES_FILE
+    if not path.exists():
+        raise UserError(
+            f"{path}: no such file, so that only its run can read this checkpoint: a version of "
+            "this package wrote it that did not name its weights; resume the run, whose next "
+            "checkpoint has the file, or name its finished model/."
+        )
+    values = read_json_object(path)
+    names, units = _names(values.get("names")), values.get("label_units")
+    if not names or not (units is None or _are_units(units)):
+        raise UserError(f"{path}: holds no list of names of weights; {_ANOTHER}.")
+    if _ROOT not in names:
+        raise UserError(
+            f"{folder}: holds only the head that learns over a frozen encoder, and no encoder; "
+            "name the model/ of the run when it is finished."
+        )
+    return names, None if units is None else LabelUnits(*units)
+
+
+def _names(value: Any) -> list[str]:
+    """A list of different strings; empty for anything else."""
+    listed = value if isinstance(value, list) else []
+    names = [one for one in listed if isinstance(one, str)]
+    return names if len({*names}) == len(listed) else []
+
+
+def _are_units(value: Any) -> bool:
+    return isinstance(value, list) and [type(one) for one in value] == [float, float]

@@ -1,0 +1,143 @@
+"""The folder of a training run as a place of models: which of its checkpoints a path means.
+
+```
+run/checkpoints/step-00001200/   state.index, state.data-…   every variable of the run
+                                 config.json, vocab.txt, …   what a model directory says
+                                 weights.json                which variable is which weight
+                                 checkpoint.json             the step and the settings
+run/best_checkpoint/             the same, of the best held-out evaluation
+run/model/                       at the end
+```
+"""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from keras_bert_impl.errors import UserError
+
+STATE, STEP_FILE, NAMES_FILE = "state", "checkpoint.json", "weights.json"
+CHECKPOINTS, BEST_CHECKPOINT, MODEL = "checkpoints", "best_checkpoint", "model"
+FINISHED_FILE = ".finished"
+"""Holds the step that `model/` is of."""
+AVERAGES = "ema"
+"""The group of variables that are averages of the weights, where a run keeps them."""
+_STEP = re.compile(r"^step-(\d+)$")
+
+
+def is_run_checkpoint(folder: Path) -> bool:
+    """Whether a folder is one checkpoint of a run, of whatever version of this package."""
+    return (folder / STEP_FILE).is_file()
+
+
+def variable_key(group: str, number: int) -> str:
+    """The name that TensorFlow gives a variable of a group in a checkpoint's files.
+
+    Example:
+        >>> variable_key("weights", 3)
+        'weights/3/.ATTRIBUTES/VARIABLE_VALUE'
+    """
+    return f"{group}/{number}/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+def steps_in(folder: Path) -> list[int]:
+    """The steps of all complete checkpoints in a folder, the newest first.
+
+    Example:
+        >>> import tempfile
+        >>> steps_in(Path(tempfile.mkdtemp()))
+        []
+    """
+    if not folder.is_dir():
+        return []
+    found = (_STEP.match(child.name) for child in folder.iterdir())
+    return sorted((int(match.group(1)) for match in found if match), reverse=True)
+
+
+def step_folder(folder: Path, step: int) -> Path:
+    """The checkpoint of a step.
+
+    Example:
+        >>> step_folder(Path("run/checkpoints"), 1200).as_posix()
+        'run/checkpoints/step-00001200'
+    """
+    return folder / f"step-{step:08d}"
+
+
+def newest_checkpoint(folder: Path) -> Path | None:
+    """The newest checkpoint in a folder of checkpoints, or in that of a run; None without one.
+
+    In a run's folder only one that is newer than its `model/` counts.
+    """
+    of_run, steps = folder / CHECKPOINTS, steps_in(folder)
+    if steps:
+        return step_folder(folder, steps[0])
+    newest = next(iter(steps_in(of_run)), None)
+    if newest is None or ((folder / MODEL).is_dir() and newest <= _finished_step(folder, newest)):
+        return None
+    return step_folder(of_run, newest)
+
+
+def _finished_step(run: Path, unknown: int) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        return int((run / FINISHED_FILE).read_text())
+    return unknown
+
+
+def no_such_checkpoint(path: Path) -> UserError | None:
+    """What to say of a path that can only mean a checkpoint, where there is none.
+
+    Returns:
+        The sentence; None where the path may mean something else.
+    """
+    parent = path.parent
+    if path.is_dir():
+        if path.name == CHECKPOINTS or (path / CHECKPOINTS).is_dir():
+            return UserError(
+                f"{path}: holds no model and no checkpoint yet; wait for the first one of the run."
+            )
+        return None
+    if path.name == BEST_CHECKPOINT and parent.is_dir():
+        return UserError(
+            f"{path}: no such folder; the run's first evaluation (`eval_steps`) writes it: wait "
+            f"for it, or name {parent} for the newest checkpoint."
+        )
+    if not _STEP.match(path.name) or not (there := steps_in(parent)):
+        return None
+    names = ", ".join(step_folder(parent, step).name for step in there)
+    return UserError(
+        f"{path}: no such checkpoint (a run keeps its newest ones, see `keep_checkpoint_max`); "
+        f"name one of those that are there, {names}, or {parent} for the newest."
+    )
+
+
+@contextlib.contextmanager
+def told_if_gone(checkpoint: Path | None) -> Iterator[None]:
+    """Inside the block a checkpoint is read that its run may remove or replace meanwhile.
+
+    Args:
+        checkpoint: any model; a block without one, or with one of another form, is left alone.
+
+    Raises:
+        UserError: reading failed because the run removed or replaced the checkpoint.
+    """
+    of_run = checkpoint is not None and is_run_checkpoint(checkpoint)
+    before = _identity(checkpoint) if checkpoint and of_run else None
+    try:
+        yield
+    except (UserError, OSError) as error:
+        if checkpoint is None or before is None or _identity(checkpoint) == before:
+            raise
+        raise UserError(
+            f"{checkpoint}: was removed or replaced while it was read, because its run goes on; "
+            f"name {checkpoint.parent} for the newest checkpoint."
+        ) from error
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

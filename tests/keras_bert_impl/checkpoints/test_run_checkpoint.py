@@ -1,0 +1,195 @@
+"""A checkpoint of a run is read as the model directory that the run would write."""
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.restore import open_source, restore
+from keras_bert_impl.checkpoints.run_checkpoint import RunCheckpointSource
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.feature_tagger import BertFeatureTagger
+from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
+from keras_bert_impl.models.multiple_choice import BertMultipleChoice
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
+from tests.support.model_folders import tiny_config
+from tests.support.run_checkpoints import TEXT, change_json, labels_config, write_step
+from tests.support.tiny_bert import scatter_weights
+
+MODELS = {
+    "pretrainer": lambda: BertPretrainer(tiny_config()),
+    "encoder": lambda: BertEncoder(tiny_config()),
+    "classifier": lambda: BertClassifier(labels_config("no", "maybe", "yes"), 3),
+    "regression": lambda: BertClassifier(tiny_config(), 1, label_units=(7.3, 0.9)),
+    "tagger": lambda: BertTokenClassifier(labels_config("O", "B-a", "I-a"), 3),
+    "chooser": lambda: BertMultipleChoice(tiny_config(), 2),
+    "span": lambda: BertSpanLabeler(tiny_config()),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_model_is_written_to_the_same_bytes_as_at_the_end_of_its_run(kind, tmp_path):
+    model = scatter_weights(MODELS[kind]())
+    step = write_step(tmp_path / "run" / "checkpoints", model)
+    write_model_directory(tmp_path / "of_run", model, TEXT)
+    write_portable(read_portable(step), tmp_path / "exported", "hugging_face")
+    for path in (tmp_path / "of_run").iterdir():
+        assert (tmp_path / "exported" / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["classifier", "tagger"])
+def test_labels_task_and_casing_are_those_of_the_model(kind, tmp_path):
+    model = MODELS[kind]()
+    step = write_step(tmp_path / "checkpoints", model)
+    write_model_directory(tmp_path / "model", model, TEXT)
+    found, finished = find_model(step), find_model(tmp_path / "model")
+    assert found.labels == finished.labels
+    assert found.config == finished.config
+    assert found.text == finished.text == TEXT
+    assert found.architecture == finished.architecture
+
+
+def test_a_model_with_a_head_of_its_own_is_filled_whole(tmp_path):
+    features = FrozenFeatures("last", lstm_size=4)
+    config = with_frozen_features(labels_config("O", "B-a"), features)
+    model = scatter_weights(BertFeatureTagger(config, 2))
+    other = BertFeatureTagger(config, 2)
+    report = restore(other, write_step(tmp_path / "checkpoints", model))
+    assert report.new == report.ignored == ()
+    for one, twin in zip(model.weights, other.weights, strict=True):
+        np.testing.assert_array_equal(one, twin)
+
+
+def test_an_encoder_is_found_in_a_checkpoint_with_a_head(tmp_path):
+    model = scatter_weights(MODELS["pretrainer"]())
+    report = restore(encoder := MODELS["encoder"](), write_step(tmp_path, model))
+    assert {name.split("/")[0] for name, _ in report.ignored} == {"masked_lm", "next_sentence"}
+    np.testing.assert_array_equal(
+        encoder.weights[0], next(w for w in model.weights if w.path == encoder.weights[0].path)
+    )
+
+
+def test_averaged_weights_stand_in_for_the_last_ones_as_in_the_runs_model(tmp_path):
+    model, averaged = scatter_weights(MODELS["classifier"]()), MODELS["classifier"]()
+    scatter_weights(averaged, seed=1)
+    average = [tf.Variable(weight.value) for weight in averaged.weights]
+    step = write_step(tmp_path / "all", model, ema=average)
+    restore(other := MODELS["classifier"](), step)
+    np.testing.assert_array_equal(other.weights[3], averaged.weights[3])
+    step = write_step(tmp_path / "few", model, ema=average[:2])  # of something else
+    restore(other, step)
+    np.testing.assert_array_equal(other.weights[3], model.weights[3])
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    model = scatter_weights(BertClassifier(labels_config("no", "yes"), 2))
+    return write_step(tmp_path_factory.mktemp("run") / "checkpoints", model)
+
+
+@pytest.fixture
+def step(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "run" / "checkpoints" / original.name)
+
+
+def cut(path, share):
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+
+
+DATA = "state.data-00000-of-00001"
+DAMAGE = {
+    "half the data": lambda step: cut(step / DATA, 0.5),
+    "no data": lambda step: (step / DATA).unlink(),
+    "half an index": lambda step: cut(step / "state.index", 0.5),
+    "an empty index": lambda step: cut(step / "state.index", 0),
+    "no index": lambda step: (step / "state.index").unlink(),
+    "no list of names": lambda step: change_json(step / "weights.json", names={"a": 1}),
+    "a name twice": lambda step: change_json(step / "weights.json", names=["a", "a"]),
+    "names that are numbers": lambda step: change_json(step / "weights.json", names=[1, 2]),
+    "units in words": lambda step: change_json(step / "weights.json", label_units=["a", "b"]),
+    "half a list of names": lambda step: cut(step / "weights.json", 0.5),
+    "another configuration": lambda step: change_json(step / "config.json", hidden_size=32),
+    "no configuration": lambda step: (step / "config.json").unlink(),
+    "no vocabulary": lambda step: (step / "vocab.txt").unlink(),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_what_is_not_whole_is_one_sentence_that_names_the_checkpoint(what, step):
+    DAMAGE[what](step)
+    with pytest.raises(UserError, match=str(step)):
+        read_portable(step)
+
+
+def test_names_and_weights_must_be_as_many(tmp_path):
+    model = MODELS["encoder"]()
+    names = [weight.path for weight in model.weights]
+    step = write_step(tmp_path, model, names=names[:-1])
+    count = len(names)
+    with pytest.raises(UserError, match=f"holds {count} weights, but names {count - 1}"):
+        open_source(step)
+
+
+def test_whole_numbers_are_no_weights(tmp_path):
+    model = MODELS["encoder"]()
+    whole = [tf.Variable(tf.zeros(weight.shape, tf.int32)) for weight in model.weights]
+    with pytest.raises(UserError, match=f"{model.weights[0].path} holds int32 numbers"):
+        open_source(write_step(tmp_path, model, weights=whole))
+
+
+def test_a_checkpoint_of_an_older_version_says_what_it_lacks(step):
+    (step / "weights.json").unlink()
+    with pytest.raises(UserError, match=r"weights\.json: no such file.*resume the run"):
+        find_model(step)
+
+
+def test_a_head_over_a_frozen_encoder_is_no_model(tmp_path):
+    model = MODELS["classifier"]()
+    head = [tf.Variable(weight.value) for weight in model.weights[-2:]]
+    names = [weight.path for weight in model.weights[-2:]]
+    step = write_step(tmp_path, model, names=names, weights=head)
+    with pytest.raises(UserError, match="only the head that learns over a frozen encoder"):
+        find_model(step)
+
+
+def test_an_opened_checkpoint_can_be_read_after_its_run_let_it_go(step):
+    source = RunCheckpointSource(step)
+    before = {name: source.read(name) for name in source.names()}
+    opened = RunCheckpointSource(step)
+    shutil.rmtree(step)
+    for name, array in before.items():
+        np.testing.assert_array_equal(opened.read(name), array)
+
+
+def test_a_checkpoint_that_goes_away_while_it_is_looked_at_is_said_so(step, monkeypatch):
+    def gone(folder):
+        shutil.rmtree(folder)
+        return []
+
+    monkeypatch.setattr("keras_bert_impl.checkpoints.model_source.refuse_foreign_tokenizer", gone)
+    with pytest.raises(UserError, match=r"was removed or replaced while .* for the newest"):
+        find_model(step)
+
+
+def test_a_best_checkpoint_that_is_replaced_while_it_is_opened_is_said_so(step, monkeypatch):
+    load = tf.train.load_checkpoint
+
+    def replaced(prefix):
+        reader = load(prefix)
+        twin = shutil.copytree(step, step.with_name("better"))
+        (twin / DATA).write_bytes(bytes((twin / DATA).stat().st_size))
+        shutil.rmtree(step)
+        twin.rename(step)
+        return reader
+
+    monkeypatch.setattr(tf.train, "load_checkpoint", replaced)
+    with pytest.raises(UserError, match="was removed or replaced"):
+        find_model(step)
