@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,24 +86,22 @@ _PRETRAINING = (
     _Kind("Next sentence: accuracy", _RIGHT, ["next_sentence_accuracy"], is_share=True),
 )
 _LOSS = _Kind("Loss", _NATS, ["loss"])
-_SQUARED_ERROR = _Kind(
-    "Loss: mean squared error", "squared units of the labels; lower is better", ["loss"]
-)
+_SQUARED_ERROR = _Kind("Loss: mean squared error", "squared label units; lower is better", ["loss"])
 _ACCURACY = _Kind("Accuracy", _RIGHT, ["accuracy"], is_share=True)
 _CORRELATION = _Kind(
-    "Correlation with the labels",
+    "Correlation",
     "1 is perfect, 0 is no better than chance",
     ["pearson", "spearman", "matthews_correlation"],
 )
 _ABSOLUTE_ERROR = _Kind(
-    "Mean absolute error", "units of the labels; lower is better", ["mean_absolute_error"]
+    "Mean absolute error", "label units; lower is better", ["mean_absolute_error"]
 )
 _SQUARED = "mean_squared_error"  # the loss of a regression once more
-_FOOTNOTE = (
-    "training: the batches that the model learns from; "
-    "evaluation: the whole evaluation set after so many steps; "
-    "dotted: what guessing reaches there"
-)
+_FOOTNOTE = {
+    "trained": "training: the batches that the model learns from",
+    "evaluated": "evaluation: the whole evaluation set after so many steps",
+    "guess": "dotted: what guessing reaches on the evaluation set",
+}
 
 
 def draw_learning_curve(run: RunDirectory, style: CurveStyle | None = None) -> Path | None:
@@ -176,10 +175,15 @@ def _kinds_of_task(
         drawn = [name for name in kind.names if name in scores]
         if kind is _ACCURACY:
             drawn = drawn or [name for name in kind.names if name in style.trained]
-        yield kind._replace(names=drawn)
+        title = f"{kind.title}: {_listed(drawn)}" if kind is _CORRELATION else kind.title
+        yield kind._replace(title=title, names=drawn)
     rest = [name for name in scores if name not in apart]
-    title = ", ".join(map(_words, rest))
+    title = _listed(rest)
     yield _Kind(f"{title[:1].upper()}{title[1:]}", "higher is better", rest, is_share=True)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(_words, names))
 
 
 def _curve(
@@ -216,9 +220,11 @@ def _words(name: str) -> str:
     """The name of a figure in plain words.
 
     Example:
-        >>> _words("macro_f1"), _words("exact_match")
-        ('macro F1', 'exact match')
+        >>> _words("macro_f1"), _words("pearson"), _words("matthews_correlation")
+        ('macro F1', 'Pearson', 'Matthews')
     """
+    if name in _CORRELATION.names:
+        return name.removesuffix("_correlation").capitalize()
     return name.replace("_", " ").replace("f1", "F1")
 
 
@@ -239,14 +245,13 @@ def draw_panels(panels: Sequence[Panel]) -> Any:
     last_step = max(step for c in curves for step, _ in (*c.trained, *c.evaluated))
     for axes, panel in zip(grid.flat, panels, strict=True):
         axes.set_xlim(0, 1.14 * last_step)  # with room for the value beside the last point
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         _draw_panel(axes, panel)
     for axes in grid[-1]:
         axes.set_xlabel("training step")
-    figure.supxlabel(
-        _FOOTNOTE if columns == 2 else _FOOTNOTE.replace("; dot", ";\ndot"), fontsize=8
-    )
+    notes = [note for kind, note in _FOOTNOTE.items() if any(map(attrgetter(kind), curves))]
+    figure.supxlabel(("; " if columns == 2 else "\n").join(notes), fontsize=8)
     return figure
 
 

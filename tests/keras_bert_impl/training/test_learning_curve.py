@@ -75,6 +75,8 @@ def test_guessing_is_a_dotted_line_with_its_words_and_value():
     shown = [text.get_text() for text in accuracy.get_legend().get_texts()]
     assert guess.get_label() in shown
     assert all(line.get_linestyle() != ":" for line in loss.lines)
+    assert figure.get_supxlabel().split("; ")[-1].startswith("dotted: what guessing reaches")
+    assert "dotted" not in draw_panels(of([pretraining_line(1)])).get_supxlabel()
 
 
 def test_a_single_step_and_a_single_evaluation_are_points():
@@ -116,7 +118,7 @@ def test_each_scale_has_a_panel_of_its_own():
     panels = of(lines, [evaluation])
     assert [(panel.title, len(panel.curves)) for panel in panels] == [
         ("Loss: mean squared error", 1),  # the error is the loss: it is drawn once
-        ("Correlation with the labels", 2),
+        ("Correlation: Pearson, Spearman", 2),
         ("Mean absolute error", 1),
     ]
     bottom, top = draw_panels(panels).axes[1].get_ylim()
