@@ -225,7 +225,7 @@ def _words(name: str) -> str:
     """
     if name in _CORRELATION.names:
         return name.removesuffix("_correlation").capitalize()
-    return name.replace("_", " ").replace("f1", "F1")
+    return "exact match" if name == "exact" else name.replace("_", " ").replace("f1", "F1")
 
 
 def draw_panels(panels: Sequence[Panel]) -> Any:
@@ -261,6 +261,7 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
     axes.set_ylim(*_limits(panel))
     for number, curve in enumerate(panel.curves):
         _draw_curve(axes, curve, number, alone=len(panel.curves) == 1)
+    _draw_guesses(axes, panel.curves)
     _label_last_points(axes, panel.curves)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=9, framealpha=0.85)
@@ -268,7 +269,7 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
 
 def _draw_curve(axes: Any, curve: Curve, number: int, *, alone: bool) -> None:
     """Draws a figure; where it is alone in its panel, in a colour for each of its lines."""
-    training, evaluation, guess = ("C0", "C1", "0.35") if alone else (f"C{number}",) * 3
+    training, evaluation = ("C0", "C1") if alone else (f"C{number}",) * 2
     prefix = "" if alone else f"{curve.words}, "
     if curve.trained:
         marker = "." if len(curve.trained) <= _FEW else ""
@@ -277,9 +278,17 @@ def _draw_curve(axes: Any, curve: Curve, number: int, *, alone: bool) -> None:
     if curve.evaluated:
         look = {"color": evaluation, "lw": 1.5, "marker": "o", "ms": 5}
         axes.plot(*zip(*curve.evaluated, strict=True), label=f"{prefix}evaluation", **look)
-    if curve.guess:
-        label = f"{prefix}{curve.guess}"
-        axes.axhline(curve.guess.value, color=guess, ls=":", lw=1.8, label=label)
+
+
+def _draw_guesses(axes: Any, curves: Sequence[Curve]) -> None:
+    """Draws what guessing reaches: one line where that is the same for all figures."""
+    guesses = [curve.guess for curve in curves]
+    alike = len(set(guesses)) == 1
+    for number, (curve, guess) in enumerate(zip(curves, guesses, strict=True)):
+        if guess and not (alike and number):
+            label = str(guess) if alike else f"{curve.words}, {guess}"
+            color = "0.35" if alike else f"C{number}"
+            axes.axhline(guess.value, color=color, ls=":", lw=1.8, label=label)
 
 
 _FEW = 30
@@ -296,10 +305,8 @@ def _limits(panel: Panel) -> tuple[float, float]:
     values = [v for c in panel.curves for _, v in (*c.trained, *c.evaluated)]
     values += [curve.guess.value for curve in panel.curves if curve.guess]
     low, high = min(0.0, *values, 0.0), max(*values, 0.0)
-    top = 1.15 * high if high > 0 else 1.0
-    if panel.most is not None:
-        top = min(top, 1.05 * panel.most)
-    return 1.15 * low, top
+    most = math.inf if panel.most is None else 1.05 * panel.most
+    return 1.15 * low, min(most, 1.15 * high) if high > 0 else panel.most or 1.0
 
 
 def _label_last_points(axes: Any, curves: Sequence[Curve]) -> None:

@@ -79,6 +79,29 @@ def test_guessing_is_a_dotted_line_with_its_words_and_value():
     assert "dotted" not in draw_panels(of([pretraining_line(1)])).get_supxlabel()
 
 
+def test_what_guessing_reaches_in_all_figures_of_a_panel_is_one_line():
+    nothing = Guess("no question answered", 50.0)
+    evaluations = [{"step": 1, "f1": 60.0, "exact": 55.0}]
+    guesses = {"f1": nothing, "exact": nothing}
+
+    def dotted(guesses):
+        _, axes = draw_panels(of([{"step": 1, "loss": 1.0}], evaluations, guesses)).axes
+        return [line.get_label() for line in axes.lines if line.get_linestyle() == ":"]
+
+    assert dotted(guesses) == ["no question answered: 50"]
+    assert dotted({**guesses, "exact": nothing._replace(value=40.0)}) == [
+        "F1, no question answered: 50",
+        "exact match, no question answered: 40",
+    ]
+    assert dotted({"exact": nothing}) == ["exact match, no question answered: 50"]
+
+
+def test_scores_that_are_all_0_have_the_whole_axis_above_them():
+    lines, evaluations = [{"step": 1, "loss": 1.0}], [{"step": 1, "f1": 0.0}]
+    _, axes = draw_panels(of(lines, evaluations, full_score=100.0)).axes
+    assert axes.get_ylim() == (0.0, 100.0)
+
+
 def test_a_single_step_and_a_single_evaluation_are_points():
     line = {"step": 1, "loss": 2.0, "accuracy": 0.5}
     figure = draw_panels(of([line], [{"step": 1, "loss": 1.5, "accuracy": 0.75}]))
