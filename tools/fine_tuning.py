@@ -49,8 +49,11 @@ def show_results(results: "FineTuningResults") -> None:
     """Prints where the training stands, the figures, and the files that were written.
 
     Args:
-        results: of the run; a figure is shown with those that others reached with the same model.
+        results: of the run; a figure is shown with what guessing reaches, and with what others
+            reached with the same model.
     """
+    from keras_bert_impl.training.guesses import line_of
+
     training = results.training
     if training and not training.finished:
         print(f"Stopped after step {training.step:,}, which is saved; {CONTINUES}.")
@@ -58,7 +61,8 @@ def show_results(results: "FineTuningResults") -> None:
         print("Training was finished before; its model is in model/ of the output folder.")
     for name, value in sorted(results.evaluation.items()):
         expected = results.expected.get(name)
-        print(f"{name} = {value}" + (f"  ({expected})" if expected else ""))
+        line = line_of(name, value, results.guesses)
+        print(line + (f"  ({expected})" if expected else ""))
     for path in results.prediction_files:
         print(f"wrote {path}")
 

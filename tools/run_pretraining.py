@@ -23,6 +23,7 @@ add_tpu_flags(FLAGS)
 
 
 def _run(config: RunPretrainingConfig) -> None:
+    from keras_bert_impl.training.guesses import line_of
     from pipelines.runs.pretraining import run_pretraining
 
     results = run_pretraining(replace(config, flags=FLAGS.as_flagfile()))
@@ -34,7 +35,7 @@ def _run(config: RunPretrainingConfig) -> None:
     for number, figures in enumerate(results.rehearsal, start=1):
         print(f"Dry run: a step of phase {number} gives loss {figures['loss']:.4f}.")
     for name, value in sorted(results.evaluation.items()):
-        print(f"{name} = {value}")
+        print(line_of(name, value, results.guesses))
 
 
 main = FLAGS.main_of(_run, continues=True)

@@ -1,4 +1,4 @@
-"""Where a run's figures go: JSON lines, TensorBoard, the learning curve; others are easy to add."""
+"""Where a run's figures go: JSON lines, TensorBoard; others are easy to add."""
 
 import contextlib
 import json
@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.pictures import write_png
 from keras_bert_impl.training.run_directory import RunDirectory
 
 
@@ -247,71 +246,3 @@ class TensorBoard:
         with tf.io.TFRecordWriter(str(self._folder / name)) as file:
             for event in (version, mark, mark):
                 file.write(event.SerializeToString())
-
-
-_LOSSES = ("loss", "masked_lm_loss", "next_sentence_loss")
-
-
-def draw_learning_curve(run: RunDirectory, scores: Sequence[str] | None = None) -> Path | None:
-    """Draws the losses of `metrics.jsonl` and of the held-out evaluations.
-
-    Args:
-        run: the run's folder; `learning_curve.png` is written there.
-        scores: figures of the evaluations that are drawn below the losses, where there are any; all
-            of them where none is named.
-
-    Returns:
-        The picture's path, or None where nothing was logged.
-    """
-    lines, evaluations = read_json_lines(run.metrics), read_json_lines(run.evaluations)
-    if not lines:
-        return None
-    from matplotlib.figure import Figure
-
-    drawn_scores = {} if scores is None else _score_points(evaluations, scores)
-    figure = Figure(figsize=(8, 8 if drawn_scores else 5), layout="constrained")
-    panels = figure.subplots(2 if drawn_scores else 1, sharex=True, squeeze=False)[:, 0]
-    _draw_losses(panels[0], lines, evaluations)
-    for name, found in drawn_scores.items():
-        panels[1].plot(*zip(*found, strict=True), "o-", label=f"{name.replace('_', ' ')}, held out")
-        panels[1].set_ylabel("score")
-    for axes in panels:
-        axes.grid(alpha=0.3)
-        axes.legend()
-    panels[-1].set_xlabel("step")
-    return write_png(run.learning_curve, figure)
-
-
-def _draw_losses(
-    axes: Any, lines: Sequence[Mapping[str, float]], evaluations: Sequence[Mapping[str, float]]
-) -> None:
-    for name in (name for name in _LOSSES if name in lines[0]):
-        (drawn,) = axes.plot(
-            *zip(*_points(lines, name), strict=True),
-            label=name.replace("_", " "),
-            linewidth=1,
-        )
-        held_out = _points(evaluations, name)
-        if held_out:
-            axes.plot(
-                *zip(*held_out, strict=True),
-                "o--",
-                color=drawn.get_color(),
-                label=f"{name.replace('_', ' ')}, held out",
-            )
-    axes.set_ylabel("loss (nats)")
-    axes.set_ylim(bottom=0)
-
-
-def _score_points(
-    evaluations: Sequence[Mapping[str, Any]], names: Sequence[str]
-) -> dict[str, list[tuple[float, float]]]:
-    """The points of each figure that there is, losses aside."""
-    own = [name for line in evaluations for name, value in line.items() if isinstance(value, float)]
-    points = {name: _points(evaluations, name) for name in dict.fromkeys(names or own)}
-    return {name: found for name, found in points.items() if found and name not in _LOSSES}
-
-
-def _points(lines: Sequence[Mapping[str, float]], name: str) -> list[tuple[float, float]]:
-    """The steps and values of a figure, of the lines that have it."""
-    return [(line["step"], line[name]) for line in lines if name in line]

@@ -88,6 +88,20 @@ class RunDirectory:
         """The last evaluation, `name = value` a line."""
         return self.path / "eval_results.txt"
 
+    @property
+    def guesses(self) -> Path:
+        """What guessing reaches, beside the figures of the evaluations."""
+        return self.path / "guesses.json"
+
+    def read_eval_results(self) -> dict[str, float]:
+        """The figures of `eval_results.txt`; none without one."""
+        if not self.eval_results.exists():
+            return {}
+        lines = self.eval_results.read_text(encoding="utf-8").splitlines()
+        values = dict(line.split(" = ", 1) for line in lines if " = " in line)
+        numbers = {name: _figure(value) for name, value in values.items()}
+        return {name: number for name, number in numbers.items() if number is not None}
+
     def finished_step(self) -> int | None:
         """The step that `model/` is of; None before it is complete."""
         return _number(self._finished)
@@ -99,11 +113,8 @@ class RunDirectory:
 
     def evaluated_step(self) -> int | None:
         """The step that `eval_results.txt` is of; None without one."""
-        if not self.eval_results.exists():
-            return None
-        lines = self.eval_results.read_text(encoding="utf-8").splitlines()
-        values = dict(line.split(" = ", 1) for line in lines if " = " in line)
-        return int(values["global_step"]) if values.get("global_step", "").isdigit() else None
+        step = self.read_eval_results().get("global_step")
+        return step if isinstance(step, int) else None
 
     @property
     def _finished(self) -> Path:
@@ -111,7 +122,7 @@ class RunDirectory:
 
     @property
     def learning_curve(self) -> Path:
-        """The picture of the losses."""
+        """The picture of the losses and the scores."""
         return self.path / "learning_curve.png"
 
     @contextlib.contextmanager
@@ -156,3 +167,11 @@ def _number(path: Path) -> int | None:
     """The whole number that a file holds; None where there is no such file, or something else."""
     text = path.read_text(encoding="utf-8").strip() if path.exists() else ""
     return int(text) if text.isdigit() else None
+
+
+def _figure(text: str) -> float | None:
+    """The number that a text holds, a whole one as such; None where it holds something else."""
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        return None

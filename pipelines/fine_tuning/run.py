@@ -25,9 +25,10 @@ from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
+from keras_bert_impl.training.guesses import Guess, write_guesses
 from keras_bert_impl.training.hooks import standard_hooks
+from keras_bert_impl.training.learning_curve import CurveStyle, draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult
-from keras_bert_impl.training.metric_writers import draw_learning_curve
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -55,7 +56,9 @@ from pipelines.fine_tuning.start import (
 from pipelines.fine_tuning.task import (
     Calibrated,
     ComparedTask,
+    Drawn,
     FrozenEncoder,
+    Guessable,
     Head,
     Illustrated,
     ScoredWithoutLoss,
@@ -79,12 +82,14 @@ class FineTuningResults:
     Attributes:
         training: how training ended; None without `do_train`.
         evaluation: the figures of `eval_results.txt`.
+        guesses: what guessing reaches, by the names of `evaluation`.
         prediction_files: the written answers.
         expected: what figures should be near, where training started from a published model.
     """
 
     training: TrainingResult | None = None
     evaluation: dict[str, float] = field(default_factory=dict)
+    guesses: dict[str, Guess] = field(default_factory=dict)
     prediction_files: list[Path] = field(default_factory=list)
     expected: Mapping[str, ExpectedScore] = field(default_factory=dict)
 
@@ -126,7 +131,7 @@ def fine_tune(
                 return results
         if config.do_eval:
             figures, expected = job.evaluate(results.training), _expected(config, task, start)
-            results = replace(results, evaluation=figures, expected=expected)
+            results = replace(results, evaluation=figures, guesses=job.guesses(), expected=expected)
         if config.do_predict:
             results = replace(results, prediction_files=job.predict())
         return results
@@ -155,6 +160,7 @@ class _Job:
     ) -> None:
         self._config, self._task, self._start = config, task, start
         self._directory, self._devices = directory, devices
+        self._guesses: dict[str, Mapping[str, Guess]] = {}
         self._work = _work_folder(config, directory, devices)
         self._model_config = self._configured(start.config)
         self._check_start()
@@ -298,7 +304,27 @@ class _Job:
             result,
             lambda folder: write_model_directory(folder, self._head.model, self._start.text),
         )
-        self._draw_learning_curve()
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draws the run's figures as they stand, beside what guessing reaches."""
+        if self._config.do_eval:
+            write_guesses(self._directory, self._guesses_of(self._task.evaluation_splits[0]))
+        draw_learning_curve(self._directory, _curve_style(self._task))
+
+    def guesses(self) -> dict[str, Guess]:
+        """What guessing reaches, by the names of the figures in `eval_results.txt`."""
+        return {
+            f"{prefix}{name}": guess
+            for split, prefix in figure_prefixes(self._task.evaluation_splits).items()
+            for name, guess in self._guesses_of(split).items()
+        }
+
+    def _guesses_of(self, split: str) -> Mapping[str, Guess]:
+        """What guessing reaches on a labelled split, whose file is read for it once."""
+        if split not in self._guesses and isinstance(self._task, Guessable):
+            self._guesses[split] = self._task.guesses(split)
+        return self._guesses.get(split, {})
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
@@ -312,18 +338,14 @@ class _Job:
             if self._run.config.save_best:
                 figures["best_step"] = training.weights_step
         self._run.write_eval_results(figures)
+        if self._devices.is_chief:
+            self._draw()
         return figures
 
     def _keep_final_figures(self, training: TrainingResult, figures: Mapping[str, float]) -> None:
-        """Adds the figures to those of the evaluations during training, and to their picture."""
+        """Adds the figures to those of the evaluations during training."""
         own = {name.removeprefix("eval_"): value for name, value in figures.items()}
         self._run.log_final_evaluation(training.weights_step, own)
-        if self._devices.is_chief:
-            self._draw_learning_curve()
-
-    def _draw_learning_curve(self) -> None:
-        figures = self._task.compared_figures if isinstance(self._task, ComparedTask) else ()
-        draw_learning_curve(self._directory, figures)
 
     def predict(self) -> list[Path]:
         """Answers the test splits and writes the files."""
@@ -448,6 +470,13 @@ def _constant_scores(
         ", ".join(f"{name} = {score:.4f}" for name, score in scores.items()),
     )
     return {f"constant_{name}": score for name, score in scores.items()}
+
+
+def _curve_style(task: Task[Any, Any]) -> CurveStyle:
+    """How a task's figures are drawn."""
+    if isinstance(task, Drawn):
+        return task.curve_style
+    return CurveStyle(task.compared_figures if isinstance(task, ComparedTask) else ())
 
 
 def _start_anew(model: Any, fresh: list[FreshWeights]) -> None:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.training.guesses import Guess
+    from keras_bert_impl.training.learning_curve import CurveStyle
     from keras_bert_impl.training.objectives import Objective
 
 
@@ -284,6 +286,25 @@ class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
         One pair for each thing that is answered: a label, a number (both floats), a tag of each
         word. A run whose answers are all alike is named.
         """
+        ...
+
+
+@runtime_checkable
+class Guessable(Protocol):
+    """A task that knows what guessing reaches, without any model."""
+
+    def guesses(self, split: str) -> "Mapping[str, Guess]":
+        """Gives it for the figures of a labelled split, `loss` among them, where there is any."""
+        ...
+
+
+@runtime_checkable
+class Drawn(Protocol):
+    """A task whose figures need another learning curve than the usual one."""
+
+    @property
+    def curve_style(self) -> "CurveStyle":
+        """Which figures are drawn, and in which unit they are."""
         ...
 
 

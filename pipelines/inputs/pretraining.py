@@ -151,17 +151,12 @@ class PretrainingEvaluation:
         """Real examples of the pass."""
         return min(len(self._records), self.num_batches * self.batch_size)
 
-    def check(self) -> None:
-        """Looks at all records of the pass, before hours of training.
+    def batches(self) -> Iterator[Batch]:
+        """Gives the batches of one pass, in the same order every time.
 
         Raises:
-            UserError: one holds what the model cannot look up, or cannot be read.
+            UserError: a record holds what the model cannot look up, or cannot be read.
         """
-        for _ in self.batches():
-            pass
-
-    def batches(self) -> Iterator[Batch]:
-        """Gives the batches of one pass, in the same order every time."""
         for batch in range(self.num_batches):
             positions = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
             real: NDArray[np.bool_] = positions < len(self._records)

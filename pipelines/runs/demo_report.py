@@ -1,19 +1,15 @@
 """The demo's last screen: what was reached, beside what guessing by word frequency reaches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.progress import format_count, format_duration
+from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.inputs.pretraining import PretrainingEvaluation
-from pipelines.metrics.frequency_baseline import (
-    FrequencyBaseline,
-    count_masked_tokens,
-    frequency_baseline,
-)
+from pipelines.metrics.frequency_baseline import FrequencyBaseline, frequency_baseline
+from pipelines.runs.pretraining_guesses import count_answers
 
 _BATCH_SIZE = 256
 _TRAIN_BATCHES = 100  # 25,600 examples give the tokens' shares well enough
@@ -36,18 +32,6 @@ class DemoPaths(NamedTuple):
     saved_model: Path
 
 
-class Counted(NamedTuple):
-    """The contents of a set of shards.
-
-    Attributes:
-        tokens: how often each token is masked, [vocab_size].
-        labels: next-sentence labels, [examples].
-    """
-
-    tokens: np.ndarray
-    labels: np.ndarray
-
-
 def demo_report(
     paths: DemoPaths,
     seconds: Mapping[str, float],
@@ -67,18 +51,17 @@ def demo_report(
     """
     vocab_size = find_model(paths.run / "model").config.vocab_size
     shape = (_BATCH_SIZE, max_seq_length, max_predictions_per_seq)
-    train = _count(
-        PretrainingEvaluation([str(paths.train)], *shape, max_batches=_TRAIN_BATCHES), vocab_size
-    )
-    held_out = _count(PretrainingEvaluation([str(paths.held_out)], *shape), vocab_size)
+    some = PretrainingEvaluation([str(paths.train)], *shape, max_batches=_TRAIN_BATCHES)
+    every = PretrainingEvaluation([str(paths.held_out)], *shape)
+    train, held_out = (count_answers(source.batches(), vocab_size) for source in (some, every))
     lines = [
-        f"Reached on held-out text ({len(held_out.labels):,} sentence pairs, "
+        f"Reached on held-out text ({held_out.labels.sum():,} sentence pairs, "
         f"{held_out.tokens.sum():,} masked tokens):",
         "",
         *results_table(
-            _read_results(paths.run / "eval_results.txt"),
+            RunDirectory(paths.run).read_eval_results(),
             frequency_baseline(train.tokens, held_out.tokens),
-            np.bincount(held_out.labels, minlength=2).max() / len(held_out.labels),
+            held_out.larger_label,
         ),
         "",
         *_sizes(paths),
@@ -119,25 +102,6 @@ def results_table(
         cells = [form.format(value).replace("%", " %") for value in (reached, guessed)]
         table.append(f"{name:30}{cells[0]:>10}{cells[1]:>11}")
     return table
-
-
-def _count(source: PretrainingEvaluation, vocab_size: int) -> Counted:
-    labels: list[np.ndarray] = []
-
-    def batches() -> Iterator[Mapping[str, np.ndarray]]:
-        for batch in source.batches():
-            real = batch["example_weights"] > 0
-            labels.append(batch["next_sentence_labels"][real, 0])
-            yield {name: batch[name][real] for name in ("masked_lm_ids", "masked_lm_weights")}
-
-    tokens = count_masked_tokens(batches(), vocab_size)
-    return Counted(tokens, np.concatenate(labels))
-
-
-def _read_results(path: Path) -> dict[str, float]:
-    """Reads the `name = value` lines of an `eval_results.txt`."""
-    lines = (line.split(" = ") for line in path.read_text(encoding="utf-8").splitlines())
-    return {name: float(value) for name, value in lines}
 
 
 def _sizes(paths: DemoPaths) -> list[str]:

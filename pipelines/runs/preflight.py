@@ -1,14 +1,11 @@
 """The checks before a long run starts."""
 
 import dataclasses
-import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from keras_bert_impl.compat import gpu_memory_limits
 from keras_bert_impl.config import BertConfig
@@ -22,11 +19,9 @@ from keras_bert_impl.planning import (
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.strategy import Devices
-from pipelines.metrics.frequency_baseline import count_masked_tokens, frequency_baseline
 from pipelines.runs.phases import PhaseConfig
 
 RECORDS_CHECKED = 2**18
-_BATCHES_TO_COUNT, _PIECES_TO_COUNT = 64, 100_000
 """How many records of a phase are looked at before a run: a few seconds' worth."""
 
 _ERROR_ON_OTHERS = 0.5
@@ -155,22 +150,3 @@ def checkpoint_bytes(config: BertConfig, averaged: bool = False) -> int:
         1321
     """
     return (16 if averaged else 12) * count_parameters(config)
-
-
-def frequency_loss(batches: Iterable[Mapping[str, np.ndarray]], vocab_size: int) -> float:
-    """The masked-LM loss that guessing by word frequency reaches, in nats.
-
-    Shares are counted on every other batch and tried on the rest. Only so many batches are read
-    (two at least) as are needed to know how often the frequent tokens occur.
-
-    Example:
-        >>> batch = {"masked_lm_ids": np.array([[1, 2]]), "masked_lm_weights": np.ones([1, 2])}
-        >>> round(frequency_loss([batch] * 64, 3), 1)
-        0.7
-    """
-    halves = np.zeros([2, vocab_size], np.int64)
-    for number, batch in enumerate(itertools.islice(batches, _BATCHES_TO_COUNT)):
-        halves[number % 2] += count_masked_tokens([batch], vocab_size)
-        if number % 2 and halves.sum() >= _PIECES_TO_COUNT:
-            break
-    return frequency_baseline(*halves).loss

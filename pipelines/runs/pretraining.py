@@ -22,9 +22,10 @@ from keras_bert_impl.training.checkpoints import (
     write_tf1_state,
 )
 from keras_bert_impl.training.evaluation import Evaluation
+from keras_bert_impl.training.guesses import Guess, read_guesses, write_guesses
 from keras_bert_impl.training.hooks import standard_hooks
+from keras_bert_impl.training.learning_curve import draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult, rehearse
-from keras_bert_impl.training.metric_writers import draw_learning_curve
 from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.phases import phased_work
 from keras_bert_impl.training.run import Hook, Run
@@ -32,6 +33,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices, restart_when_a_worker_is_lost
 from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.metrics.frequency_baseline import frequency_baseline
 from pipelines.pretraining_data.language_model import Targets
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
@@ -41,9 +43,9 @@ from pipelines.runs.preflight import (
     check_memory,
     check_records,
     device_memory,
-    frequency_loss,
 )
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
+from pipelines.runs.pretraining_guesses import count_answers, count_sample, pretraining_guesses
 from pipelines.runs.resume_identity import (
     changed_flags,
     check_finished_run,
@@ -101,6 +103,7 @@ class PretrainingResults:
         changed: in that case the flags that differ from that call's (none that would have changed
             the weights: those are refused).
         evaluation: the figures of `eval_results.txt`.
+        guesses: what guessing reaches, by the figures' names.
         rehearsal: with `dry_run`, the figures of one step of each phase.
     """
 
@@ -108,6 +111,7 @@ class PretrainingResults:
     already_finished: bool = False
     changed: list[str] = field(default_factory=list)
     evaluation: dict[str, float] = field(default_factory=dict)
+    guesses: dict[str, Guess] = field(default_factory=dict)
     rehearsal: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -134,14 +138,19 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     if config.do_train and trained:
         check_finished_run(config, run)
         if run.evaluated_step() == run.finished_step() or not config.do_eval:
-            return PretrainingResults(already_finished=True, changed=_changed_flags(config, run))
+            return PretrainingResults(
+                already_finished=True,
+                changed=_changed_flags(config, run),
+                evaluation=run.read_eval_results() if config.do_eval else {},
+                guesses=read_guesses(run),
+            )
     with restart_when_a_worker_is_lost(config.training, lambda: newest_step(run), _LOGGER.warning):
         job = _Job(config, run)
         training = job.train() if config.do_train and not trained else None
         if training and not training.finished:
             return PretrainingResults(training)
         evaluation = job.evaluate(training) if config.do_eval else {}
-    return PretrainingResults(training, evaluation=evaluation)
+    return PretrainingResults(training, evaluation=evaluation, guesses=job.guesses)
 
 
 def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
@@ -200,7 +209,11 @@ class _Job:
             self._run = replace(self._run, config=each)
         check_records(self._phases, _LOGGER.info)
         self._held_out = self._open_held_out()
-        self._held_out.check()
+        # Every record that will be measured is looked at here, before hours of training.
+        held_out = count_answers(self._held_out.batches(), self._model_config.vocab_size)
+        sample = self._phases[0].batches.batches_from(0)
+        self._counts = count_sample(sample, self._model_config.vocab_size)
+        self.guesses = pretraining_guesses(self._counts.sum(axis=0), held_out)
         self._objective = PretrainingObjective(config.next_sentence)
         self._model, _ = self._run.build_model(
             lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.checkpoint
@@ -251,12 +264,11 @@ class _Job:
     def _hooks(self) -> list[Hook]:
         """The usual ones, told what to measure and what to compare with."""
         peak, phases = self._config.training.peak_tflops, self._config.phases()
-        first = self._phases[0].batches.batches_from(0)
         return standard_hooks(
             evaluate=self._measure,
             held_out=self._describe_held_out(),
             keep_best=self._config.training.chooses_best,
-            frequency_loss=frequency_loss(first, self._model_config.vocab_size),
+            frequency_loss=frequency_baseline(*self._counts).loss,
             work=phased_work(
                 [phase.num_train_steps for phase in phases],
                 [
@@ -280,6 +292,11 @@ class _Job:
         if self._config.tf1_checkpoint:
             write_tf1_state(self._config.tf1_checkpoint, result.state, result.step)
         self._run.write_model(result, self._write_model)
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draws the run's figures as they stand, beside what guessing reaches."""
+        write_guesses(self._run.directory, self.guesses)
         draw_learning_curve(self._run.directory)
 
     def _write_model(self, folder: Path) -> None:
@@ -293,11 +310,11 @@ class _Job:
         if training:
             named = {**measured, "held_out": self._describe_held_out()}
             self._run.log_final_evaluation(training.weights_step, named)
-            if self._run.devices.is_chief:
-                draw_learning_curve(self._run.directory)
             if self._run.config.save_best:
                 figures["best_step"] = training.weights_step
         self._run.write_eval_results(figures)
+        if self._run.devices.is_chief:
+            self._draw()
         return figures
 
     def _restore_weights(self) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert_impl.training.guesses import Guess
 from pipelines.fine_tuning.expected_scores import expected_scores
 from pipelines.fine_tuning.run import FineTuningResults
 from tests.support.glue_files import write_cola
@@ -181,16 +182,18 @@ def test_the_recipe_for_small_data_is_eight_runs_with_every_remedy():
     assert config.num_train_epochs == 20
 
 
-def test_a_figure_stands_beside_what_others_reached(tmp_path, capsys, monkeypatch):
+def test_a_figure_stands_beside_guessing_and_what_others_reached(tmp_path, capsys, monkeypatch):
     results = FineTuningResults(
         evaluation={"eval_accuracy": 0.66, "eval_loss": 0.5},
+        guesses={"eval_accuracy": Guess("always the most frequent class", 0.527)},
         expected=expected_scores("RTE", "bert-base-cased"),
     )
     monkeypatch.setattr("pipelines.fine_tuning.run.fine_tune", lambda _config, _task: results)
     words = ["--task_name=RTE", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}"]
     assert run_classifier.main(words) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "eval_accuracy = 0.66  (expected for bert-base-cased: 0.627 to 0.687; 0.657 in Hugging "
+        "eval_accuracy = 0.66  (always the most frequent class: 0.527)  "
+        "(expected for bert-base-cased: 0.627 to 0.687; 0.657 in Hugging "
         "Face's run_glue, one seed)",
         "eval_loss = 0.5",
     ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.task_settings import served_length, without_task
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.packing import truncated_lengths
+from keras_bert_impl.training.guesses import Guess
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
@@ -155,6 +156,11 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
         """The accuracy where the ending of the same number is chosen in every example."""
         labels = np.array([example.label for example in self.examples(split)])
         return constant_scores({"accuracy": accuracy}, labels)
+
+    def guesses(self, split: str) -> dict[str, Guess]:
+        """What the most frequent number of the right ending reaches; see `Guessable`."""
+        words = "always the ending of the same number"
+        return {name: Guess(words, score) for name, score in self.constant_scores(split).items()}
 
     def compared_answers(
         self, example: Choice, answer: ChoiceAnswer

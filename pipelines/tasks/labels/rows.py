@@ -2,6 +2,7 @@
 
 import logging
 import math
+from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.task import Head
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
 
 
 _LOGGER = logging.getLogger(__name__)
+
+_MOST_FREQUENT = "always the most frequent class"
+_COMMON_LABELS = "always the labels that most examples have"
+_MEAN = "always the mean"
 
 LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
 
@@ -65,6 +72,39 @@ class LabelTask:
     def compared_figures(self) -> Sequence[str]:
         """All figures; see `ComparedTask`."""
         return ()
+
+    @property
+    def curve_style(self) -> CurveStyle:
+        """Draws all figures; see `Drawn`.
+
+        Training's accuracy of several labels at once is that of single labels, another figure.
+        """
+        several = isinstance(self.head_of, MultiLabelHead)
+        return CurveStyle(trained=() if several else ("accuracy",))
+
+    @abstractmethod
+    def examples(self, split: str) -> Iterable[TextExample]:
+        """Reads a split; see `Task.examples`."""
+
+    @abstractmethod
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """Gives the figures of one answer to every example; see `ComparedTask`."""
+
+    def guesses(self, split: str) -> dict[str, Guess]:
+        """Gives what one answer to every example reaches; see `Guessable`.
+
+        Of a regression it is the mean: its squared error, the loss, is the labels' variance, and a
+        correlation with it is not defined.
+        """
+        scores = dict(self.constant_scores(split))
+        if not isinstance(self.head_of, RegressionHead):
+            several = isinstance(self.head_of, MultiLabelHead)
+            words = _COMMON_LABELS if several else _MOST_FREQUENT
+            return {name: Guess(words, score) for name, score in scores.items()}
+        labels = [str(example.label) for example in self.examples(split)]
+        errors = {name: score for name, score in scores.items() if name.endswith("error")}
+        errors["loss"] = float(np.var(self.head_of.encode_all(labels), dtype=np.float64))
+        return {name: Guess(_MEAN, error) for name, error in errors.items()}
 
     def rows(
         self,

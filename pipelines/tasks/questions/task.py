@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.metrics.question_answering import squad_v2_question
 from pipelines.records.rows import Rows
@@ -229,6 +231,21 @@ class QuestionTask:
         """The F1 where no question is answered: that of the questions that have no answer."""
         unanswerable = [question.is_impossible for question in self.examples(split)]
         return {"f1": 100.0 * sum(unanswerable) / len(unanswerable)}
+
+    @property
+    def curve_style(self) -> CurveStyle:
+        """Draws the two official figures, in percent; see `Drawn`.
+
+        Training knows of windows only, not whether a question's answer is right.
+        """
+        return CurveStyle(self.compared_figures, full_score=100.0, trained=())
+
+    def guesses(self, split: str) -> dict[str, Guess]:
+        """What no answer to any question reaches, where that is right at all; see `Guessable`."""
+        if not self.answer_settings.version_2_with_negative:
+            return {}
+        score = self.constant_scores(split)["f1"]
+        return dict.fromkeys(("exact", "f1"), Guess("no question answered", score))
 
     def compared_answers(
         self, example: Question, answer: Prediction

@@ -12,6 +12,8 @@ from keras_bert_impl.checkpoints.task_settings import served_length, without_tas
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
+from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.task import Answered, FrozenEncoder, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
@@ -198,6 +200,19 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         """The figures of a model that finds nothing, whatever the split."""
         del split
         return dict.fromkeys(self.compared_figures, 0.0)
+
+    @property
+    def curve_style(self) -> CurveStyle:
+        """Draws the figures of all types, in percent; see `Drawn`."""
+        return CurveStyle(("accuracy", *self.compared_figures), full_score=100.0)
+
+    def guesses(self, split: str) -> dict[str, Guess]:
+        """The accuracy of tags where no entity is found; see `Guessable`."""
+        nothing = (
+            (document, TagAnswer([[OUTSIDE] * len(s.tags or ()) for s in document.sentences], []))
+            for document in self.examples(split)
+        )
+        return {"accuracy": Guess("no entity anywhere", self._scorer(nothing).accuracy)}
 
     def compared_answers(
         self, example: Document, answer: TagAnswer

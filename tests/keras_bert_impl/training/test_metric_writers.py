@@ -9,7 +9,6 @@ from keras_bert_impl.training.metric_writers import (
     JsonLinesFiles,
     MetricWriters,
     TensorBoard,
-    draw_learning_curve,
     read_json_lines,
     standard_writers,
 )
@@ -132,29 +131,12 @@ def test_a_resumed_run_tells_tensorboard_to_forget_what_it_does_again(tmp_path):
     assert steps == [1, 6, 6, 6]  # the old figure, the marks, the new figure
 
 
-def test_the_usual_writers_leave_figures_that_a_curve_is_drawn_of(tmp_path):
+def test_the_usual_writers_leave_files_and_events(tmp_path):
     run = RunDirectory.open(tmp_path)
-    assert draw_learning_curve(run) is None
     writers = MetricWriters(standard_writers(run), run)
     with writers.open(0):
-        for step in (1, 2):
-            writers.write("train", step, {"loss": 3.0 - step})
+        writers.write("train", 1, {"loss": 2.0})
         writers.write("eval", 2, {"loss": 1.5})
-    assert draw_learning_curve(run) == run.learning_curve
-    assert run.learning_curve.read_bytes().startswith(b"\x89PNG")
+    assert read_json_lines(run.metrics) == [{"step": 1, "loss": 2.0}]
+    assert read_json_lines(run.evaluations) == [{"step": 2, "loss": 1.5}]
     assert scalars_of(run.events)[-1] == (2, "eval/loss", 1.5)
-
-
-def test_scores_on_held_out_data_make_the_picture_higher(tmp_path):
-    run = RunDirectory.open(tmp_path)
-    writers = MetricWriters(standard_writers(run), run)
-    with writers.open(0):
-        writers.write("train", 1, {"loss": 3.0})
-        writers.write("eval", 1, {"f1": 50.0, "held_out": "a set"})
-
-    def height(**options):
-        return int.from_bytes(draw_learning_curve(run, **options).read_bytes()[20:24])
-
-    assert height() == 600
-    assert [height(scores=names) for names in ([], ["f1"], ["f1", "none"])] == [960] * 3
-    assert height(scores=["none"]) == 600

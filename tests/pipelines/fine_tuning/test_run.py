@@ -73,6 +73,10 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
         "eval_matthews_correlation",
         "global_step",
     }
+    kept = json.loads((out / "guesses.json").read_text())  # half of the sentences are acceptable
+    guess = {"words": "always the most frequent class", "value": 0.5}
+    assert kept == {"accuracy": guess, "matthews_correlation": {**guess, "value": 0.0}}
+    assert results.guesses["eval_accuracy"]._asdict() == guess
     probabilities = np.loadtxt(out / "test_results.tsv", delimiter="\t")
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=1e-6)
     answers = [line.split("\t")[1] for line in (out / "CoLA.tsv").read_text().splitlines()[1:]]

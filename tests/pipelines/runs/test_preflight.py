@@ -1,7 +1,5 @@
-import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.client import device_lib
@@ -17,7 +15,6 @@ from pipelines.runs.preflight import (
     check_memory,
     checkpoint_bytes,
     device_memory,
-    frequency_loss,
     machine_memory,
 )
 
@@ -67,15 +64,6 @@ def test_checkpoints_that_are_there_already_or_will_never_be_need_no_room(tmp_pa
     for step in (1, 2, 3, 4):
         (tmp_path / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
     check_disk(tmp_path, CONFIG, training(keep_checkpoint_max=5))
-
-
-def test_guessing_among_four_equal_tokens_costs_log_four():
-    draws = np.random.default_rng(0)
-    batches = [
-        {"masked_lm_ids": draws.integers(0, 4, [8, 10]), "masked_lm_weights": np.ones([8, 10])}
-        for _ in range(40)
-    ]
-    assert frequency_loss(batches, vocab_size=4) == pytest.approx(math.log(4), rel=0.01)
 
 
 PHASE = PhaseConfig(

@@ -69,12 +69,29 @@ def test_a_finished_run_is_left_as_it_is_and_says_which_flags_differ(trained):
     assert results.already_finished
     assert results.changed == ["--a"]
     assert results.training is None
+    assert (results.evaluation, results.guesses) == (trained[1].evaluation, trained[1].guesses)
+
+
+def test_figures_stand_beside_what_guessing_reaches(trained):
+    folder, results = trained
+    assert set(results.guesses) == set(results.evaluation) - {"global_step", "loss"}
+    assert 0.3 < results.guesses["next_sentence_accuracy"].value < 1
+    kept = json.loads((folder / "guesses.json").read_text())
+    assert {name: guess["value"] for name, guess in kept.items()} == {
+        name: guess.value for name, guess in results.guesses.items()
+    }
+    names = {line.split(" = ")[0] for line in (folder / "eval_results.txt").open()}
+    assert names == set(results.evaluation)  # the original's names and no others
 
 
 def test_a_trained_model_is_evaluated_without_training(trained):
     folder, results = trained
-    evaluation = run_pretraining(config(folder, do_eval=True)).evaluation
-    assert evaluation == pytest.approx(results.evaluation)
+    curve = folder / "learning_curve.png"
+    curve.unlink()
+    again = run_pretraining(config(folder, do_eval=True))
+    assert again.evaluation == pytest.approx(results.evaluation)
+    assert again.guesses == results.guesses
+    assert curve.exists()
 
 
 def test_a_rehearsal_takes_a_step_and_leaves_nothing(tmp_path):

@@ -123,6 +123,31 @@ def test_the_constant_answer_is_scored_for_comparison(monkeypatch, kind, expecte
     assert {name: scores[name] for name in expected} == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("kind", "words", "expected"),
+    [
+        ("one", "always the most frequent class", {"accuracy": 2 / 3, "matthews_correlation": 0}),
+        ("several", "always the labels that most examples have", {"accuracy": 1 / 3}),
+        ("number", "always the mean", {"loss": np.var([2.5, 0.5, -1])}),
+    ],
+)
+def test_what_guessing_reaches_has_words_and_a_value(monkeypatch, kind, words, expected):
+    task, pairs = answered(kind)
+    monkeypatch.setattr(LabelledTexts, "examples", lambda *_: (example for example, _ in pairs))
+    guesses = task.guesses("dev")
+    assert {guess.words for guess in guesses.values()} == {words}
+    values = {name: guess.value for name, guess in guesses.items()}
+    assert {name: values[name] for name in expected} == pytest.approx(expected)
+    if kind == "number":  # no correlation with a constant is defined
+        assert set(values) == {"loss", "mean_squared_error", "mean_absolute_error"}
+        assert values["mean_squared_error"] == pytest.approx(values["loss"])
+
+
+def test_trainings_accuracy_of_several_labels_is_another_figure():
+    styles = {kind: answered(kind)[0].curve_style.trained for kind in ("one", "several", "number")}
+    assert styles == {"one": ("accuracy",), "several": (), "number": ("accuracy",)}
+
+
 def test_settings_tell_other_labels_apart():
     settings = [
         LabelledTexts("one", labels, {}).settings for labels in (("a", "b"), ("b", "a"), ("a", "b"))

@@ -8,6 +8,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training.guesses import Guess
 from pipelines.tasks.questions.answers import AnswerSettings, Candidate, Prediction
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 from pipelines.tasks.questions.task import QuestionTask
@@ -142,6 +143,17 @@ def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path
     settings = AnswerSettings(version_2_with_negative=True)
     task = QuestionTask(TEXT, predict_file=path, answer_settings=settings)
     assert task.constant_scores("predict") == {"f1": 50.0}
+    guess = Guess("no question answered", 50.0)
+    assert task.guesses("predict") == {"exact": guess, "f1": guess}
+    unanswered = [(example, answer("", -9.0)) for example in task.examples("predict")]
+    scores = task.score(unanswered)
+    assert (scores["exact"], scores["f1"]) == (50.0, 50.0)
+
+
+def test_where_each_question_has_an_answer_nothing_is_guessed(tmp_path):
+    task = QuestionTask(TEXT, predict_file=write_squad(tmp_path / "dev.json", 10))
+    assert task.guesses("predict") == {}
+    assert (task.curve_style.full_score, task.curve_style.trained) == (100.0, ())
 
 
 def test_rows_to_train_on_have_no_more_than_the_model_reads(tmp_path):

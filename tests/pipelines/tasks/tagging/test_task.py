@@ -88,3 +88,14 @@ def test_runs_are_compared_by_f1_and_a_model_that_finds_nothing_has_none():
     task = TaggingTask(labels=(), scheme=BARE)
     assert task.compared_figures[0] == "f1"
     assert task.constant_scores("dev") == {"f1": 0.0, "precision": 0.0, "recall": 0.0}
+
+
+def test_tags_are_guessed_by_finding_no_entity(task, tmp_path):
+    lines = (tmp_path / "dev.txt").read_text().splitlines()
+    tags = [line.split(" ")[1] for line in lines if line]  # -DOCSTART-, too, as `conlleval` counts
+    (name,), (guess,) = zip(*task.guesses("dev").items(), strict=True)
+    assert (name, guess.words) == ("accuracy", "no entity anywhere")
+    assert guess.value == pytest.approx(100 * tags.count("O") / len(tags))
+    found = task.score(answered(task, lambda tags: ["O"] * len(tags)))
+    assert found["accuracy"] == guess.value
+    assert (task.curve_style.scores[:2], task.curve_style.full_score) == (("accuracy", "f1"), 100.0)

@@ -1,0 +1,212 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.training.guesses import Guess, write_guesses
+from keras_bert_impl.training.learning_curve import (
+    CurveStyle,
+    draw_learning_curve,
+    draw_panels,
+    panels_of,
+    spread,
+)
+from keras_bert_impl.training.run_directory import RunDirectory
+
+
+def pretraining_line(step, loss=6.0, next_sentence=0.7, share=0.25):
+    return {
+        "step": step,
+        "loss": loss + next_sentence,
+        "masked_lm_loss": loss,
+        "next_sentence_loss": next_sentence,
+        "masked_lm_accuracy": share,
+        "next_sentence_accuracy": share,
+        "learning_rate": 1e-4,
+        "held_out": "a set",
+    }
+
+
+def of(lines, evaluations=(), guesses=None, **style):
+    return panels_of(lines, evaluations, guesses or {}, CurveStyle(**style))
+
+
+def points(axes, label):
+    """The line of a legend's entry, as pairs."""
+    (line,) = (line for line in axes.lines if line.get_label() == label)
+    return list(zip(*map(np.ndarray.tolist, map(np.asarray, line.get_data())), strict=True))
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_pretraining_has_a_panel_for_each_loss_and_each_accuracy():
+    lines = [pretraining_line(10), pretraining_line(20, 5.0)]
+    figure = draw_panels(of(lines, [pretraining_line(20, 5.5)]))
+    titles = [axes.get_title("left") for axes in figure.axes]
+    assert titles == [
+        "Masked words: loss",
+        "Next sentence: loss",
+        "Masked words: accuracy",
+        "Next sentence: accuracy",
+    ]
+    loss, *_ = figure.axes
+    assert points(loss, "training") == [(10, 6.0), (20, 5.0)]
+    assert points(loss, "evaluation") == [(20, 5.5)]
+    assert texts(loss) == ["5.5"]  # the newest evaluation says its value
+
+
+def test_a_head_that_does_not_learn_has_no_panel():
+    lines = [{**pretraining_line(1), "loss": 6.0}]
+    assert [panel.title for panel in of(lines)] == ["Masked words: loss", "Masked words: accuracy"]
+
+
+def test_guessing_is_a_dotted_line_with_its_words_and_value():
+    guesses = {"masked_lm_accuracy": Guess("guessing the most frequent token", 0.0521)}
+    figure = draw_panels(of([pretraining_line(1)], guesses=guesses))
+    loss, _, accuracy, _ = figure.axes
+    (guess,) = (line for line in accuracy.lines if line.get_linestyle() == ":")
+    assert guess.get_label() == "guessing the most frequent token: 0.0521"
+    assert set(guess.get_ydata()) == {0.0521}
+    shown = [text.get_text() for text in accuracy.get_legend().get_texts()]
+    assert guess.get_label() in shown
+    assert all(line.get_linestyle() != ":" for line in loss.lines)
+    assert figure.get_supxlabel().split("; ")[-1].startswith("dotted: what guessing reaches")
+    assert "dotted" not in draw_panels(of([pretraining_line(1)])).get_supxlabel()
+
+
+def test_what_guessing_reaches_in_all_figures_of_a_panel_is_one_line():
+    nothing = Guess("no question answered", 50.0)
+    evaluations = [{"step": 1, "f1": 60.0, "exact": 55.0}]
+    guesses = {"f1": nothing, "exact": nothing}
+
+    def dotted(guesses):
+        _, axes = draw_panels(of([{"step": 1, "loss": 1.0}], evaluations, guesses)).axes
+        return [line.get_label() for line in axes.lines if line.get_linestyle() == ":"]
+
+    assert dotted(guesses) == ["no question answered: 50"]
+    assert dotted({**guesses, "exact": nothing._replace(value=40.0)}) == [
+        "F1, no question answered: 50",
+        "exact match, no question answered: 40",
+    ]
+    assert dotted({"exact": nothing}) == ["exact match, no question answered: 50"]
+
+
+def test_scores_that_are_all_0_have_the_whole_axis_above_them():
+    lines, evaluations = [{"step": 1, "loss": 1.0}], [{"step": 1, "f1": 0.0}]
+    _, axes = draw_panels(of(lines, evaluations, full_score=100.0)).axes
+    assert axes.get_ylim() == (0.0, 100.0)
+
+
+def test_a_single_step_and_a_single_evaluation_are_points():
+    line = {"step": 1, "loss": 2.0, "accuracy": 0.5}
+    figure = draw_panels(of([line], [{"step": 1, "loss": 1.5, "accuracy": 0.75}]))
+    for axes in figure.axes:
+        assert [line.get_marker() for line in axes.lines] == [".", "o"]
+        assert axes.get_xlim() == (0, 1.14)
+        assert [float(tick).is_integer() for tick in axes.get_xticks()]
+
+
+def test_values_that_are_no_numbers_are_left_out():
+    lines = [{"step": step, "loss": loss} for step, loss in enumerate([math.nan, 2.0, math.inf])]
+    evaluations = [{"step": 2, "loss": math.nan, "f1": None, "held_out": "a set"}]
+    (panel,) = of(lines, evaluations)
+    assert panel.curves[0].trained == [(1, 2.0)]
+    assert panel.curves[0].evaluated == []
+    draw_panels([panel])
+    assert of([{"step": 1, "loss": math.nan}]) == []
+
+
+def test_a_guess_that_is_not_defined_is_not_drawn():
+    evaluations = [{"step": 1, "pearson": 0.5}]
+    guesses = {"pearson": Guess("always the mean", math.nan)}
+    _, panel = of([{"step": 1, "loss": 1.0}], evaluations, guesses)
+    assert panel.curves[0].guess is None
+
+
+def test_each_scale_has_a_panel_of_its_own():
+    evaluation = {
+        "step": 5,
+        "loss": 2.0,
+        "pearson": 0.7,
+        "spearman": -0.2,
+        "mean_squared_error": 2.0,
+        "mean_absolute_error": 1.0,
+    }
+    lines = [{"step": 5, "loss": 3.0, "mean_squared_error": 3.0}]
+    panels = of(lines, [evaluation])
+    assert [(panel.title, len(panel.curves)) for panel in panels] == [
+        ("Loss: mean squared error", 1),  # the error is the loss: it is drawn once
+        ("Correlation: Pearson, Spearman", 2),
+        ("Mean absolute error", 1),
+    ]
+    bottom, top = draw_panels(panels).axes[1].get_ylim()
+    assert bottom < -0.2
+    assert 0.7 < top < 1
+
+
+def test_percent_is_drawn_as_percent_with_trainings_share_in_the_same_unit():
+    lines = [{"step": 1, "loss": 1.0, "accuracy": 0.5}]
+    evaluations = [{"step": 1, "loss": 1.0, "accuracy": 90.0, "f1": 40.0, "f1_PER": 30.0}]
+    loss, accuracy, scores = of(lines, evaluations, scores=("accuracy", "f1"), full_score=100.0)
+    assert accuracy.curves[0].trained == [(1, 50.0)]
+    assert accuracy.curves[0].evaluated == [(1, 90.0)]
+    assert (accuracy.unit, accuracy.most) == ("share of right answers (%)", 100.0)
+    assert (scores.title, [curve.words for curve in scores.curves]) == ("F1", ["F1"])
+    assert loss.curves[0].trained == [(1, 1.0)]
+
+
+def test_trainings_accuracy_is_left_out_where_it_is_another_figure():
+    lines = [{"step": 1, "loss": 1.0, "accuracy": 0.9}]
+    evaluations = [{"step": 1, "loss": 1.0, "accuracy": 0.4}]
+    _, panel = of(lines, evaluations, trained=())
+    assert (panel.curves[0].trained, panel.curves[0].evaluated) == ([], [(1, 0.4)])
+    assert [panel.title for panel in of(lines, trained=())] == ["Loss"]
+
+
+def test_accuracy_ends_at_the_best_that_it_can_be():
+    evaluations = [{"step": 1, "accuracy": 0.99}]
+    _, axes = draw_panels(of([{"step": 1, "loss": 1.0}], evaluations)).axes
+    assert axes.get_ylim() == (0.0, 1.05)
+
+
+def test_the_models_evaluation_is_labelled_where_it_is_not_that_of_the_last_step():
+    evaluations = [{"step": step, "loss": loss} for step, loss in ((1, 3.0), (2, 1.0), (3, 2.0))]
+    final = {"step": 2, "loss": 1.0}  # the best checkpoint became the model
+    (axes,) = draw_panels(of([{"step": 3, "loss": 1.0}], [*evaluations, final])).axes
+    assert points(axes, "evaluation") == [(1, 3.0), (2, 1.0), (3, 2.0)]
+    assert texts(axes) == ["1 (step 2)"]
+
+
+def test_the_picture_is_made_of_a_runs_files_also_of_one_that_kept_no_guesses(tmp_path):
+    run = RunDirectory.open(tmp_path)
+    assert draw_learning_curve(run) is None
+    run.metrics.write_text(json.dumps({"step": 1, "loss": 2.0}) + "\n")
+    run.evaluations.write_text(json.dumps({"step": 1, "loss": 1.5, "accuracy": 0.5}) + "\n")
+    assert draw_learning_curve(run) == run.learning_curve
+    before = run.learning_curve.read_bytes()
+    assert before.startswith(b"\x89PNG")
+    write_guesses(run, {"accuracy": Guess("always the same", 0.25)})
+    draw_learning_curve(run)
+    assert run.learning_curve.read_bytes() != before
+
+
+def test_a_run_whose_loss_was_never_a_number_has_no_picture(tmp_path):
+    run = RunDirectory.open(tmp_path)
+    run.metrics.write_text('{"step": 1, "loss": NaN}\n')
+    assert draw_learning_curve(run) is None
+
+
+@given(st.lists(st.floats(0, 1), max_size=6), st.just(0.1))
+def test_texts_are_moved_apart_and_keep_their_order(heights, gap):
+    placed = spread(heights, gap)
+    assert max([0.0, *placed]) <= 1 + 1e-9
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    gaps = np.diff([placed[number] for number in order])
+    assert (gaps >= gap - 1e-9).all()
+    if len(heights) == 1:
+        assert placed == pytest.approx(heights)
