@@ -14,7 +14,6 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 
-
 appeared: list[Path] = []
 """The files and folders that this process has finished and given their names."""
 

@@ -39,6 +39,7 @@ class Stops:
         self.second = _SecondStop()
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
+        """Handles a signal."""
         if self.number is not None and not self._swallowed:
             return
         self.number, self._swallowed = number, False
@@ -58,7 +59,7 @@ class Stops:
 
         def again() -> None:
             self._swallowed, self.second.repeated = True, True
-            _thread.interrupt_main(number)
+            _thread.interrupt_main(signal.Signals(number))
 
         threading.Timer(_SECONDS_TO_TRY_AGAIN, again).start()
 
@@ -177,7 +178,7 @@ def held_back() -> Iterator[None]:
         for one, handler in handlers.items():
             signal.signal(one, handler)
         for number in heard:
-            handlers[signal.Signals(number)](number, None)  # type: ignore[operator]
+            handlers[signal.Signals(number)](number, None)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from tools.endings import end_quietly, ends_in_a_sentence
+from tools.endings import end_quietly, run_to_an_end
 
 _PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags"}  # of tools
 
@@ -22,9 +22,7 @@ def tool_names() -> list[str]:
 def main() -> int:
     """Runs the tool that the first word of the command line names."""
     end_quietly()
-    with ends_in_a_sentence() as ending:  # also while modules are imported
-        return _run(sys.argv[1:])
-    return ending.code
+    return run_to_an_end(lambda _: _run(sys.argv[1:]))  # modules are imported, too
 
 
 def _run(words: list[str]) -> int:

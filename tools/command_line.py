@@ -18,11 +18,11 @@ from absl import flags
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import appeared
-from keras_bert_impl.interrupts import EXIT_SIGNAL
+from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 from keras_bert_impl.training.stop_signal import take_stop
-from tools.endings import Ending, ends_in_a_sentence
+from tools.endings import run_to_an_end
 from tools.list_flags import SeveralFlag, define_several
 
 _INDENT = " " * 6
@@ -537,10 +537,8 @@ def run(
         0
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with ends_in_a_sentence(continues) as ending:
-        appeared.clear()
-        return _run(flag_set, main, words, keep_unknown, ending)
-    return ending.code  # of a stop
+    appeared.clear()
+    return run_to_an_end(lambda stops: _run(flag_set, main, words, keep_unknown, stops), continues)
 
 
 def _run(
@@ -548,7 +546,7 @@ def _run(
     main: Callable[[], None],
     words: list[str],
     keep_unknown: bool,
-    ending: Ending,
+    stops: Stops,
 ) -> int:
     """What `run` does where nothing stops it."""
     try:
@@ -562,7 +560,7 @@ def _run(
         take_stop()  # of an earlier call in this process
         main()
     except UserError as error:
-        if ending.stops.number is not None:
+        if stops.number is not None:
             raise  # the stop reached a worker first, say
         number = take_stop()
         how = "Error" if number is None else "Stopped"

@@ -1,10 +1,9 @@
 """How a stopped tool ends: with its exit code, and a sentence that says what is kept."""
 
 import atexit
-import contextlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops, signal_of, stops_raise, what_is_kept
 
@@ -18,32 +17,19 @@ def end_quietly() -> None:
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_DFL)
 
 
-class Ending:
-    """How a tool ends that may be stopped.
-
-    Attributes:
-        stops: the stop that came, if one did.
-        code: the exit code of the stop, when it has ended the tool.
-    """
-
-    def __init__(self, stops: Stops) -> None:
-        self.stops, self.code = stops, 0
-
-
-@contextlib.contextmanager
-def ends_in_a_sentence(continues: bool = False) -> Iterator[Ending]:
-    """Inside the block a stop ends the tool with a sentence on standard error, and no traceback.
+def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
+    """Lets a tool work; a stop ends it with a sentence on standard error, and no traceback.
 
     Args:
+        work: does it, and gives the exit code; it gets what says whether a stop came.
         continues: whether the same command continues; otherwise it begins anew.
 
-    Yields:
-        Gets the exit code of a stop: 130 for Ctrl-C, 143 for SIGTERM.
+    Returns:
+        The exit code: 130 after Ctrl-C, 143 after SIGTERM.
     """
     with stops_raise() as stops:
-        ending = Ending(stops)
         try:
-            yield ending
+            return work(stops)
         except BaseException as error:
             # A stop may have become another exception on its way through foreign code.
             number = stops.number or signal_of(error)
@@ -51,7 +37,7 @@ def ends_in_a_sentence(continues: bool = False) -> Iterator[Ending]:
                 raise
             how = "Terminated" if number == signal.SIGTERM else "Interrupted"
             sys.stderr.write(f"\n{how}; {what_is_kept(error) or _kept(continues)}.\n")
-            ending.code = EXIT_SIGNAL + number
+            return EXIT_SIGNAL + number
 
 
 def _kept(continues: bool) -> str:

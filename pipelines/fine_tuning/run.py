@@ -19,6 +19,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
+from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.reinitialize import FreshWeights
 from keras_bert_impl.options import made_settings, settings_of
@@ -125,11 +126,21 @@ def fine_tune(
             if not trained.finished:
                 return results
         if config.do_eval:
-            figures, expected = job.evaluate(results.training), _expected(config, task, start)
+            with kept_so_far(_kept(config, "evaluates")):
+                figures, expected = job.evaluate(results.training), _expected(config, task, start)
             results = replace(results, evaluation=figures, expected=expected)
         if config.do_predict:
-            results = replace(results, prediction_files=job.predict())
+            again = "evaluates again and predicts" if config.do_eval else "predicts"
+            with kept_so_far(_kept(config, again)):
+                results = replace(results, prediction_files=job.predict())
         return results
+
+
+def _kept(config: FineTuningConfig, does: str) -> str:
+    """What a stop after training leaves, and what the same command does then."""
+    if config.do_train:
+        return f"training is finished and its model is kept, and the same command {does}"
+    return f"nothing is changed, and the same command {does}"
 
 
 def _expected(

@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
+from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
 from keras_bert_impl.planning import training_flops
@@ -83,6 +84,9 @@ class KeepModels(Hook):
 
 _LOGGER = logging.getLogger(__name__)
 
+_UNCHANGED = "nothing is changed, and the same command evaluates"
+_KEPT = "training is finished and its model is kept, and the same command evaluates"
+
 
 @dataclass(frozen=True)
 class PretrainingResults:
@@ -131,7 +135,8 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         training = job.train() if config.do_train and not trained else None
         if training and not training.finished:
             return PretrainingResults(training)
-        evaluation = job.evaluate(training) if config.do_eval else {}
+        with kept_so_far(_KEPT if config.do_train else _UNCHANGED):
+            evaluation = job.evaluate(training) if config.do_eval else {}
     return PretrainingResults(training, evaluation=evaluation)
 
 
