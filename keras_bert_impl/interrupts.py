@@ -4,7 +4,6 @@ Inside of `stops_raise` Ctrl-C and SIGTERM raise an exception, so that files und
 and workers end. Training, which can save, takes them over with `training.stop_signal.on_stop`.
 """
 
-import _thread
 import contextlib
 import os
 import signal
@@ -57,9 +56,11 @@ class Stops:
             otherwise(unraisable)
             return
 
+        main = threading.get_ident()  # handlers and what they raise are in the main thread
+
         def again() -> None:
             self._swallowed, self.second.repeated = True, True
-            _thread.interrupt_main(signal.Signals(number))
+            signal.pthread_kill(main, number)  # wakes it where it waits
 
         threading.Timer(_SECONDS_TO_TRY_AGAIN, again).start()
 

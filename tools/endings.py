@@ -48,7 +48,7 @@ def _kept(continues: bool) -> str:
         'no file was written, and the same command begins anew'
     """
     if continues:
-        return CONTINUES
+        return f"what is finished is kept, and {CONTINUES}"
     from keras_bert_impl import files  # not before this module can tell of a stop
 
     written = ", ".join(str(path) for path in files.appeared if path.exists())

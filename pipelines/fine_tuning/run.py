@@ -67,7 +67,7 @@ from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss, 
 from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.metrics.constant_answer import AnswerVariety
 from pipelines.records.row_set import RowSet
-from pipelines.runs.training_run import TrainingRun, check_destination
+from pipelines.runs.training_run import TrainingRun, check_destination, kept_before_training
 from pipelines.vectors.row_vectors import VectorStore, encoder_identity
 
 _LOGGER = logging.getLogger(__name__)
@@ -118,13 +118,13 @@ def fine_tune(
     start = starting_point(config, directory)
     start.config.check_length(config.max_seq_length, at_least=5)
     with ExitStack() as outputs:
-        job = _Job(config, task, directory, start, devices, outputs)
-        results = FineTuningResults()
-        if config.do_train:
-            trained = job.train()
-            results = replace(results, training=trained)
-            if not trained.finished:
-                return results
+        unchanged = "nothing is changed, and the same command begins anew"
+        with kept_so_far(kept_before_training(directory) if config.do_train else unchanged):
+            job = _Job(config, task, directory, start, devices, outputs)
+            trained = job.train() if config.do_train else None
+        results = FineTuningResults(trained)
+        if trained and not trained.finished:
+            return results
         if config.do_eval:
             with kept_so_far(_kept(config, "evaluates")):
                 figures, expected = job.evaluate(results.training), _expected(config, task, start)

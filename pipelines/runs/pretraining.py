@@ -51,7 +51,13 @@ from pipelines.runs.resume_identity import (
     pretraining_settings,
     shards_identity,
 )
-from pipelines.runs.training_run import TrainingRun, check_destination, is_finished, newest_step
+from pipelines.runs.training_run import (
+    TrainingRun,
+    check_destination,
+    is_finished,
+    kept_before_training,
+    newest_step,
+)
 
 
 class KeepModels(Hook):
@@ -131,8 +137,10 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         if run.evaluated_step() == run.finished_step() or not config.do_eval:
             return PretrainingResults(already_finished=True, changed=_changed_flags(config, run))
     with restart_when_a_worker_is_lost(config.training, lambda: newest_step(run), _LOGGER.warning):
-        job = _Job(config, run)
-        training = job.train() if config.do_train and not trained else None
+        trains = config.do_train and not trained
+        with kept_so_far(kept_before_training(run) if trains else _UNCHANGED):
+            job = _Job(config, run)
+            training = job.train() if trains else None
         if training and not training.finished:
             return PretrainingResults(training)
         with kept_so_far(_KEPT if config.do_train else _UNCHANGED):

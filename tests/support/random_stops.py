@@ -39,6 +39,7 @@ MOST_STOPS_IN_A_ROW = 3
 _SENTENCE = re.compile(r"^(Interrupted|Terminated|Stopped|Ended at once)\b", re.MULTILINE)
 _RESUMED = re.compile(r"resuming from step ([\d,]+) of")
 _OF_THE_CLOCK = re.compile(r"second|_per_|time|bytes_in_use")  # in the names of logged figures
+_LEFT_OUT = ("saves.jsonl", "*tfevents*", "*.png", "saved_model.pb", "fingerprint.pb")
 _PYTHONS_OWN = ("__init__.py", "__main__.py")  # imported before any line of ours can be careful
 
 
@@ -52,7 +53,7 @@ class Job:
         prepare: writes what the command reads into a folder.
         left_out: patterns of files that need not be the same, besides those of every job.
         prints: whether standard output is a result.
-        steps: of a training run; 0 where work is measured in seconds.
+        trains: whether work is measured in the steps of its one training run, not in seconds.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Job:
     prepare: object = lambda folder: None
     left_out: tuple = ()
     prints: bool = False
-    steps: int = 0
+    trains: bool = False
 
 
 @dataclass
@@ -144,7 +145,8 @@ class Series:
         whole = self.folder / "undisturbed"
         done = self._run(whole)
         assert done.code == 0, f"{job.name} fails undisturbed:\n{done.error[-3000:]}"
-        self.seconds, self.whole = done.seconds, self._results(whole, done)
+        self.seconds, self.steps = done.seconds, done.last_step
+        self.whole = self._results(whole, done)
         assert self.whole, f"{job.name} leaves no results to compare"
         log(f"{job.name}: {self.seconds:.1f} s undisturbed, {len(self.whole)} results")
 
@@ -205,7 +207,7 @@ class Series:
 
     def _lost(self, runs):
         """The share of work that was done again: of steps, or else of time."""
-        if not self.job.steps:
+        if not self.job.trains:
             again = sum(one.seconds for one in runs) - self.seconds
             return max(0.0, again / self.seconds)
         again = 0
@@ -215,7 +217,7 @@ class Series:
                 continue  # stopped before it resumed, or nothing was left to train
             resumed = int(found[1].replace(",", "")) if found else 0
             again += max(0, before.last_step - resumed)
-        return again / self.job.steps
+        return again / self.steps
 
     def _run(self, trial, kind=None, moment=None, group=True):
         """Runs the command in a folder, to its end or to a stop."""
@@ -283,7 +285,14 @@ class Series:
         always = ("work", "checkpoints", "best_checkpoint")
         if any(part.startswith(".") or part in always for part in parts):
             return True
-        own = (*self.job.left_out, "*tfevents*", "*.png", "saved_model.pb", "fingerprint.pb")
+        own = (
+            *self.job.left_out,
+            "saves.jsonl",
+            "*tfevents*",
+            "*.png",
+            "saved_model.pb",
+            "fingerprint.pb",
+        )
         return any(Path(name).match(pattern) for pattern in own)
 
     def _different(self, results):
@@ -363,12 +372,13 @@ def run_series(jobs, kinds, trials, seed, folder, log, forked=False):
 
 def main(arguments=None):
     """Prints the table; gives 1 where something is not as it should be."""
-    from tests.support.stopped_jobs import JOBS
+    from tests.support.stopped_jobs import JOBS, QUICK
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tool", default=",".join(JOBS), help="names, separated by commas")
     parser.add_argument("--stops", type=int, default=5, help="trials for each tool and signal")
     parser.add_argument("--signals", default="int,term,kill", help="of int, twice, term, kill")
+    parser.add_argument("--quick", action="store_true", help="shorter jobs, where there are any")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--forked", action="store_true", help="start from a process with TensorFlow: sooner"
@@ -380,7 +390,8 @@ def main(arguments=None):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _show(HEADER)
     findings = []
-    jobs = [JOBS[name] for name in given.tool.split(",")]
+    known = {**JOBS, **(QUICK if given.quick else {})}
+    jobs = [known[name] for name in given.tool.split(",")]
     kinds = given.signals.split(",")
     for row in run_series(jobs, kinds, given.stops, given.seed, folder, _say, given.forked):
         _show(row.line())

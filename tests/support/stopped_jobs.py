@@ -99,13 +99,13 @@ def _of_helpers(folder, *writes):
         write(folder / name, *arguments)
 
 
-def _classifier_files(folder, train=4000):
+def _classifier_files(folder, train):
     from tests.support.glue_files import write_cola
 
-    _of_helpers(folder, (write_cola, "cola", train, 4000, 4000))
+    _of_helpers(folder, (write_cola, "cola", train, train, train))
 
 
-def _squad_files(folder, train=2500, dev=2500):
+def _squad_files(folder, train, dev):
     from tests.support.squad_files import write_squad
 
     _of_helpers(folder, (write_squad, "train.json", train), (write_squad, "dev.json", dev, 2))
@@ -208,6 +208,46 @@ def _study_files(folder):
         (folder / f"{name}.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
 
 
+def pretraining_job(steps):
+    """Some steps of pre-training with evaluations on the way and at the end."""
+    return _job(
+        "run_pretraining",
+        *("--input_file=INPUTS/text.tfrecord*", "--eval_input_file=INPUTS/held_out.tfrecord*"),
+        *("--output_dir=out", "--bert_config_file=INPUTS/bert_config.json"),
+        *("--vocab_file=INPUTS/vocab.txt", "--max_seq_length=64", "--max_predictions_per_seq=10"),
+        *("--do_train", "--do_eval", "--train_batch_size=16", f"--num_train_steps={steps}"),
+        *(f"--num_warmup_steps={steps // 10}", "--learning_rate=1e-3", "--log_steps=10"),
+        *(f"--save_checkpoints_steps={steps // 5}", f"--eval_steps={steps // 2}"),
+        "--max_eval_steps=100",
+        prepare=_shards,
+        trains=True,
+    )
+
+
+def classifier_job(rows):
+    """Three epochs of so many rows, evaluations on the way, the dev and the test set."""
+    return _job(
+        "run_classifier",
+        *_CLASSIFIER,
+        *_ALL,
+        *("--num_train_epochs=3", f"--eval_steps={rows // 7}"),
+        prepare=lambda folder: _classifier_files(folder, rows),
+        trains=True,
+    )
+
+
+def squad_job(questions):
+    """An epoch of so many questions, and as many to be answered."""
+    return _job(
+        "run_squad",
+        *("--train_file=INPUTS/train.json", "--predict_file=INPUTS/dev.json"),
+        *(*_TINY, *_OFTEN, *_ALL, "--max_seq_length=12", "--doc_stride=4"),
+        *("--max_query_length=4", "--train_batch_size=8", "--num_train_epochs=1"),
+        prepare=lambda folder: _squad_files(folder, questions, questions),
+        trains=True,
+    )
+
+
 _JOBS = (
     _job(
         "split_sentences",
@@ -243,46 +283,22 @@ _JOBS = (
         prepare=lambda folder: _shards(folder, 6000),
         prints=True,
     ),
-    _job(
-        "run_pretraining",
-        *("--input_file=INPUTS/text.tfrecord*", "--eval_input_file=INPUTS/held_out.tfrecord*"),
-        *("--output_dir=out", "--bert_config_file=INPUTS/bert_config.json"),
-        *("--vocab_file=INPUTS/vocab.txt", "--max_seq_length=64", "--max_predictions_per_seq=10"),
-        *("--do_train", "--do_eval", "--train_batch_size=16", "--num_train_steps=1000"),
-        *("--num_warmup_steps=100", "--learning_rate=1e-3", "--log_steps=10"),
-        *("--save_checkpoints_steps=200", "--eval_steps=400", "--max_eval_steps=100"),
-        prepare=_shards,
-        steps=1000,
-    ),
-    _job(
-        "run_classifier",
-        *_CLASSIFIER,
-        *_ALL,
-        *("--num_train_epochs=3", "--eval_steps=600"),
-        prepare=_classifier_files,
-        steps=1500,
-    ),
-    _job(
-        "run_squad",
-        *("--train_file=INPUTS/train.json", "--predict_file=INPUTS/dev.json"),
-        *(*_TINY, *_OFTEN, *_ALL, "--max_seq_length=12", "--doc_stride=4"),
-        *("--max_query_length=4", "--train_batch_size=8", "--num_train_epochs=1"),
-        prepare=_squad_files,
-        steps=1000,
-    ),
+    pretraining_job(1000),
+    classifier_job(4000),
+    squad_job(2500),
     _job(
         "run_swag",
         *("--data_dir=INPUTS", *_TINY, *_OFTEN, *_ALL, "--max_seq_length=12"),
         *("--train_batch_size=8", "--num_train_epochs=2", "--test_file=INPUTS/test.csv"),
         prepare=_swag_files,
-        steps=375,
+        trains=True,
     ),
     _job(
         "run_ner",
         *("--data_dir=INPUTS", *_TINY, *_OFTEN, *_ALL, "--max_seq_length=12"),
         *("--train_batch_size=8", "--num_train_epochs=2", "--test_file=INPUTS/test.txt"),
         prepare=_tagged_files,
-        steps=375,
+        trains=True,
     ),
     Job(
         "many_runs",
@@ -376,6 +392,9 @@ _JOBS = (
         left_out=("variables.*", "saves.jsonl"),
     ),
 )
+
+QUICK = {job.name: job for job in (pretraining_job(60), classifier_job(160), squad_job(150))}
+"""Shorter ones, for the tests."""
 
 JOBS = {job.name: job for job in _JOBS}
 """A job for each tool that may run for more than some seconds."""
