@@ -248,6 +248,16 @@ def squad_job(questions):
     )
 
 
+def many_runs_job(rows):
+    """Two seeds of an epoch each, in processes of their own."""
+    flags = ("--do_train", "--do_eval", "--num_seeds=2", "--num_train_epochs=1")
+    return Job(
+        "many_runs",
+        ["-m", TOOLS, "run_classifier", *_CLASSIFIER, *flags],
+        prepare=lambda folder: _classifier_files(folder, rows),
+    )
+
+
 _JOBS = (
     _job(
         "split_sentences",
@@ -300,20 +310,7 @@ _JOBS = (
         prepare=_tagged_files,
         trains=True,
     ),
-    Job(
-        "many_runs",
-        [
-            "-m",
-            TOOLS,
-            "run_classifier",
-            *_CLASSIFIER,
-            "--do_train",
-            "--do_eval",
-            "--num_seeds=2",
-            "--num_train_epochs=1",
-        ],
-        prepare=lambda folder: _classifier_files(folder, 2000),
-    ),
+    many_runs_job(2000),
     _job(
         "run_ablations",
         *_STUDY,
@@ -393,7 +390,8 @@ _JOBS = (
     ),
 )
 
-QUICK = {job.name: job for job in (pretraining_job(60), classifier_job(160), squad_job(150))}
+_QUICK = (pretraining_job(60), classifier_job(160), squad_job(150), many_runs_job(200))
+QUICK = {job.name: job for job in _QUICK}
 """Shorter ones, for the tests."""
 
 JOBS = {job.name: job for job in _JOBS}
