@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.support.random_stops import Job, Series, run_series
+from tests.support.random_stops import Ended, Job, Series, run_series
 from tests.support.stopped_jobs import JOBS, QUICK
 
 pytestmark = pytest.mark.usefixtures("keyboard")
@@ -106,3 +106,15 @@ def test_a_fine_tuning_is_stopped_at_random_moments(tmp_path):
         row = series.row(kind, 1)
         assert row.findings == []
         assert row.same == 1
+
+
+def test_steps_that_are_done_again_are_counted_across_runs_that_trained_nothing(tmp_path):
+    series = Series(Job("made", ["-c", BEGINNING + SOUND + ENDING], trains=True), tmp_path,
+                    random.Random(1), lambda _: None)  # fmt: skip
+    series.steps = 100
+    killed = Ended(-9, 1.0, last_step=47, trained=True)
+    early = Ended(130, 1.0, last_step=47)
+    resumed = Ended(0, 1.0, error="resuming from step 40 of 100", last_step=100, trained=True)
+    anew = Ended(0, 1.0, last_step=100, trained=True)
+    assert series.lost([killed, early, resumed]) == pytest.approx(0.07)
+    assert series.lost([killed, early, anew]) == pytest.approx(0.47)

@@ -14,7 +14,6 @@ printed, and its folder is kept.
 import argparse
 import collections
 import contextlib
-import itertools
 import json
 import os
 import random
@@ -66,7 +65,17 @@ class Job:
 
 @dataclass
 class Ended:
-    """How a process ended: exit code, seconds that it ran, and after the stop; what was seen."""
+    """How a process ended.
+
+    Attributes:
+        code: the exit code.
+        seconds: that it ran.
+        to_end: seconds from the stop to the end.
+        out, error: what it printed.
+        children: processes that it left.
+        last_step: the last training step that is logged.
+        trained: whether it has logged any.
+    """
 
     code: int
     seconds: float
@@ -75,6 +84,7 @@ class Ended:
     error: str = ""
     children: int = 0
     last_step: int = 0
+    trained: bool = False
 
     @property
     def stopped(self):
@@ -183,7 +193,7 @@ class Series:
         row.same += not different
         if different:
             row.findings.append(f"{trial}: differs: {', '.join(different[:5])}")
-        row.lost.append(self._lost([*stopped, final]))
+        row.lost.append(self.lost([*stopped, final]))
 
     def _judge(self, row, trial, kind, moment, ended):
         """Takes down how a stopped process ended."""
@@ -205,18 +215,18 @@ class Series:
                 wrong.append(f"said {said}: {ended.out[-300:]} {ended.error[-1500:]}")
         row.findings += [f"{trial} at {moment:.2f} s: {one}" for one in wrong]
 
-    def _lost(self, runs):
+    def lost(self, runs):
         """The share of work that was done again: of steps, or else of time."""
         if not self.job.trains:
             again = sum(one.seconds for one in runs) - self.seconds
             return max(0.0, again / self.seconds)
-        again = 0
-        for before, after in itertools.pairwise(runs):
-            found = _RESUMED.search(after.error)
-            if not found and after.last_step <= before.last_step and after.out:
-                continue  # stopped before it resumed, or nothing was left to train
-            resumed = int(found[1].replace(",", "")) if found else 0
-            again += max(0, before.last_step - resumed)
+        again = reached = 0
+        for one in runs:
+            found = _RESUMED.search(one.error)
+            if found or one.trained:
+                resumed = int(found[1].replace(",", "")) if found else 0
+                again += max(0, reached - resumed)
+                reached = one.last_step
         return again / self.steps
 
     def _run(self, trial, kind=None, moment=None, group=True):
@@ -226,7 +236,7 @@ class Series:
         logs.mkdir(exist_ok=True)
         out, error = logs / "out", logs / "error"
         words = [word.replace("INPUTS", "../inputs") for word in map(str, self.job.words)]
-        start = time.monotonic()
+        start, logged = time.monotonic(), _logged(trial)
         with out.open("w") as out_file, error.open("w") as error_file:
             environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, "PYTHONPATH": str(ROOT)}
             if self._forked:
@@ -258,6 +268,7 @@ class Series:
             process.printed("error") if self._forked else error.read_text(errors="replace"),
             _children_left(process.pid),
             _last_step(trial),
+            _logged(trial) != logged,
         )
 
     def _stop(self, process, kind, group):
@@ -336,6 +347,11 @@ def _alive(session):
             if int(own) == session and state not in "ZX":
                 found.append(int(stat.parent.name))
     return found
+
+
+def _logged(trial):
+    """When the logs of training were written last."""
+    return {path: path.stat().st_mtime_ns for path in trial.rglob("metrics.jsonl")}
 
 
 def _last_step(trial):
