@@ -196,7 +196,7 @@ def kept_before_training(directory: RunDirectory) -> str:
     """What a stop leaves that comes before the training goes on, in words.
 
     Example:
-        >>> kept_before_training(RunDirectory("/no/such/run"))
+        >>> kept_before_training(RunDirectory(Path("/no/such/run")))
         'training had not begun, and the same command begins it'
     """
     if step := newest_step(directory):
