@@ -207,7 +207,7 @@ def _run(config: DemoConfig) -> None:
             _show(step, number, len(steps))
             seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step, stop)
             if stop.requested:
-                print(f"Stopped in step {number}; the steps before are kept, and {CONTINUES}.")
+                print(f"Stopped in step {number}; earlier ones are kept, and {CONTINUES} the demo.")
                 return
 
     from pipelines.runs.demo_report import DemoPaths, demo_report  # loads TensorFlow

@@ -52,6 +52,7 @@ class Job:
         prepare: writes what the command reads into a folder.
         left_out: patterns of files that need not be the same, besides those of every job.
         prints: whether standard output is a result.
+        sentences: how many a stop may say; of a tool that runs others, theirs too.
         trains: whether work is measured in the steps of its one training run, not in seconds.
     """
 
@@ -60,6 +61,7 @@ class Job:
     prepare: object = lambda folder: None
     left_out: tuple = ()
     prints: bool = False
+    sentences: tuple = (1,)
     trains: bool = False
 
 
@@ -211,7 +213,11 @@ class Series:
             if ended.code not in (128 + number, -number) and not ended.within_pythons_start:
                 wrong.append(f"exit code {ended.code}")
             said = _SENTENCE.findall(ended.out + ended.error)
-            if len(said) != 1 and kind != "twice" and not ended.within_pythons_start:
+            if (
+                len(said) not in self.job.sentences
+                and kind != "twice"
+                and not ended.within_pythons_start
+            ):
                 wrong.append(f"said {said}: {ended.out[-300:]} {ended.error[-1500:]}")
         row.findings += [f"{trial} at {moment:.2f} s: {one}" for one in wrong]
 

@@ -320,7 +320,7 @@ _JOBS = (
     _job(
         "extract_features",
         *("--input_file=INPUTS/lines.txt", "--output_file=out/lines.npz", "--output_format=npz"),
-        *("--model=INPUTS/model", "--layers=-1"),
+        *("--model=INPUTS/model", "--layers=-1", "--max_seq_length=64"),
         prepare=lambda folder: (_encoder(folder), _lines(folder)),
     ),
     _job(
@@ -386,7 +386,8 @@ _JOBS = (
     _job(
         "demo",
         *("--output_dir=out", "--num_train_steps=60", "--vocab_size=600"),
-        left_out=("variables.*", "saves.jsonl"),
+        left_out=("variables.*",),
+        sentences=(1, 2),
     ),
 )
 
