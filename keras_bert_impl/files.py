@@ -14,6 +14,9 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 
+appeared: list[Path] = []
+"""The files and folders that this process has finished and given their names."""
+
 
 def _aside(path: Path, ending: str = "incomplete") -> Path:
     """The name of `path` until it is complete; in the same folder, so that renaming is atomic.
@@ -112,6 +115,7 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
             file.flush()
             os.fsync(file.fileno())
         aside.replace(final)
+        appeared.append(final)
     except OSError as error:
         raise not_written(final, error.strerror) from error
     finally:
@@ -154,6 +158,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         else:
             aside.rename(final)
+        appeared.append(final)
         _flush_entries(final.parent)
     except OSError as error:
         raise not_written(final, error.strerror) from error
@@ -190,6 +195,7 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
         _flush(aside)
         for name in names:
             (aside / name).replace(final / name)
+            appeared.append(final / name)
         _flush_entries(final)
     except OSError as error:
         raise not_written(final / names[-1], error.strerror) from error

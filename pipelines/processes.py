@@ -18,10 +18,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.interrupts import held_back
 
 _SECONDS_BETWEEN_CHECKS = 0.5
 
@@ -35,7 +37,7 @@ def worker_pool(
 ) -> Iterator[ProcessPoolExecutor]:
     """Gives a pool of processes; they end with the block, or soon after this process is killed.
 
-    Ctrl-C ends them at once; files that they were writing stay under their hidden names, as after a
+    A stop ends them at once; files that they were writing stay under their hidden names, as after a
     kill.
 
     Args:
@@ -54,7 +56,7 @@ def worker_pool(
         3
     """
     others = {*multiprocessing.active_children()}
-    pool = ProcessPoolExecutor(
+    pool = _Pool(
         num_workers,
         mp_context=context,
         initializer=_start_worker,
@@ -74,6 +76,25 @@ def worker_pool(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+class _Pool(ProcessPoolExecutor):
+    """Starts its processes so that a stop finds them as they should be.
+
+    A process that starts would print a traceback at Ctrl-C, which reaches all of a terminal's
+    processes: the signal is blocked there until `_start_worker` ignores it. And this process is not
+    interrupted between the start of another one and its note of that.
+    """
+
+    def submit(self, *arguments: Any, **named: Any) -> Future[Any]:
+        """Hands a task out, perhaps to a process that starts for it."""
+        resource_tracker.ensure_running()  # it unblocks the signal
+        with held_back():
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                return super().submit(*arguments, **named)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start_worker(starter: int, preload: str | None) -> None:
     """Prepares a worker: it watches its parent, ignores Ctrl-C and loads what it needs."""
 
@@ -84,6 +105,7 @@ def _start_worker(starter: int, preload: str | None) -> None:
 
     # Ctrl-C reaches workers too, and each would print a traceback; the parent ends them instead.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=watch, daemon=True).start()
     if preload:
         importlib.import_module(preload)

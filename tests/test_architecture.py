@@ -25,7 +25,7 @@ LAUNCHER = "keras_bert_impl/__main__.py"  # `python -m keras_bert_impl`: nothing
 TOOLS = tool_names()
 
 # Members that foreign objects have or have not: of the system's modules and of its errors.
-FOREIGN_OPTIONAL_MEMBERS = {"lineno", "message", "sched_getaffinity", "strerror"}
+FOREIGN_OPTIONAL_MEMBERS = {"__notes__", "lineno", "message", "sched_getaffinity", "strerror"}
 
 # Beam's own options have no other name.
 NAME_FLAGS = {"pipelines/runners/beam.py"}

@@ -4,7 +4,9 @@ import importlib
 import sys
 from pathlib import Path
 
-_NOT_TOOLS = {"__init__", "__main__", "command_line", "config_flags", "fine_tuning", "list_flags"}
+from tools.endings import end_quietly, run_to_an_end
+
+_PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags"}  # of tools
 
 
 def tool_names() -> list[str]:
@@ -14,12 +16,16 @@ def tool_names() -> list[str]:
         >>> "split_sentences" in tool_names()
         True
     """
-    return sorted({file.stem for file in Path(__file__).parent.glob("*.py")} - _NOT_TOOLS)
+    return sorted({file.stem for file in Path(__file__).parent.glob("[!_]*.py")} - _PARTS)
 
 
 def main() -> int:
     """Runs the tool that the first word of the command line names."""
-    words = sys.argv[1:]
+    end_quietly()
+    return run_to_an_end(lambda _: _run(sys.argv[1:]))  # modules are imported, too
+
+
+def _run(words: list[str]) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
         sys.stdout.write("usage: keras-bert TOOL --flags   (keras-bert TOOL --help)\n\nTools:\n")
         sys.stdout.write("".join(f"  {name}\n" for name in tool_names()))

@@ -7,7 +7,6 @@ import itertools
 import logging
 import os
 import re
-import signal
 import sys
 import textwrap
 import warnings
@@ -18,9 +17,12 @@ from typing import Any
 from absl import flags
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import appeared
+from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
-from keras_bert_impl.training.stop_signal import TerminatedError, sigterm_raises, take_stop
+from keras_bert_impl.training.stop_signal import take_stop
+from tools.endings import run_to_an_end
 from tools.list_flags import SeveralFlag, define_several
 
 _INDENT = " " * 6
@@ -38,11 +40,7 @@ _ABOUT_LISTS = (
     "says of it."
 )
 
-CONTINUES = "the same command continues"
-
 EXIT_DONE, EXIT_USER_ERROR = 0, 1
-EXIT_SIGNAL = 128
-"""Added to the number of the signal that stopped a tool, as shells do."""
 
 
 class FlagSet:
@@ -539,6 +537,18 @@ def run(
         0
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    appeared.clear()
+    return run_to_an_end(lambda stops: _run(flag_set, main, words, keep_unknown, stops), continues)
+
+
+def _run(
+    flag_set: FlagSet,
+    main: Callable[[], None],
+    words: list[str],
+    keep_unknown: bool,
+    stops: Stops,
+) -> int:
+    """What `run` does where nothing stops it."""
     try:
         if any(word in ("--help", "-h", "-help", "--helpfull", "--helpshort") for word in words):
             sys.stdout.write(flag_set.help_text())
@@ -548,24 +558,17 @@ def run(
             flag_set.refuse_mistyped(words)
         show_lines(flag_set)
         take_stop()  # of an earlier call in this process
-        with sigterm_raises():
-            main()
+        main()
     except UserError as error:
-        sys.stderr.write(f"Error: {' '.join(flag_set.in_flags(str(error)).split())}\n")
-        return _exit_code(EXIT_USER_ERROR)
-    except KeyboardInterrupt as error:
-        how, number = "Interrupted", signal.SIGINT
-        if isinstance(error, TerminatedError):
-            how, number = "Terminated", signal.SIGTERM
-        sys.stderr.write(f"\n{how}{f'; {CONTINUES}' * continues}.\n")
-        return EXIT_SIGNAL + number
+        if stops.number is not None:
+            raise  # the stop reached a worker first, say
+        number = take_stop()
+        how = "Error" if number is None else "Stopped"
+        sys.stderr.write(f"{how}: {' '.join(flag_set.in_flags(str(error)).split())}\n")
+        return EXIT_USER_ERROR if number is None else EXIT_SIGNAL + number
     except BrokenPipeError:
         # The reader of our output went away (`| head`): that is no error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_DONE
-    return _exit_code(EXIT_DONE)
-
-
-def _exit_code(otherwise: int) -> int:
     number = take_stop()
-    return otherwise if number is None else EXIT_SIGNAL + number
+    return EXIT_DONE if number is None else EXIT_SIGNAL + number

@@ -1,17 +1,19 @@
 """Does the whole main job on real text: from sentences to a model that fills in masked words.
 
 The text is the documentation that Python itself ships, so nothing is downloaded. Every step is one
-of the other tools; its command is shown before it runs and can be typed by hand.
+of the other tools; its command is shown before it runs and can be typed by hand. After a stop the
+same command continues.
 
 Example:
   keras-bert demo --output_dir=demo
 """
 
+import importlib
 import json
 import shlex
-import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +21,10 @@ from typing import NamedTuple
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.options import check_options, option
+from keras_bert_impl.training.stop_signal import StopSignal
+from pipelines.many_runs.runs import in_own_process, stop_on_signal
 from tools.config_flags import ConfigFlags
+from tools.endings import CONTINUES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,11 +166,25 @@ def _show(step: Step, number: int, count: int) -> None:
     )
 
 
-def _run_step(step: Step) -> float:
-    """Runs a tool in a process of its own; gives its wall-clock seconds."""
+def run_tool(tool: str, flags: Sequence[str]) -> int:
+    """Runs a tool in this process; gives its exit code."""
+    return int(importlib.import_module(f"{__package__}.{tool}").main(list(flags)))
+
+
+def _run_step(step: Step, stop: StopSignal) -> float:
+    """Runs a tool in a process of its own, which a stop reaches; gives its wall-clock seconds.
+
+    Raises:
+        UserError: it failed, and not because it was stopped.
+    """
     start = time.monotonic()
-    command = [sys.executable, "-m", "keras_bert_impl", step.tool, *step.flags]
-    if subprocess.run(command, check=False).returncode != 0:
+    try:
+        code = in_own_process(run_tool, step.tool, step.flags, remedy=CONTINUES)
+    except UserError:
+        if not stop.requested:
+            raise
+        code = 0  # its process ended before it could say anything
+    if code != 0 and not stop.requested:
         raise UserError(
             f"The step {step.tool} failed (its message stands above); mend it and repeat."
         )
@@ -183,9 +202,13 @@ def _run(config: DemoConfig) -> None:
     print(f"The model's shape is in {folder}/bert_config.json; everything goes to {folder}/.")
     steps = plan(folder, config.num_train_steps, config.vocab_size)
     seconds: dict[str, float] = {}
-    for number, step in enumerate(steps, start=1):
-        _show(step, number, len(steps))
-        seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step)
+    with stop_on_signal() as stop:
+        for number, step in enumerate(steps, start=1):
+            _show(step, number, len(steps))
+            seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step, stop)
+            if stop.requested:
+                print(f"Stopped in step {number}; earlier ones are kept, and {CONTINUES} the demo.")
+                return
 
     from pipelines.runs.demo_report import DemoPaths, demo_report  # loads TensorFlow
 
@@ -199,7 +222,7 @@ def _run(config: DemoConfig) -> None:
     print("\n" + demo_report(paths, seconds, _MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ))
 
 
-main = FLAGS.main_of(_run)
+main = FLAGS.main_of(_run, continues=True)
 
 
 if __name__ == "__main__":

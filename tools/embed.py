@@ -1,8 +1,9 @@
 """Gives every text of a file one vector.
 
 Texts are lines, or a column of CSV, TSV or JSON. Those of like length are computed together,
-whatever their order. A run that is killed goes on with the same command. With the extra openvino
-installed, --engine=openvino is faster on CPUs, and --precision=int8 the fastest.
+whatever their order. A run that is stopped or killed goes on with the same command, after the last
+whole block of 16,384 texts. With the extra openvino installed, --engine=openvino is faster on CPUs,
+and --precision=int8 the fastest.
 
 Examples:
   keras-bert embed --model=all-MiniLM-L6-v2 --input_file=lines.txt --output_file=lines.npy
@@ -25,7 +26,7 @@ def _run(config: EmbedConfig) -> None:
     print(f"{result.rows} vectors of {result.width} numbers: {config.output_file}")
 
 
-main = FLAGS.main_of(_run)
+main = FLAGS.main_of(_run, continues=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tools.command_line import CONTINUES, show_lines
+from tools.command_line import show_lines
 from tools.config_flags import ConfigFlags
+from tools.endings import CONTINUES
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.options import FineTuningConfig

@@ -15,8 +15,8 @@ import sys
 from dataclasses import replace
 
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from tools.command_line import CONTINUES
 from tools.config_flags import ConfigFlags, add_tpu_flags
+from tools.endings import CONTINUES
 
 FLAGS = ConfigFlags(__doc__, RunPretrainingConfig)
 add_tpu_flags(FLAGS)

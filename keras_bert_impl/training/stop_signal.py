@@ -7,8 +7,9 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+from keras_bert_impl.interrupts import STOPS
+
 _LOGGER = logging.getLogger(__name__)
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopRequestedError(Exception):
@@ -134,7 +135,7 @@ def on_stop(stop: StopSignal | None = None) -> Iterator[StopSignal]:
         yield stop  # only the main thread may handle signals
         return
     handler = _Handler(stop)
-    heeded = [one for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+    heeded = [one for one in STOPS if signal.getsignal(one) is not signal.SIG_IGN]
     others = {one: signal.signal(one, handler) for one in heeded}
     try:
         yield stop
@@ -145,27 +146,3 @@ def on_stop(stop: StopSignal | None = None) -> Iterator[StopSignal]:
                 signal.signal(one, other)
         if stop.requested:
             _stopped_by = stop.number
-
-
-class TerminatedError(KeyboardInterrupt):
-    """SIGTERM came where nothing can be saved: everything ends as after Ctrl-C, workers too."""
-
-
-@contextlib.contextmanager
-def sigterm_raises() -> Iterator[None]:
-    """Inside the block SIGTERM raises `TerminatedError`, unless an `on_stop` takes it over."""
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    ):
-        yield
-        return
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        raise TerminatedError
-
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)

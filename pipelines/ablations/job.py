@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.interrupts import EXIT_SIGNAL
 from keras_bert_impl.progress import format_duration
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.stop_signal import StopSignal
@@ -182,6 +183,8 @@ def _work(cell: Cell, programs: Programs, cores: Cores) -> Values | None:
     _note(cell, "started")
     code = programs.run(cell.tool, cell.arguments, cell.folder / _LOG, cores)
     _note(cell, f"ended {time.monotonic() - start:.1f}")
+    if code > EXIT_SIGNAL:
+        return None
     if code != 0:
         raise UserError(
             f"{cell.folder / _LOG}: the run {cell.name} failed, and its last line was: "

@@ -19,6 +19,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
+from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.reinitialize import FreshWeights
 from keras_bert_impl.options import made_settings, settings_of
@@ -69,7 +70,12 @@ from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss, 
 from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.metrics.constant_answer import AnswerVariety
 from pipelines.records.row_set import RowSet
-from pipelines.runs.training_run import DescribeModel, TrainingRun, check_destination
+from pipelines.runs.training_run import (
+    DescribeModel,
+    TrainingRun,
+    check_destination,
+    kept_before_training,
+)
 from pipelines.vectors.row_vectors import VectorStore, encoder_identity
 
 _LOGGER = logging.getLogger(__name__)
@@ -122,19 +128,29 @@ def fine_tune(
     start = starting_point(config, directory)
     start.config.check_length(config.max_seq_length, at_least=5)
     with ExitStack() as outputs:
-        job = _Job(config, task, directory, start, devices, outputs)
-        results = FineTuningResults()
-        if config.do_train:
-            trained = job.train()
-            results = replace(results, training=trained)
-            if not trained.finished:
-                return results
+        unchanged = "nothing is changed, and the same command begins anew"
+        with kept_so_far(kept_before_training(directory) if config.do_train else unchanged):
+            job = _Job(config, task, directory, start, devices, outputs)
+            trained = job.train() if config.do_train else None
+        results = FineTuningResults(trained)
+        if trained and not trained.finished:
+            return results
         if config.do_eval:
-            figures, expected = job.evaluate(results.training), _expected(config, task, start)
+            with kept_so_far(_kept(config, "evaluates")):
+                figures, expected = job.evaluate(results.training), _expected(config, task, start)
             results = replace(results, evaluation=figures, guesses=job.guesses(), expected=expected)
         if config.do_predict:
-            results = replace(results, prediction_files=job.predict())
+            again = "evaluates again and predicts" if config.do_eval else "predicts"
+            with kept_so_far(_kept(config, again)):
+                results = replace(results, prediction_files=job.predict())
         return results
+
+
+def _kept(config: FineTuningConfig, does: str) -> str:
+    """What a stop after training leaves, and what the same command does then."""
+    if config.do_train:
+        return f"training is finished and its model is kept, and the same command {does}"
+    return f"nothing is changed, and the same command {does}"
 
 
 def _expected(

@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
+from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
 from keras_bert_impl.planning import training_flops
@@ -57,6 +58,7 @@ from pipelines.runs.training_run import (
     TrainingRun,
     check_destination,
     is_finished,
+    kept_before_training,
     newest_step,
 )
 
@@ -91,6 +93,9 @@ class KeepModels(Hook):
 
 
 _LOGGER = logging.getLogger(__name__)
+
+_UNCHANGED = "nothing is changed, and the same command evaluates"
+_KEPT = "training is finished and its model is kept, and the same command evaluates"
 
 
 @dataclass(frozen=True)
@@ -145,11 +150,14 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
                 guesses=read_guesses(run),
             )
     with restart_when_a_worker_is_lost(config.training, lambda: newest_step(run), _LOGGER.warning):
-        job = _Job(config, run)
-        training = job.train() if config.do_train and not trained else None
+        trains = config.do_train and not trained
+        with kept_so_far(kept_before_training(run) if trains else _UNCHANGED):
+            job = _Job(config, run)
+            training = job.train() if trains else None
         if training and not training.finished:
             return PretrainingResults(training)
-        evaluation = job.evaluate(training) if config.do_eval else {}
+        with kept_so_far(_KEPT if config.do_train else _UNCHANGED):
+            evaluation = job.evaluate(training) if config.do_eval else {}
     return PretrainingResults(training, evaluation=evaluation, guesses=job.guesses)
 
 

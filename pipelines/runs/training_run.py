@@ -243,6 +243,18 @@ def is_finished(directory: RunDirectory, config: TrainingConfig) -> bool:
     return not (more and config.allow_changed_flags)
 
 
+def kept_before_training(directory: RunDirectory) -> str:
+    """What a stop leaves that comes before the training goes on, in words.
+
+    Example:
+        >>> kept_before_training(RunDirectory(Path("/no/such/run")))
+        'training had not begun, and the same command begins it'
+    """
+    if step := newest_step(directory):
+        return f"the checkpoint of step {step:,} is kept, and the same command continues from it"
+    return "training had not begun, and the same command begins it"
+
+
 def newest_step(directory: RunDirectory) -> int:
     """The step of the newest checkpoint; 0 without one."""
     return next(iter(Checkpoints(directory.checkpoints, {}, keep=1, writes=False).steps()), 0)

@@ -65,9 +65,15 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
         if done:
             _LOGGER.info("%s: %d of %d vectors are there.", output, done, total)
         progress = Progress("embed", total - done, "texts")
-        for block in embedder.embed_blocks(islice(texts, done, None)):
-            vectors.append(block)
-            progress.advance(len(block))
+        try:
+            for block in embedder.embed_blocks(islice(texts, done, None)):
+                vectors.append(block)
+                progress.advance(len(block))
+        except KeyboardInterrupt as stop:
+            stop.add_note(
+                f"{vectors.kept} of {total} vectors are kept, and the same command goes on"
+            )
+            raise
         progress.close()
         vectors.finish(texts)
         return EmbedResult(vectors.rows, embedder.width, vectors.rows - done)

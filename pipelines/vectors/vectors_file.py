@@ -60,6 +60,11 @@ class GrowingVectors:
         self.rows = whole * self._block
         return known not in (None, description)
 
+    @property
+    def kept(self) -> int:
+        """How many vectors a stopped run leaves to the next one: those of whole blocks."""
+        return self.rows // self._block * self._block
+
     def append(self, vectors: NDArray[np.float32]) -> None:
         """Adds a block, and sees that it is on disk."""
         self._file.write(np.ascontiguousarray(vectors, _NUMBER).tobytes())

@@ -13,6 +13,7 @@ import atexit
 import contextlib
 import functools
 import json
+import math
 import os
 import runpy
 import signal
@@ -33,15 +34,17 @@ class Program:
         words: the module and its arguments, or `-c` and a program and its arguments.
         env: the whole environment; None for this process' own.
         cwd: the folder that it works in.
+        own_session: whether it leads a session, and so a group of processes, of its own.
     """
 
-    def __init__(self, words, env=None, cwd=ROOT):
+    def __init__(self, words, env=None, cwd=ROOT, own_session=False):
         self._folder = Path(tempfile.mkdtemp(dir=_folder().name))
         order = {
             "words": [str(word) for word in words],
             "cwd": str(cwd),
             "env": dict(os.environ if env is None else env),
             "folder": str(self._folder),
+            "own_session": own_session,
         }
         server = _server()
         server.stdin.write(json.dumps(order) + "\n")
@@ -67,13 +70,21 @@ class Program:
 
     def communicate(self, timeout=1200):
         """Waits for the end; gives what was printed and what was said of errors."""
-        give_up = time.monotonic() + timeout
+        try:
+            self.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        return self.printed("out"), self.printed("error")
+
+    def wait(self, timeout=None):
+        """Waits for the end; gives the exit code."""
+        give_up = time.monotonic() + (math.inf if timeout is None else timeout)
         while self.poll() is None:
             if time.monotonic() > give_up:
-                self.kill()
-                raise TimeoutError(f"a program did not end in {timeout} seconds")
+                raise subprocess.TimeoutExpired("a program", timeout)
             time.sleep(0.01)
-        return self.printed("out"), self.printed("error")
+        return self.returncode
 
     def printed(self, stream="error"):
         """What it has written so far to "out" or "error"."""
@@ -147,6 +158,8 @@ def _serve():
 def _become(order):
     """Is the program from here on; does not return."""
     folder, words = Path(order["folder"]), order["words"]
+    if order["own_session"]:
+        os.setsid()
     for number, name in ((1, "out"), (2, "error")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

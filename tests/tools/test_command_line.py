@@ -6,10 +6,14 @@ import signal
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_whole
+from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.training.stop_signal import on_stop
 from tools import command_line
 from tools.__main__ import tool_names
+
+KEPT = "what is finished is kept, and the same command continues"
 
 
 def flag_set_of_all_kinds():
@@ -140,7 +144,10 @@ def test_what_a_user_can_mend_is_one_line_and_exit_code_1(capsys):
 
 @pytest.mark.parametrize(
     ("continues", "said"),
-    [(False, "\nInterrupted.\n"), (True, "\nInterrupted; the same command continues.\n")],
+    [
+        (False, "\nInterrupted; no file was written, and the same command begins anew.\n"),
+        (True, f"\nInterrupted; {KEPT}.\n"),
+    ],
 )
 def test_an_interruption_is_no_traceback_and_promises_only_what_is_true(continues, said, capsys):
     def main():
@@ -150,6 +157,45 @@ def test_an_interruption_is_no_traceback_and_promises_only_what_is_true(continue
     assert capsys.readouterr().err == said
 
 
+def test_an_interruption_names_what_is_there_already(tmp_path, capsys):
+    def main():
+        with open_whole(tmp_path / "first.txt") as file:
+            file.write("1")
+        with open_whole(tmp_path / "second.txt") as file:
+            file.write("2")
+            raise KeyboardInterrupt
+
+    assert command_line.run(command_line.FlagSet(""), main, []) == 130
+    said = f"\nInterrupted; {tmp_path}/first.txt is written, and the same command begins anew.\n"
+    assert capsys.readouterr().err == said
+
+
+def test_an_interruption_says_what_the_job_knows_to_be_kept(capsys):
+    def main():
+        with kept_so_far("the model is kept, and the same command evaluates"):
+            raise KeyboardInterrupt
+
+    assert command_line.run(command_line.FlagSet(""), main, [], continues=True) == 130
+    said = "\nInterrupted; the model is kept, and the same command evaluates.\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.usefixtures("keyboard")
+@pytest.mark.parametrize("error", [ImportError("numpy is broken"), UserError("a worker died.")])
+def test_a_stop_stays_one_where_foreign_code_makes_another_exception_of_it(error, capsys):
+    def main():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise error from None
+
+    assert command_line.run(command_line.FlagSet(""), main, [], continues=True) == 130
+    assert (
+        capsys.readouterr().err
+        == "\nInterrupted; what is finished is kept, and the same command continues.\n"
+    )
+
+
 def test_sigterm_where_nothing_can_be_saved_is_a_sentence_and_143(capsys):
     def main():
         signal.raise_signal(signal.SIGTERM)
@@ -157,7 +203,10 @@ def test_sigterm_where_nothing_can_be_saved_is_a_sentence_and_143(capsys):
 
     before = signal.getsignal(signal.SIGTERM)
     assert command_line.run(command_line.FlagSet(""), main, [], continues=True) == 143
-    assert capsys.readouterr().err == "\nTerminated; the same command continues.\n"
+    assert (
+        capsys.readouterr().err
+        == "\nTerminated; what is finished is kept, and the same command continues.\n"
+    )
     assert signal.getsignal(signal.SIGTERM) is before
 
 

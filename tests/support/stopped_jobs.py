@@ -1,0 +1,399 @@
+"""Tiny jobs of the tools for `random_stops`: what they read is made here."""
+
+import json
+import shutil
+
+import numpy as np
+
+from tests.support.random_stops import ROOT, Job
+
+TOOLS = "keras_bert_impl"
+
+
+def made_text(path, documents, seed=1, words=4000, sentences=8):
+    """Documents of made words, some frequent and most rare, one sentence a line."""
+    draw = np.random.default_rng(seed)
+    letters = np.array(list("etaoinshrdlu"))
+    known = ["".join(draw.choice(letters, draw.integers(2, 9))) for _ in range(words)]
+    shares = 1 / np.arange(1, words + 1)
+    shares /= shares.sum()
+    with path.open("w", encoding="utf-8") as file:
+        for _ in range(documents):
+            chosen = draw.choice(words, [sentences, 9], p=shares)
+            for line in chosen:
+                file.write(" ".join(known[word] for word in line).capitalize() + ".\n")
+            file.write("\n")
+    return path
+
+
+def made_documents(path, documents):
+    """The same as JSON lines, one document a line."""
+    lines = made_text(path.with_suffix(".txt"), documents).read_text().split("\n\n")
+    with path.open("w", encoding="utf-8") as file:
+        for text in lines[:-1]:
+            file.write(json.dumps({"text": text.replace("\n", " ")}) + "\n")
+    return path
+
+
+def _vocabulary(folder):
+    from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
+
+    letters = "etaoinshrdlu."
+    tokens = [*SPECIAL_TOKENS, *letters, *(f"##{letter}" for letter in letters)]
+    tokens += [a + b for a in letters[:12] for b in letters[:12]]
+    tokens += [f"##{a}{b}" for a in letters[:12] for b in letters[:12]]
+    (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens))
+    return folder / "vocab.txt"
+
+
+def _encoder(folder, write="write_encoder", *arguments, positions=64, **changes):
+    from keras_bert_impl.tokenization.vocabulary import Vocabulary
+    from tests.support import model_folders
+
+    vocabulary = Vocabulary.load(_vocabulary(folder))
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 128}
+    changes = {**sizes, "max_position_embeddings": positions, **changes}
+    config = model_folders.tiny_config(vocab_size=len(vocabulary), **changes)
+    kinds = {
+        "write_encoder": model_folders.BertEncoder,
+        "write_pretrainer": model_folders.BertPretrainer,
+    }
+    model_folders.write_any(folder / "model", kinds[write](config), vocabulary)
+
+
+def _lines(folder, count=6000):
+    made_text(folder / "lines.txt", count // 8)
+    text = (folder / "lines.txt").read_text()
+    (folder / "lines.txt").write_text(text.replace("\n\n", "\n"))
+
+
+def _shards(folder, documents=300):
+    from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe
+    from pipelines.runners.local import run_local
+    from tests.support.model_folders import tiny_config
+
+    made_text(folder / "text.txt", documents)
+    made_text(folder / "held_out.txt", documents // 2, seed=2)
+    vocabulary = _vocabulary(folder)
+    for name in ("text", "held_out"):
+        run_local(
+            PretrainingDataConfig(
+                input_file=str(folder / f"{name}.txt"),
+                vocab_file=str(vocabulary),
+                output_file=str(folder / f"{name}.tfrecord"),
+                recipe=Recipe(max_seq_length=64, max_predictions_per_seq=10, dupe_factor=2),
+                num_workers=0,
+            )
+        )
+    size = len(vocabulary.read_text().splitlines())
+    config = tiny_config(vocab_size=size, hidden_size=64, max_position_embeddings=64)
+    (folder / "bert_config.json").write_text(json.dumps(config.to_google()))
+
+
+def _of_helpers(folder, *writes):
+    """Files of the tests' own helpers, and the tiny model that starts from their words."""
+    from tests.support.model_folders import write_start
+
+    write_start(folder / "model", hidden_size=64, num_attention_heads=4, intermediate_size=128)
+    for write, name, *arguments in writes:
+        write(folder / name, *arguments)
+
+
+def _classifier_files(folder, train):
+    from tests.support.glue_files import write_cola
+
+    _of_helpers(folder, (write_cola, "cola", train, train, train))
+
+
+def _squad_files(folder, train, dev):
+    from tests.support.squad_files import write_squad
+
+    _of_helpers(folder, (write_squad, "train.json", train), (write_squad, "dev.json", dev, 2))
+
+
+def _swag_files(folder):
+    from tests.support.choice_files import write_swag
+
+    _of_helpers(
+        folder,
+        *((write_swag, f"{name}.csv", 1500, seed) for seed, name in enumerate(("train", "val"))),
+        (write_swag, "test.csv", 800, 5, 4, False),
+    )
+
+
+def _tagged_files(folder):
+    from tests.support.tagged_files import write_tagged
+
+    _of_helpers(
+        folder,
+        *((write_tagged, f"{name}.txt", 1500, seed) for seed, name in enumerate(("train", "dev"))),
+        (write_tagged, "test.txt", 800, 5),
+    )
+
+
+def _articles(folder):
+    from tests.support.squad_files import write_articles
+
+    write_articles(folder / "squad.json", 4000)
+
+
+def _questions_and_answers(folder):
+    _squad_files(folder, 10, 60_000)
+    data = json.loads((folder / "dev.json").read_text())["data"]
+    questions = [one["qas"][0] for article in data for one in article["paragraphs"]]
+    said = {one["id"]: one["answers"][0]["text"] for one in questions}
+    (folder / "predictions.json").write_text(json.dumps(said))
+
+
+def _golden(folder):
+    shutil.copytree(ROOT / "tests" / "golden" / "pretrain", folder / "golden")
+
+
+def _senses(folder):
+    _encoder(folder, num_hidden_layers=4)
+
+
+def _masked_lines(folder):
+    _encoder(folder, "write_pretrainer")
+    made_text(folder / "masked.txt", 400)
+    lines = [line for line in (folder / "masked.txt").read_text().splitlines() if line]
+    masked = [" ".join(["[MASK]", *line.split()[1:]]) for line in lines]
+    (folder / "masked.txt").write_text("\n".join(masked) + "\n")
+
+
+def _job(name, *flags, **more):
+    return Job(name, ["-m", TOOLS, name, *flags], **more)
+
+
+_TINY = ("--init_checkpoint=INPUTS/model", "--output_dir=out", "--learning_rate=1e-3")
+_OFTEN = ("--log_steps=10", "--save_checkpoints_steps=200", "--notrim_padding")
+_ALL = ("--do_train", "--do_eval", "--do_predict")
+
+_CLASSIFIER = (
+    "--task_name=CoLA",
+    "--data_dir=INPUTS/cola",
+    *_TINY,
+    *_OFTEN,
+    "--max_seq_length=12",
+    "--train_batch_size=8",
+)
+
+_STUDY = (
+    "--input_file=INPUTS/text.jsonl",
+    "--data_dir=INPUTS",
+    "--output_dir=out",
+    "--num_shards=2",
+    "--vocab_size=200",
+    "--vocabulary_flags=--do_lower_case --min_frequency=1",
+    "--data_flags=--do_lower_case --max_seq_length=32 --max_predictions_per_seq=5 --dupe_factor=1",
+    '--model_settings={"max_position_embeddings": 32}',
+    "--size=tiny 1 16 2",
+    "--pretraining_flags=--max_seq_length=32 --max_predictions_per_seq=5 --train_batch_size=8"
+    " --num_train_steps=60 --num_warmup_steps=1 --save_checkpoints_steps=10 --eval_batch_size=8",
+    "--task=cola eval_accuracy run_classifier --train_file={data}/train.tsv"
+    " --dev_file={data}/dev.tsv",
+    "--fine_tuning_flags=--max_seq_length=16 --train_batch_size=16 --num_train_epochs=1",
+    "--tables=masking",
+    "--seeds=1",
+    "--num_models=1",
+    "--ignore_check",
+)
+
+
+def _study_files(folder):
+    made_documents(folder / "text.jsonl", 100)
+    lines = [line for line in (folder / "text.txt").read_text().splitlines() if line][:200]
+    rows = [f"{line}\t{'yes' if 'e' in line[:4] else 'no'}" for line in lines]
+    for name in ("train", "dev"):
+        (folder / f"{name}.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
+
+
+def pretraining_job(steps):
+    """Some steps of pre-training with evaluations on the way and at the end."""
+    return _job(
+        "run_pretraining",
+        *("--input_file=INPUTS/text.tfrecord*", "--eval_input_file=INPUTS/held_out.tfrecord*"),
+        *("--output_dir=out", "--bert_config_file=INPUTS/bert_config.json"),
+        *("--vocab_file=INPUTS/vocab.txt", "--max_seq_length=64", "--max_predictions_per_seq=10"),
+        *("--do_train", "--do_eval", "--train_batch_size=16", f"--num_train_steps={steps}"),
+        *(f"--num_warmup_steps={steps // 10}", "--learning_rate=1e-3", "--log_steps=10"),
+        *(f"--save_checkpoints_steps={steps // 5}", f"--eval_steps={steps // 2}"),
+        "--max_eval_steps=100",
+        prepare=_shards,
+        trains=True,
+    )
+
+
+def classifier_job(rows):
+    """Three epochs of so many rows, evaluations on the way, the dev and the test set."""
+    return _job(
+        "run_classifier",
+        *_CLASSIFIER,
+        *_ALL,
+        *("--num_train_epochs=3", f"--eval_steps={rows // 7}"),
+        prepare=lambda folder: _classifier_files(folder, rows),
+        trains=True,
+    )
+
+
+def squad_job(questions):
+    """An epoch of so many questions, and as many to be answered."""
+    return _job(
+        "run_squad",
+        *("--train_file=INPUTS/train.json", "--predict_file=INPUTS/dev.json"),
+        *(*_TINY, *_OFTEN, *_ALL, "--max_seq_length=12", "--doc_stride=4"),
+        *("--max_query_length=4", "--train_batch_size=8", "--num_train_epochs=1"),
+        prepare=lambda folder: _squad_files(folder, questions, questions),
+        trains=True,
+    )
+
+
+def many_runs_job(rows):
+    """Two seeds of an epoch each, in processes of their own."""
+    flags = ("--do_train", "--do_eval", "--num_seeds=2", "--num_train_epochs=1")
+    return Job(
+        "many_runs",
+        ["-m", TOOLS, "run_classifier", *_CLASSIFIER, *flags],
+        prepare=lambda folder: _classifier_files(folder, rows),
+    )
+
+
+_JOBS = (
+    _job(
+        "split_sentences",
+        *("--input_file=INPUTS/text.jsonl", "--output_dir=out", "--num_shards=3"),
+        "--num_workers=2",
+        prepare=lambda folder: made_documents(folder / "text.jsonl", 50_000),
+    ),
+    _job(
+        "learn_vocabulary",
+        *("--input_file=INPUTS/text.txt", "--vocab_file=out/vocab.txt", "--vocab_size=2000"),
+        "--num_workers=2",
+        prepare=lambda folder: made_text(folder / "text.txt", 60_000),
+        prints=True,
+    ),
+    _job(
+        "tokenize_text",
+        *("--input_file=INPUTS/text.txt", "--vocab_file=INPUTS/vocab.txt"),
+        "--output_file=out/tokens.jsonl",
+        prepare=lambda folder: (made_text(folder / "text.txt", 4000), _vocabulary(folder)),
+    ),
+    _job(
+        "create_pretraining_data",
+        *("--input_file=INPUTS/text.txt", "--vocab_file=INPUTS/vocab.txt"),
+        *("--output_file=out/data.tfrecord", "--num_shards=4", "--num_workers=2"),
+        *("--max_seq_length=64", "--max_predictions_per_seq=10", "--dupe_factor=4"),
+        prepare=lambda folder: (made_text(folder / "text.txt", 4000), _vocabulary(folder)),
+        prints=True,
+    ),
+    _job(
+        "inspect_pretraining_data",
+        *("--input_file=INPUTS/text.tfrecord*", "--vocab_file=INPUTS/vocab.txt"),
+        "--html=out.html",
+        prepare=lambda folder: _shards(folder, 6000),
+        prints=True,
+    ),
+    pretraining_job(1000),
+    classifier_job(4000),
+    squad_job(2500),
+    _job(
+        "run_swag",
+        *("--data_dir=INPUTS", *_TINY, *_OFTEN, *_ALL, "--max_seq_length=12"),
+        *("--train_batch_size=8", "--num_train_epochs=2", "--test_file=INPUTS/test.csv"),
+        prepare=_swag_files,
+        trains=True,
+    ),
+    _job(
+        "run_ner",
+        *("--data_dir=INPUTS", *_TINY, *_OFTEN, *_ALL, "--max_seq_length=12"),
+        *("--train_batch_size=8", "--num_train_epochs=2", "--test_file=INPUTS/test.txt"),
+        prepare=_tagged_files,
+        trains=True,
+    ),
+    many_runs_job(2000),
+    _job(
+        "run_ablations",
+        *_STUDY,
+        prepare=_study_files,
+        left_out=("log.txt", "calls.txt", "result.json", "ablations.*", "metrics.jsonl"),
+    ),
+    _job(
+        "extract_features",
+        *("--input_file=INPUTS/lines.txt", "--output_file=out/lines.npz", "--output_format=npz"),
+        *("--model=INPUTS/model", "--layers=-1", "--max_seq_length=64"),
+        prepare=lambda folder: (_encoder(folder), _lines(folder)),
+    ),
+    _job(
+        "embed",
+        *("--input_file=INPUTS/lines.txt", "--output_file=out/lines.npy", "--model=INPUTS/model"),
+        prepare=lambda folder: (_encoder(folder), _lines(folder, 34_000)),
+    ),
+    _job(
+        "make_swag",
+        *("--input_file=INPUTS/text.txt", "--output_dir=out"),
+        prepare=lambda folder: made_text(folder / "text.txt", 6000),
+    ),
+    _job(
+        "make_unanswerable",
+        *("--input_file=INPUTS/squad.json", "--output_file=out.json"),
+        prepare=_articles,
+    ),
+    _job(
+        "split_squad",
+        *("--input_file=INPUTS/squad.json", "--output_dir=out"),
+        prepare=_articles,
+    ),
+    _job(
+        "score_answers",
+        *("--data_file=INPUTS/dev.json", "--predictions_file=INPUTS/predictions.json"),
+        prepare=_questions_and_answers,
+        prints=True,
+    ),
+    _job(
+        "convert_checkpoint",
+        *("--input=INPUTS/model", "--output=out/model.ckpt"),
+        prepare=lambda folder: _encoder(folder, hidden_size=512, num_hidden_layers=4),
+    ),
+    _job(
+        "grow_vocabulary",
+        *("--input=INPUTS/model", "--output=out", "--words=ablaut"),
+        prepare=_encoder,
+    ),
+    _job(
+        "export_saved_model",
+        *("--model=INPUTS/model", "--output_dir=out"),
+        prepare=_masked_lines,
+        left_out=("variables.*",),
+    ),
+    _job(
+        "export_model",
+        *("--model=INPUTS/model", "--output_dir=out", "--format=openvino"),
+        prepare=_encoder,
+    ),
+    _job(
+        "fill_mask",
+        *("--model=INPUTS/model", "--input_file=INPUTS/masked.txt"),
+        prepare=_masked_lines,
+        prints=True,
+    ),
+    _job(
+        "compare_word_senses",
+        *("--model=INPUTS/model", "--word=et", "--text=et et et en et"),
+        "--picture=out.png",
+        prepare=_senses,
+        prints=True,
+    ),
+    _job(
+        "demo",
+        *("--output_dir=out", "--num_train_steps=60", "--vocab_size=600"),
+        left_out=("variables.*",),
+        sentences=(1, 2),
+    ),
+)
+
+_QUICK = (pretraining_job(60), classifier_job(160), squad_job(150), many_runs_job(200))
+QUICK = {job.name: job for job in _QUICK}
+"""Shorter ones, for the tests."""
+
+JOBS = {job.name: job for job in _JOBS}
+"""A job for each tool that may run for more than some seconds."""
