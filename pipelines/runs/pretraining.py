@@ -315,11 +315,13 @@ class _Job:
         step = training.step if training else self._restore_weights()
         measured = self._measure()
         figures = {"global_step": step, **measured}
-        if training:
+        if self._config.do_train:
+            # Training may have been finished by an earlier call, which a stop ended here.
+            of = training.weights_step if training else self._run.weights_step(step)
             named = {**measured, "held_out": self._describe_held_out()}
-            self._run.log_final_evaluation(training.weights_step, named)
+            self._run.log_final_evaluation(of, named)
             if self._run.config.save_best:
-                figures["best_step"] = training.weights_step
+                figures["best_step"] = of
         self._run.write_eval_results(figures)
         if self._run.devices.is_chief:
             self._draw()

@@ -14,7 +14,7 @@ from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_directory import describe_checkpoint
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.training.checkpoints import Checkpoints, read_best
+from keras_bert_impl.training.checkpoints import Checkpoints, read_best, read_description
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult, train
@@ -138,12 +138,21 @@ class TrainingRun:
             result.state.take_averages()
             return result
         check_same_step(self.devices, result.step)  # so that no worker reads before it is written
-        description = read_best(best, result.state)
-        step = int(description["step"])
+        step = int(read_best(best, result.state)["step"])
         _LOGGER.info(
             "the best evaluation was at step %s: these weights are the result", f"{step:,}"
         )
         return replace(result, weights_step=step)
+
+    def weights_step(self, last_step: int) -> int:
+        """The step that the weights of the finished run's model are of.
+
+        Args:
+            last_step: the run's.
+        """
+        if not self.config.save_best:
+            return last_step
+        return int(read_description(self.directory.best_checkpoint)["step"])
 
     def write_model(self, result: TrainingResult, write: Callable[[Path], None]) -> None:
         """Writes the trained model and marks the run as finished, if it is.
