@@ -36,6 +36,18 @@ def format_count(number: float) -> str:
     return f"{number:.0f}" if number >= 10 else f"{number:.3g}"
 
 
+def format_bytes(count: float) -> str:
+    """Writes a size as a person would.
+
+    Example:
+        >>> format_bytes(1_321_000_000), format_bytes(2_200_000), format_bytes(71_000)
+        ('1.32 GB', '2.2 MB', '71 kB')
+    """
+    if count >= 1e9:
+        return f"{count / 1e9:.2f} GB"
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
+
+
 @dataclass
 class _Compiling:
     """What was done in calls whose time went into compiling."""

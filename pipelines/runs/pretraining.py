@@ -41,9 +41,12 @@ from pipelines.runs.preflight import (
     check_memory,
     check_records,
     device_memory,
+    epochs_of,
+    facts_of,
     frequency_loss,
 )
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
+from pipelines.runs.remarks import remarks
 from pipelines.runs.resume_identity import (
     changed_flags,
     check_finished_run,
@@ -166,7 +169,7 @@ class _Job:
             check_disk(directory.path, self._model_config, config.training)
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
         devices = make_devices(config.training)
-        _LOGGER.info("%s", devices.describe())
+        _LOGGER.info("%s", devices.describe(config.training.precision))
         self._run = TrainingRun(directory, config.training, devices, config.flags)
         check_memory(
             self._model_config,
@@ -186,6 +189,8 @@ class _Job:
             config.targets(),
         )
         check_records(self._phases, _LOGGER.info)
+        if config.do_train and devices.is_chief:
+            self._tell_of_the_run()
         self._held_out = self._open_held_out()
         self._held_out.check()
         self._objective = PretrainingObjective(config.next_sentence)
@@ -193,6 +198,14 @@ class _Job:
             lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.checkpoint
         )
         self._evaluation = Evaluation(self._model, self._objective, devices.strategy)
+
+    def _tell_of_the_run(self) -> None:
+        """Says how often the data are read, and what is probably a mistake."""
+        epochs = epochs_of(self._phases)
+        for number, one in enumerate(epochs, start=1):
+            _LOGGER.info("Phase %d: %s.", number, one.describe())
+        for remark in remarks(facts_of(self._config.training, self._run.devices, epochs)):
+            _LOGGER.warning("%s", remark)
 
     def rehearse(self) -> list[dict[str, float]]:
         """Takes one step of each phase and leaves nothing behind."""

@@ -144,7 +144,9 @@ def test_the_time_left_does_not_count_the_compiling_of_any_length_of_batches(tmp
     early = [(1, tokens, 10.0) for tokens in (960, 1920, 3840)]
     usual = [(1, tokens, 1.0) for tokens in (960, 1920, 3840)]
     lines = shown_after(tmp_path, capsys, [*early, *usual * 4, (1, 7680, 10.0), *usual])
-    assert lines[:3] == [f"train: {n} of 200 steps ({s} %), loss 1.0000" for n, s in [(1, 0), (2, 1), (3, 2)]]
+    assert lines[:3] == [
+        f"train: {n} of 200 steps ({s} %), loss 1.0000" for n, s in [(1, 0), (2, 1), (3, 2)]
+    ]
     assert [line.split(", ")[1:3] for line in lines[3:-1]] == [
         ["1 steps/s", "3m07s left"],  # 13 steps are done
         ["1 steps/s", "3m04s left"],  # and 16
