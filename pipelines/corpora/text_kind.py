@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ def _has_columns(lines: Sequence[str], separator: str) -> bool:
     if separator not in lines[0] or not any(map(_NO_NUMBER[separator].search, lines)):
         return False
     # Tabs stand in no text, so that tables with them often quote nothing.
-    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+    quoting: Any = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
     try:
         rows = list(csv.reader(lines, delimiter=separator, quoting=quoting))
     except csv.Error:
@@ -144,10 +144,10 @@ class OtherKinds:
         for kind in get_args(Kind):
             if files := self._files.get(kind):
                 more = f" (and {len(files) - 1:,} more)" if len(files) > 1 else ""
-                looks = "look" if more else "looks"
+                looks, are = ("look", "are") if more else ("looks", "is")
                 _LOGGER.warning(
-                    "%s%s: %s like %s and would be read as plain text, %s and all; %s.",
-                    *(files[0], more, looks, kind, _READ_AS_WORDS[kind]),
+                    "%s%s: %s like %s and %s read as plain text, %s and all; %s.",
+                    *(files[0], more, looks, kind, are, _READ_AS_WORDS[kind]),
                     self.remedies.get(kind, self.otherwise),
                 )
 

@@ -161,10 +161,9 @@ def test_one_line_is_said_of_each_kind_with_what_to_do(caplog):
     with caplog.at_level(logging.WARNING):
         others.warn()
     assert caplog.messages == [
-        "1.txt (and 1 more): look like a table and would be read as plain text, header, "
+        "1.txt (and 1 more): look like a table and are read as plain text, header, "
         "separators and all; cut it.",
-        "4.txt: looks like HTML and would be read as plain text, tags, scripts and all; leave it "
-        "out.",
+        "4.txt: looks like HTML and is read as plain text, tags, scripts and all; leave it out.",
     ]
 
 
