@@ -104,8 +104,8 @@ def _warmup(facts: RunFacts) -> str | None:
     highest = training.learning_rate * (steps - 1) / warmup
     return (
         f"`num_warmup_steps={warmup}` with `num_train_steps={steps}`: the warm-up is not over when "
-        f"the run ends, and its learning rate never passes {highest:.2g} of the peak "
-        f"{training.learning_rate:.2g}; give fewer, such as a tenth of the steps "
+        f"the run ends, and its learning rate never passes {highest:.2g} (the peak is "
+        f"{training.learning_rate:.2g}); give fewer, such as a tenth of the steps "
         f"(`num_warmup_steps={steps // 10}`)."
     )
 

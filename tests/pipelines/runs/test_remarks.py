@@ -30,7 +30,7 @@ def test_a_usual_run_has_nothing_to_be_told():
 def test_a_warm_up_that_is_as_long_as_the_run_is_named_with_both_numbers_and_a_better_one(warmup):
     (line,) = told(num_warmup_steps=warmup, learning_rate=1e-4)
     assert line.startswith(f"`num_warmup_steps={warmup}` with `num_train_steps=200`: the warm-up")
-    assert f"never passes {1e-4 * 199 / warmup:.2g} of the peak 0.0001" in line
+    assert f"never passes {1e-4 * 199 / warmup:.2g} (the peak is 0.0001)" in line
     assert "(`num_warmup_steps=20`)" in line
 
 
