@@ -1,5 +1,6 @@
-"""Which of Keras' backends runs."""
+"""Which of Keras' backends runs, and on how many cores."""
 
+import os
 from typing import Any
 
 import keras
@@ -25,6 +26,12 @@ def need_tensorflow(what: str) -> None:
             f"{what} needs Keras' TensorFlow backend, but Keras runs on {backend}; set the "
             "environment variable KERAS_BACKEND=tensorflow."
         )
+
+
+def usable_cores() -> int:
+    """How many of the machine's cores this process may use."""
+    usable = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(usable(0)) if usable else os.cpu_count() or 1
 
 
 def dense_gradient(gradient: Any) -> Any:

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TextIO
 
 
@@ -35,6 +36,27 @@ def format_count(number: float) -> str:
     return f"{number:.0f}" if number >= 10 else f"{number:.3g}"
 
 
+def format_bytes(count: float) -> str:
+    """Writes a size as a person would.
+
+    Example:
+        >>> format_bytes(1_321_000_000), format_bytes(2_200_000), format_bytes(71_000)
+        ('1.32 GB', '2.2 MB', '71 kB')
+    """
+    if count >= 1e9:
+        return f"{count / 1e9:.2f} GB"
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
+
+
+@dataclass
+class _Compiling:
+    """What was done in calls whose time went into compiling."""
+
+    seconds: float = 0.0
+    units: float = 0.0
+    work: float = 0.0
+
+
 class Progress:
     """Says now and then how far a job is.
 
@@ -56,11 +78,11 @@ class Progress:
         >>> log = io.StringIO()
         >>> ticks = iter([0.0, 10.0, 20.0])
         >>> progress = Progress("read", 30, "lines", stream=log, clock=lambda: next(ticks))
-        >>> progress.advance(10)
+        >>> _ = progress.advance(10)
         >>> progress.close()
         >>> print(log.getvalue(), end="")
         read: 10 of 30 lines (33 %), 1 lines/s, 20s left
-        read: 10 lines in 20s (0.5 lines/s)
+        read: 10 of 30 lines in 20s (0.5 lines/s)
     """
 
     def __init__(
@@ -80,44 +102,82 @@ class Progress:
         self._pause = 0.2 if self._terminal else seconds_between_lines
         self._work = work or (lambda units: units)
         self._clock = clock
-        self._start = self._last = clock()
+        self._start = self._last = self._now = clock()
         self._done = self._done_at_start = 0.0
+        self._compiling = _Compiling()
 
     def resume_from(self, done: float) -> None:
         """Counts `done` units as finished earlier: they show, but do not enter the rate."""
         self._done = self._done_at_start = done
 
-    def advance(self, units: float = 1, note: str = "") -> None:
-        """Counts `units` more as done; `note` follows the line (a loss, say)."""
-        self._done += units
+    def advance(self, units: float = 1, note: str = "", *, compiled: bool = False) -> bool:
+        """Counts `units` more as done.
+
+        Args:
+            units: how many.
+            note: follows the line (a loss, say).
+            compiled: whether the time since the last call went into compiling, which the units
+                that are left need not: it enters neither the rate nor the time left.
+
+        Returns:
+            Whether the line was shown now.
+        """
+        before, self._done = self._done, self._done + units
         now = self._clock()
-        if now - self._last >= self._pause:
+        if compiled:
+            self._compiling.seconds += now - self._now
+            self._compiling.units += units
+            self._compiling.work += self._work(self._done) - self._work(before)
+        self._now = now
+        shown = now - self._last >= self._pause
+        if shown:
             self._last = now
             self._write(self._line(now - self._start) + (f", {note}" if note else ""))
+        return shown
 
     def close(self) -> None:
         """Writes the closing line."""
         seconds = self._clock() - self._start
         done = self._done - self._done_at_start
-        rate = format_count(done / max(seconds, 1e-9))
-        self._write(
-            f"{self._label}: {format_count(done)} {self._unit} in {format_duration(seconds)} "
-            f"({rate} {self._unit}/s)",
-            last=True,
-        )
+        line = f"{self._label}: {self._so_far()} {self._unit}"
+        if self._done_at_start:
+            line += f", {format_count(done)} of them"
+        line += f" in {format_duration(seconds)}"
+        if self._compiling.seconds:
+            line += f", {format_duration(self._compiling.seconds)} of it compiling"
+        rate = self._rate(seconds)
+        self._write(line + (f" ({rate})" if rate else ""), last=True)
+
+    def _so_far(self) -> str:
+        done = format_count(self._done)
+        return f"{done} of {format_count(self._total)}" if self._total else done
 
     def _line(self, seconds: float) -> str:
-        # Clocks have a resolution: the first units may be done in no time.
-        rate = (self._done - self._done_at_start) / max(seconds, 1e-9)
-        line = f"{self._label}: {format_count(self._done)}"
+        line = f"{self._label}: {self._so_far()} {self._unit}"
         if self._total:
-            share = min(1.0, self._done / self._total)
-            line += f" of {format_count(self._total)} {self._unit} ({share:.0%})".replace("%", " %")
-            line += f", {format_count(rate)} {self._unit}/s"
-            total, done, before = map(self._work, (self._total, self._done, self._done_at_start))
-            left = (total - done) * seconds / (done - before) if done > before else None
-            return line + (f", {format_duration(max(0.0, left))} left" if left is not None else "")
-        return line + f" {self._unit}, {format_count(rate)} {self._unit}/s"
+            line += f" ({min(1.0, self._done / self._total):.0%})".replace("%", " %")
+        parts = [line, self._rate(seconds), self._left(seconds)]
+        return ", ".join(part for part in parts if part)
+
+    def _rate(self, seconds: float) -> str:
+        """Units a second without compiling; nothing as long as all was compiling."""
+        done = self._done - self._done_at_start - self._compiling.units
+        if self._compiling.units and not done:
+            return ""
+        # Clocks have a resolution: the first units may be done in no time.
+        rate = done / max(seconds - self._compiling.seconds, 1e-9)
+        return f"{format_count(rate)} {self._unit}/s"
+
+    def _left(self, seconds: float) -> str:
+        """The time left, as fast as it went without compiling."""
+        if not self._total:
+            return ""
+        total, done, before = map(self._work, (self._total, self._done, self._done_at_start))
+        measured = done - before - self._compiling.work
+        if measured <= 0:
+            return ""
+        left = (total - done) * (seconds - self._compiling.seconds) / measured
+        return f"{format_duration(max(0.0, left))} left"
 
     def _write(self, line: str, *, last: bool = False) -> None:
         if self._terminal:

@@ -10,12 +10,12 @@ many parts as there are cores, and TensorFlow runs the parts side by side (see `
 """
 
 import itertools
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from keras_bert_impl.backend import usable_cores
 from keras_bert_impl.cpu_kernels.xla_programs import compiled
 
 _LARGE = 2**18  # numbers; a smaller kernel is not worth splitting
@@ -144,9 +144,7 @@ def _bounds(tensor: Any) -> list[Any]:
 
 def _cores() -> int:
     """Cores that one device may use; replicas on one CPU share them."""
-    usable = getattr(os, "sched_getaffinity", None)  # not on every system
-    cores = len(usable(0)) if usable else os.cpu_count() or 1
-    return max(1, cores // len(tf.config.list_logical_devices("CPU")))
+    return max(1, usable_cores() // len(tf.config.list_logical_devices("CPU")))
 
 
 def _rows(tensors: Sequence[Any], split: Sequence[bool], start: int, end: int) -> tuple[Any, ...]:

@@ -5,7 +5,6 @@ OpenVINO itself is opened once, and so that signals stay harmless.
 
 import functools
 import hashlib
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.backend import need_tensorflow, usable_cores
 from keras_bert_impl.cpu_kernels.inference import traced_forward
 from keras_bert_impl.engines.config import BFLOAT16, FLOAT32, INT8, need_openvino
 from keras_bert_impl.engines.engine import Features, Key, Outputs
@@ -142,7 +141,7 @@ class OpenVinoEngine:
     ) -> None:
         need_openvino(precision)
         self._make_graph, self._precision = make_graph, precision
-        self._threads = self.batches_at_once = threads or _cores()
+        self._threads = self.batches_at_once = threads or usable_cores()
         self._deterministic = deterministic
         self._graph: Any = None
         self._compiled: dict[int, Any] = {}
@@ -215,12 +214,6 @@ class OpenVinoEngine:
             }
             self._compiled[streams] = core.compile_model(self._known_graph(), "CPU", settings)
         return self._compiled[streams]
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    usable = getattr(os, "sched_getaffinity", None)  # not on every system
-    return len(usable(0)) if usable else os.cpu_count() or 1
 
 
 def _hint(core: Any, precision: str) -> str:

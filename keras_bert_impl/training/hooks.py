@@ -297,27 +297,49 @@ class WarnOfPlateau(Hook):
 
 
 class ShowProgress(Hook):
-    """Shows how far the run is, with the loss.
+    """Shows how far the run is, with the mean loss since it was shown last.
+
+    A call with inputs of a new shape (the first one, and in fine-tuning the first one of each
+    length of batches) is spent on compiling, and says nothing about the time left.
 
     Args:
         work: what the steps cost; the time left follows it.
+        clock: gives seconds; a test passes its own.
     """
 
-    def __init__(self, work: Work | None = None) -> None:
-        self._work = work
+    def __init__(
+        self, work: Work | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._work, self._clock = work, clock
         self._progress: Progress | None = None
         self._shown = 0
+        self._shapes: set[tuple[int, int, int]] = set()
+        self._losses: list[float] = []
+
+    def before_call(self, run: Run) -> None:
+        """Starts the clock before the first call."""
+        if self._progress is None:
+            steps = run.config.num_train_steps
+            self._progress = Progress("train", steps, "steps", work=self._work, clock=self._clock)
+            self._progress.resume_from(run.step)
+            self._shown = run.step
+
+    def after_step(self, run: Run) -> None:
+        """Takes down the loss."""
+        self._losses.append(run.metrics["loss"])
 
     def after_call(self, run: Run) -> None:
         """Moves on to the steps done."""
-        if self._progress is None:
-            # Begins when the first call is over: it was spent on compiling, not on steps.
-            self._progress = Progress("train", run.config.num_train_steps, "steps", work=self._work)
-            self._progress.resume_from(run.step)
-            self._shown = run.step
+        assert self._progress is not None
+        assert run.chunk is not None
+        shape = (len(run.chunk.learning_rates), run.chunk.examples, run.chunk.tokens)
+        compiled = shape not in self._shapes
+        self._shapes.add(shape)
         skipped = run.metrics["skipped_steps"]
-        note = f"loss {run.metrics['loss']:.4f}" + (f", {skipped:.0f} skipped" if skipped else "")
-        self._progress.advance(run.step - self._shown, note=note)
+        mean = sum(self._losses) / len(self._losses)
+        note = f"loss {mean:.4f}" + (f", {skipped:.0f} skipped" if skipped else "")
+        if self._progress.advance(run.step - self._shown, note, compiled=compiled):
+            self._losses = []
         self._shown = run.step
 
     def close(self, run: Run) -> None:  # noqa: ARG002

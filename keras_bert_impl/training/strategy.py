@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.backend import need_tensorflow, usable_cores
 from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.layers.kernels import PlainKernels
+from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
 from keras_bert_impl.models.base import set_kernels
 from keras_bert_impl.training.config import TrainingConfig
 
@@ -57,17 +57,53 @@ class Devices:
         """How many of them are this process's."""
         return self.replicas // self.workers
 
-    def describe(self) -> str:
-        """One line for the log.
+    def describe(self, precision: str = "float32") -> str:
+        """One line for a person: what computes, in which numbers, and how.
 
         Example:
-            >>> Devices(tf.distribute.OneDeviceStrategy("/cpu:0"), use_xla=False).describe()
-            'OneDeviceStrategy, 1 replica of 1 worker, XLA off'
+            >>> devices = Devices(tf.distribute.OneDeviceStrategy("/cpu:0"), use_xla=True)
+            >>> devices.describe("bfloat16").partition(", ")[2]
+            'bfloat16, compiled by XLA'
         """
-        replicas = f"{self.replicas} replica{'s' if self.replicas > 1 else ''}"
-        workers = f"{self.workers} worker{'s' if self.workers > 1 else ''}"
-        xla = "on" if self.use_xla else "off"
-        return f"{type(self.strategy).__name__}, {replicas} of {workers}, XLA {xla}"
+        how = "plain kernels" if self.kernels is None or self.kernels is PLAIN else "XLA kernels"
+        parts = [self._hardware(), precision, "compiled by XLA" if self.use_xla else how]
+        if isinstance(self.strategy, tf.distribute.TPUStrategy):
+            parts[2:] = []  # everything is compiled there
+        if self.workers > 1:
+            parts.append(f"worker {self.worker + 1} of {self.workers}")
+        return ", ".join(parts)
+
+    def _hardware(self) -> str:
+        own = self.own_replicas
+        if isinstance(self.strategy, tf.distribute.TPUStrategy):
+            return _counted(own, "TPU core")
+        if self.on_cpu:
+            cores = _counted(usable_cores(), "CPU core")
+            return f"{own} replicas on {cores}" if own > 1 else cores
+        names = _names_of_gpus()
+        total = f"{own} of {_counted(len(names), 'GPU')}" if len(names) > own else ""
+        return f"{total or _counted(own, 'GPU')} ({', '.join(dict.fromkeys(names))})"
+
+    @property
+    def unused_gpus(self) -> int:
+        """How many GPUs TensorFlow sees on this machine beside those of the run."""
+        none = self.on_cpu or isinstance(self.strategy, tf.distribute.TPUStrategy)
+        return 0 if none else max(0, len(_names_of_gpus()) - self.own_replicas)
+
+
+def _counted(number: int, noun: str) -> str:
+    """Writes a number with its noun.
+
+    Example:
+        >>> _counted(1, "GPU"), _counted(2, "GPU")
+        ('1 GPU', '2 GPUs')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _names_of_gpus() -> list[str]:
+    details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
+    return [str(one.get("device_name", "of unknown kind")) for one in details]
 
 
 def present_devices(config: TrainingConfig) -> Devices:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there
+from pipelines.corpora.text_kind import OtherKinds
 from pipelines.corpora.unpacking import beginning_of_text
 from pipelines.records.paths import match_files, with_content
 
@@ -15,6 +16,11 @@ Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
 _DATA_SET = "tfds:"
 _TABLE = re.compile(r"\.(csv|tsv|tab)(\.(gz|xz|bz2))?$", re.IGNORECASE)
+_AS_JSON_LINES = "write its texts as JSON lines, or give `input_format=text` if all of it is meant"
+_EXTRACT = (
+    "take the text out of it first (plain text and JSON lines are read), or give "
+    "`input_format=text` if all of it is meant"
+)
 _JSON_ARRAY = re.compile(rb"\[\s*\{")
 
 
@@ -54,11 +60,13 @@ def find_sources(patterns: Sequence[str], form: str = "auto") -> list[Source]:
             found += [(path, False) for path in expand_patterns([pattern])]
     kept = {*with_content([name for name, is_data_set in found if not is_data_set])}
     sources: dict[Source, None] = {}
+    others = OtherKinds({"a table": _AS_JSON_LINES}, otherwise=_EXTRACT)
     for name, is_data_set in found:
         if is_data_set:
             sources[Source(name, "tfds")] = None
         elif name in kept:
-            sources[Source(name, _form_of(name) if form == "auto" else form)] = None  # type: ignore[arg-type]
+            sources[Source(name, _form_of(name, others) if form == "auto" else form)] = None  # type: ignore[arg-type]
+    others.warn()
     return list(sources)
 
 
@@ -119,7 +127,8 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _form_of(path: str) -> Form:
+def _form_of(path: str, others: OtherKinds) -> Form:
+    """The form of a file; what is read as plain text and looks like something else is noted."""
     if _TABLE.search(path):
         raise UserError(
             f"{path}: is a table, and its header and all its cells would be read as text; write "
@@ -130,4 +139,7 @@ def _form_of(path: str) -> Form:
         return "wikiextractor"
     if _JSON_ARRAY.match(start):
         raise UserError(f"{path}: is a JSON array; write one object a line (jq -c '.[]').")
-    return "json_lines" if start.startswith(b"{") else "text"
+    if start.startswith(b"{"):
+        return "json_lines"
+    others.look(path, start)
+    return "text"

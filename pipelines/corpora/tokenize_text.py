@@ -18,7 +18,8 @@ from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
 from pipelines.corpora.sources import Source, expand_patterns, refuse_output_among_input
-from pipelines.corpora.unpacking import lines_of, say_what_was_dropped
+from pipelines.corpora.text_kind import OtherKinds
+from pipelines.corpora.unpacking import beginning_of_text, lines_of, say_what_was_dropped
 from pipelines.records.paths import with_content
 
 Offsets = Literal["none", "bytes", "characters"]
@@ -133,8 +134,19 @@ def read_all_lines(
     return _lines_of_files(paths, text_field)
 
 
+def _tell_of_other_kinds(paths: list[str]) -> None:
+    """Warns of files that are probably not meant to be read line by line."""
+    fields = "`text_field` names the field whose text is meant"
+    others = OtherKinds({"JSON lines": fields}, otherwise="take the text out of it first")
+    for path in paths:
+        others.look(path, beginning_of_text(path))
+    others.warn()
+
+
 def _lines_of_files(paths: list[str], text_field: str | None) -> Iterator[str | bytes]:
     reading = Reading(text_field or "")
+    if not text_field:
+        _tell_of_other_kinds(paths)
     dropped_bytes = 0
     for path in paths:
         for block in read_blocks(Source(path, "json_lines" if text_field else "text"), reading):

@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input
+from pipelines.corpora.text_kind import SAMPLE_BYTES
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_ILL_FORMED = 0.01  # a larger share of bytes that are not UTF-8 means another encoding
@@ -124,7 +125,7 @@ _OTHER_PACKINGS = {
 }
 _TAR_AT, _TAR = 257, b"ustar"
 _LONGEST_MAGIC = 16
-_BEGINNING = 512  # bytes that say what form a text has
+_BEGINNING = SAMPLE_BYTES  # bytes that say what form a text has
 BLOCK_BYTES = 1 << 20
 DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)  # what reading a damaged file raises
 
@@ -224,7 +225,7 @@ def beginning_of_text(path: str) -> bytes:
     """
     try:
         with open_unpacked(path) as file:
-            start = file.peek(_BEGINNING)
+            start = file.peek(_BEGINNING)[:_BEGINNING]
     except DAMAGED as error:
         raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
     refuse_no_text(path, start)

@@ -70,6 +70,8 @@ from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss, 
 from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.metrics.constant_answer import AnswerVariety
 from pipelines.records.row_set import RowSet
+from pipelines.runs.preflight import facts_of
+from pipelines.runs.remarks import device_remarks
 from pipelines.runs.training_run import (
     DescribeModel,
     TrainingRun,
@@ -124,6 +126,7 @@ def fine_tune(
         config.check_together()
     task = task_of(config)  # what is wrong with its files leaves no folder behind
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
+    _tell_of_devices(config, devices)
     directory = RunDirectory.open(config.output_dir)
     start = starting_point(config, directory)
     start.config.check_length(config.max_seq_length, at_least=5)
@@ -151,6 +154,15 @@ def _kept(config: FineTuningConfig, does: str) -> str:
     if config.do_train:
         return f"training is finished and its model is kept, and the same command {does}"
     return f"nothing is changed, and the same command {does}"
+
+
+def _tell_of_devices(config: FineTuningConfig, devices: Devices) -> None:
+    """Says what computes, and what about it is probably a mistake."""
+    if config.engine != TENSORFLOW and not config.do_train:
+        return  # another engine answers
+    _LOGGER.info("%s", devices.describe(config.training.precision))
+    for remark in device_remarks(facts_of(config.training, devices)) if devices.is_chief else ():
+        _LOGGER.warning("%s", remark)
 
 
 def _expected(

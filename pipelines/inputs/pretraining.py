@@ -79,6 +79,11 @@ class PretrainingBatches:
         """Examples in an epoch."""
         return len(self._records)
 
+    @property
+    def copies_of_text(self) -> int:
+        """How often an epoch reads the text."""
+        return self._records.copies_of_text
+
     def batch_at(self, step: int) -> Batch:
         """The batch of one step."""
         epochs, records = self._order.at(step * self.batch_size + self._part)

@@ -76,6 +76,11 @@ class PretrainingRecords:
     def __len__(self) -> int:
         return len(self.reader)
 
+    @property
+    def copies_of_text(self) -> int:
+        """How often the text stands in the records, as the recipe says; 1 where nobody knows."""
+        return self._description.recipe.dupe_factor if self._description else 1
+
     def batch(self, epochs: Numbers, records: Numbers) -> dict[str, np.ndarray]:
         """The features of some records.
 

@@ -36,7 +36,13 @@ from pipelines.records.names import DESCRIPTION_SUFFIX, base_name, description_p
 from pipelines.records.record_maker import RecordMaker
 from pipelines.records.shard_writer import write_shard
 from pipelines.records.tfds_metadata import metadata_files
-from pipelines.runners.common import check_partners, choose_shards, describe, split_names
+from pipelines.runners.common import (
+    InputKinds,
+    check_partners,
+    choose_shards,
+    describe,
+    split_names,
+)
 
 _FINISHED, _REQUESTS = "finished", "requests"
 
@@ -236,6 +242,7 @@ def _check_shipping(options: PipelineOptions) -> None:
 def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
     """The text blocks of all input files, and the files' names."""
     blocks, files = [], []
+    kinds = InputKinds()
     for pattern in split_names(patterns):
         matched = [entry.path for entry in FileSystems.match([pattern])[0].metadata_list]
         hidden = base_name(pattern).startswith(".")  # hidden files are half written
@@ -244,8 +251,10 @@ def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
             raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
         for path in found:
             with FileSystems.open(path) as file:
+                kinds.look(path, file)
                 blocks += cut_into_blocks(path, file)
             files.append(base_name(path))
+    kinds.warn()
     return blocks, files
 
 

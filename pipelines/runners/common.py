@@ -1,9 +1,10 @@
 """Parts that the local and the Beam runner share: checks, the number of shards, descriptions."""
 
-from typing import Any
+from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import items_of
+from pipelines.corpora.text_kind import SAMPLE_BYTES, OtherKinds
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry, versions_in_use
 
@@ -29,6 +30,39 @@ def check_partners(config: PretrainingDataConfig, documents: int) -> None:
             "from another; separate documents by empty lines, pass `do_next_sentence=False`, or "
             "`same_document_tries=10` to label sentences of the same document random."
         )
+
+
+class InputKinds:
+    """Looks at what is read as sentences, refuses JSON, and warns of what is probably no text."""
+
+    def __init__(self) -> None:
+        sentences = "split_sentences makes sentences of plain text and of JSON lines"
+        self._others = OtherKinds(
+            {"WikiExtractor's output": "split_sentences reads it and makes sentences of it"},
+            otherwise=f"take the text out of it first; {sentences}",
+        )
+
+    def look(self, path: str, file: IO[bytes]) -> None:
+        """Looks at the beginning of a file.
+
+        Args:
+            path: its name.
+            file: opened for reading bytes.
+
+        Raises:
+            UserError: it holds JSON lines, which are never meant as sentences.
+        """
+        file.seek(0)
+        if self._others.look(path, file.read(SAMPLE_BYTES)) == "JSON lines":
+            raise UserError(
+                f"{path}: holds JSON, but sentences are needed, one a line; make them with "
+                "split_sentences, which reads JSON lines (`text_field` names the field), and give "
+                "its output."
+            )
+
+    def warn(self) -> None:
+        """Says what else was found, one line a kind."""
+        self._others.warn()
 
 
 def split_names(patterns: str) -> list[str]:

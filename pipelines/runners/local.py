@@ -35,7 +35,13 @@ from pipelines.records.paths import match_files, with_content
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import plans, shards
-from pipelines.runners.common import check_partners, choose_shards, describe, split_names
+from pipelines.runners.common import (
+    InputKinds,
+    check_partners,
+    choose_shards,
+    describe,
+    split_names,
+)
 from pipelines.runners.disk import check_disk, check_room_for_shards
 
 _LOGGER = logging.getLogger(__name__)
@@ -110,10 +116,13 @@ class _Text:
         files = with_content(find_inputs(patterns))
         blocks: list[TextBlock] = []
         stamps = []
+        kinds = InputKinds()
         for path in files:
             with open_input(path) as file:  # its stamp first, so that later changes are noticed
                 stamps.append([str(Path(path).resolve()), *corpora.stamp_of(file)])
+                kinds.look(path, file)
                 blocks += cut_into_blocks(path, file)
+        kinds.warn()
         return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
 
 

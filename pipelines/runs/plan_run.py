@@ -1,6 +1,7 @@
 """Estimates the time and memory of a pre-training run on this machine."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_bert_impl.config import MODEL_SIZES, BertConfig, named_config
@@ -8,6 +9,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.planning import Plan, parameters_by_part, plan_run
 from keras_bert_impl.training.config import TrainingConfig
+from pipelines.runs.remarks import Epochs, RunFacts, names_cluster, remarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,19 +48,29 @@ class PlanRunConfig:
         "Time this many steps on this machine, on made-up examples, to get the rate.",
         at_least=0,
     )
+    price_per_hour: float | None = option(
+        None,
+        "What an hour of the whole run costs, in any currency; the plan then gives its price.",
+        at_least=0,
+    )
+    num_examples: int | None = option(
+        None,
+        "Examples in the shards (inspect_pretraining_data counts them); the plan then gives the "
+        "epochs.",
+        at_least=1,
+    )
     training: TrainingConfig = nested(
         TrainingConfig,
-        defaults={
-            "num_train_steps": 1_000_000,
-            "num_warmup_steps": 0,
-            "train_batch_size": 256,
-            "learning_rate": 1e-4,
-        },
-        without=("num_warmup_steps",),
+        defaults={"num_train_steps": 1_000_000, "train_batch_size": 256, "learning_rate": 1e-4},
     )
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.price_per_hour and not (self.examples_per_second or self.measure_steps):
+            raise UserError(
+                f"`price_per_hour={self.price_per_hour}` needs the rate of the run; give "
+                "`examples_per_second`, or `measure_steps` on the machine that will train."
+            )
 
 
 @dataclass(frozen=True)
@@ -69,11 +81,17 @@ class PlanRunResults:
         parts: parameters by part of the model.
         plan: the run's needs.
         examples_per_second: the rate it was planned with, given or measured.
+        price: of the whole run; None without a price an hour.
+        epochs: how often the data are read; None where their number was not given.
+        remarks: what its owner should read, one sentence each.
     """
 
     parts: dict[str, int]
     plan: Plan
     examples_per_second: float | None
+    price: float | None = None
+    epochs: Epochs | None = None
+    remarks: Sequence[str] = ()
 
 
 def plan(config: PlanRunConfig) -> PlanRunResults:
@@ -97,7 +115,34 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
         config.device_memory_gb * 1e9 if config.device_memory_gb else None,
         rate,
     )
-    return PlanRunResults(parameters_by_part(model), planned, rate)
+    epochs = _epochs(config)
+    return PlanRunResults(
+        parts=parameters_by_part(model),
+        plan=planned,
+        examples_per_second=rate,
+        price=planned.hours * config.price_per_hour
+        if planned.hours is not None and config.price_per_hour is not None
+        else None,
+        epochs=epochs,
+        remarks=remarks(_facts(config, epochs)),
+    )
+
+
+def _epochs(config: PlanRunConfig) -> Epochs | None:
+    if config.num_examples is None:
+        return None
+    training = config.training
+    return Epochs(training.num_train_steps, training.train_batch_size, config.num_examples)
+
+
+def _facts(config: PlanRunConfig, epochs: Epochs | None) -> RunFacts:
+    """A run may be planned far from the machine that trains: the replicas are those given."""
+    return RunFacts(
+        config.training,
+        replicas=config.num_replicas,
+        epochs=[epochs] if epochs else [],
+        has_cluster=config.num_replicas > 1 or names_cluster(),
+    )
 
 
 def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:

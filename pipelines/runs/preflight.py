@@ -16,10 +16,12 @@ from keras_bert_impl.planning import (
     machine_bytes,
     training_memory,
 )
+from keras_bert_impl.progress import format_bytes
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.strategy import Devices
 from pipelines.runs.phases import PhaseConfig
+from pipelines.runs.remarks import Epochs, RunFacts, find_hidden_gpu, names_cluster
 
 RECORDS_CHECKED = 2**18
 """How many records of a phase are looked at before a run: a few seconds' worth."""
@@ -48,6 +50,40 @@ def check_records(phases: Sequence[Phase], report: Callable[[str], None]) -> Non
         report(f"Phase {number}: looked at {which} records{rest}.")
 
 
+def epochs_of(phases: Sequence[Phase]) -> list[Epochs]:
+    """How often each phase reads its data.
+
+    Args:
+        phases: their batches are `PretrainingBatches`.
+    """
+    found = []
+    for phase in phases:
+        batches: Any = phase.batches
+        size = (batches.batch_size, batches.num_examples, batches.copies_of_text)
+        found.append(Epochs(phase.num_steps, *size))
+    return found
+
+
+def facts_of(training: TrainingConfig, devices: Devices, epochs: Sequence[Epochs] = ()) -> RunFacts:
+    """What remarks are made of, once the devices are there.
+
+    Args:
+        training: how the run trains.
+        devices: its devices. A CPU that is split is meant, whatever GPU is there.
+        epochs: from `epochs_of`.
+    """
+    by_chance = devices.on_cpu and training.num_logical_devices == 1
+    hidden = find_hidden_gpu() if by_chance else None
+    return RunFacts(
+        training,
+        replicas=devices.replicas,
+        unused_gpus=devices.unused_gpus,
+        hidden_gpu=hidden,
+        epochs=epochs,
+        has_cluster=names_cluster(),
+    )
+
+
 def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> None:
     """Refuses a folder that has no room for what the run will still write.
 
@@ -72,16 +108,6 @@ def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> No
             f"and the model still need {format_bytes(needed)}, but {format_bytes(free)} are free; "
             "lower `keep_checkpoint_max` or name another `output_dir`."
         )
-
-
-def format_bytes(count: float) -> str:
-    """Writes a size as a person would.
-
-    Example:
-        >>> format_bytes(1_321_000_000), format_bytes(2_200_000)
-        ('1.32 GB', '2.2 MB')
-    """
-    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
 def check_memory(

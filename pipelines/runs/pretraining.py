@@ -44,9 +44,12 @@ from pipelines.runs.preflight import (
     check_memory,
     check_records,
     device_memory,
+    epochs_of,
+    facts_of,
 )
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 from pipelines.runs.pretraining_guesses import count_answers, count_sample, pretraining_guesses
+from pipelines.runs.remarks import remarks
 from pipelines.runs.resume_identity import (
     changed_flags,
     check_finished_run,
@@ -192,7 +195,7 @@ class _Job:
             check_disk(directory.path, self._model_config, config.training)
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
         devices = make_devices(config.training)
-        _LOGGER.info("%s", devices.describe())
+        _LOGGER.info("%s", devices.describe(config.training.precision))
         self._run = TrainingRun(directory, config.training, devices, config.flags)
         check_memory(
             self._model_config,
@@ -212,10 +215,12 @@ class _Job:
             config.targets(),
         )
         if config.do_eval:
-            epoch = self._phases[0].batches.num_examples // config.training.train_batch_size
-            each = config.training.evaluated_each(epoch)
+            (first, *_) = epochs_of(self._phases)
+            each = config.training.evaluated_each(first.examples // first.batch_size)
             self._run = replace(self._run, config=each)
         check_records(self._phases, _LOGGER.info)
+        if config.do_train and devices.is_chief:
+            self._tell_of_the_run()
         self._held_out = self._open_held_out()
         # Every record that will be measured is looked at here, before hours of training.
         held_out = count_answers(self._held_out.batches(), self._model_config.vocab_size)
@@ -227,6 +232,14 @@ class _Job:
             lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.checkpoint
         )
         self._evaluation = Evaluation(self._model, self._objective, devices.strategy)
+
+    def _tell_of_the_run(self) -> None:
+        """Says how often the data are read, and what is probably a mistake."""
+        epochs = epochs_of(self._phases)
+        for number, one in enumerate(epochs, start=1):
+            _LOGGER.info("Phase %d: %s.", number, one.describe())
+        for remark in remarks(facts_of(self._config.training, self._run.devices, epochs)):
+            _LOGGER.warning("%s", remark)
 
     def rehearse(self) -> list[dict[str, float]]:
         """Takes one step of each phase and leaves nothing behind."""

@@ -1,7 +1,9 @@
+import os
+
 import keras
 import pytest
 
-from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.backend import need_tensorflow, usable_cores
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.signatures import ServedModel
@@ -18,6 +20,14 @@ SENTENCE = (
 @pytest.fixture
 def on_jax(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+
+
+def test_cores_are_those_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5}, raising=False)
+    assert usable_cores() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert usable_cores() == 7
 
 
 def test_tensorflow_is_fine():

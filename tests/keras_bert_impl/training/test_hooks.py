@@ -105,12 +105,73 @@ def test_twice_the_warm_up_is_waited_for(tmp_path):
     assert line.startswith("Step 4900: ")
 
 
-def test_the_progress_line_shows_the_loss_and_skipped_steps(tmp_path, capsys):
-    run, hook = toy_run(tmp_path), ShowProgress()
-    hook.after_call(at(run, 4))
-    hook.after_call(at(run, 9, skipped_steps=2.0))
+class FakeClock:
+    """Seconds that pass when the test says so."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def shown_after(tmp_path, capsys, calls, steps_before=0):
+    """The lines of a run of 200 steps, of calls (steps, tokens of a batch, seconds)."""
+    clock = FakeClock()
+    run, hook = toy_run(tmp_path, num_train_steps=200), ShowProgress(clock=clock)
+    step = steps_before
+    for steps, tokens, seconds in calls:
+        run.chunk = toy_chunk(step, steps, tokens=tokens)
+        hook.before_call(at(run, step))
+        clock.now += seconds
+        for _ in range(steps):
+            step += 1
+            hook.after_step(at(run, step))
+        hook.after_call(run)
     hook.close(run)
-    assert "train: 5 steps in " in capsys.readouterr().err  # those of the first call compiled
+    return capsys.readouterr().err.splitlines()
+
+
+def test_the_closing_line_counts_all_steps(tmp_path, capsys):
+    *_, last = shown_after(tmp_path, capsys, [(1, 0, 30.0), *[(1, 0, 0.5)] * 199])
+    assert last == "train: 200 of 200 steps in 2m10s, 30s of it compiling (2 steps/s)"
+
+
+def test_a_resumed_run_says_how_many_steps_are_its_own(tmp_path, capsys):
+    *_, last = shown_after(tmp_path, capsys, [(1, 0, 30.0), *[(1, 0, 0.5)] * 99], steps_before=100)
+    assert last.startswith("train: 200 of 200 steps, 100 of them in 1m20s, 30s of it compiling")
+
+
+def test_the_time_left_does_not_count_the_compiling_of_any_length_of_batches(tmp_path, capsys):
+    """Fine-tuning has batches of several lengths; each is compiled when it first comes."""
+    early = [(1, tokens, 10.0) for tokens in (960, 1920, 3840)]
+    usual = [(1, tokens, 1.0) for tokens in (960, 1920, 3840)]
+    lines = shown_after(tmp_path, capsys, [*early, *usual * 4, (1, 7680, 10.0), *usual])
+    assert lines[:3] == [
+        f"train: {n} of 200 steps ({s} %), loss 1.0000" for n, s in [(1, 0), (2, 1), (3, 2)]
+    ]
+    assert [line.split(", ")[1:3] for line in lines[3:-1]] == [
+        ["1 steps/s", "3m07s left"],  # 13 steps are done
+        ["1 steps/s", "3m04s left"],  # and 16
+    ]
+
+
+def test_a_shorter_last_call_is_compiled_as_well(tmp_path, capsys):
+    *_, last = shown_after(tmp_path, capsys, [(50, 0, 60.0), (50, 0, 25.0), (10, 0, 60.0)])
+    assert last == "train: 110 of 200 steps in 2m25s, 2m00s of it compiling (2 steps/s)"
+
+
+def test_the_progress_line_shows_the_loss_and_skipped_steps(tmp_path, capsys):
+    clock = FakeClock()
+    run, hook = toy_run(tmp_path), ShowProgress(clock=clock)
+    run.chunk = toy_chunk()
+    hook.before_call(run)
+    for step, (loss, seconds) in enumerate([(1.0, 5.0), (4.0, 10.0), (2.0, 20.0)], start=1):
+        clock.now = seconds
+        hook.after_step(at(run, step, loss=loss, skipped_steps=2.0))
+        hook.after_call(run)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "train: 2 of 20 steps (10 %), 0.2 steps/s, 1m30s left, loss 2.5000, 2 skipped"
+    assert second.endswith("loss 2.0000, 2 skipped")  # the mean since the line before
 
 
 def test_the_progress_line_of_a_run_without_steps_is_left_out(tmp_path, capsys):

@@ -5,7 +5,10 @@ import json
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl.cpu_kernels.training import TrainingKernels
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.layers.kernels import PLAIN
+from keras_bert_impl.training import strategy
 from keras_bert_impl.training.strategy import (
     Devices,
     check_same_step,
@@ -21,12 +24,54 @@ def test_one_device_is_the_cpu_without_xla_where_there_is_no_gpu():
     devices = make_devices(toy_config())
     assert (devices.replicas, devices.workers, devices.own_replicas) == (1, 1, 1)
     assert (devices.is_chief, devices.on_cpu, devices.use_xla) == (True, True, False)
-    assert devices.describe() == "OneDeviceStrategy, 1 replica of 1 worker, XLA off"
+    assert devices.describe("bfloat16").endswith(", bfloat16, XLA kernels")
 
 
 def test_xla_may_be_asked_for():
     assert make_devices(toy_config(use_xla=True)).use_xla
-    assert present_devices(toy_config(use_xla=True)).describe().endswith("XLA on")
+    assert present_devices(toy_config(use_xla=True)).describe().endswith("compiled by XLA")
+
+
+class Several:
+    """A strategy of some replicas."""
+
+    def __init__(self, replicas):
+        self.num_replicas_in_sync = replicas
+
+
+@pytest.fixture
+def two_cores(monkeypatch):
+    monkeypatch.setattr(strategy, "usable_cores", lambda: 2)
+
+
+def test_a_cpu_is_described_by_its_cores_and_replicas(two_cores):
+    one = Devices(Several(1), use_xla=False, kernels=TrainingKernels())
+    assert one.describe("bfloat16") == "2 CPU cores, bfloat16, XLA kernels"
+    split = Devices(Several(4), use_xla=False, workers=2, worker=1, kernels=PLAIN)
+    assert split.describe("float32") == (
+        "2 replicas on 2 CPU cores, float32, plain kernels, worker 2 of 2"
+    )
+    assert one.unused_gpus == 0
+
+
+@pytest.mark.parametrize(
+    ("replicas", "described", "unused"),
+    [(1, "1 of 2 GPUs (NVIDIA X)", 1), (2, "2 GPUs (NVIDIA X)", 0)],
+)
+def test_gpus_are_described_by_number_and_name(monkeypatch, replicas, described, unused):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind, kind])
+    details = {"device_name": "NVIDIA X"}
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda _: details)
+    devices = Devices(Several(replicas), use_xla=True, on_cpu=False)
+    assert devices.describe("float16") == f"{described}, float16, compiled by XLA"
+    assert devices.unused_gpus == unused
+
+
+def test_a_tpu_is_described_by_its_cores(monkeypatch):
+    monkeypatch.setattr(tf.distribute, "TPUStrategy", Several)
+    devices = Devices(Several(8), use_xla=False, on_cpu=False)
+    assert devices.describe("bfloat16") == "8 TPU cores, bfloat16"
+    assert devices.unused_gpus == 0
 
 
 def test_the_cpu_cannot_be_split_when_tensorflow_has_started():

@@ -135,3 +135,18 @@ def test_a_packed_file_that_is_cut_off_or_damaged_is_named(tmp_path, pack):
         path.write_bytes(content)
         with pytest.raises(UserError, match=rf"text\.{ending}: cannot be unpacked"):
             list(read_line_blocks(find_sources([str(path)])[0].name))
+
+
+def test_what_looks_like_no_text_is_said_once_of_each_kind_unless_text_is_meant(folder, caplog):
+    for name in ("1.txt", "2.txt"):
+        (folder / name).write_text("id;review\n" + "7;fine\n" * 9)
+    (folder / "page.txt").write_text("<!DOCTYPE html>\n<p>Text.</p>\n")
+    names = [f"{folder}/*.txt"]
+    assert {source.form for source in find_sources(names)} == {"text"}
+    table, page = caplog.messages
+    assert table.startswith(f"{folder}/1.txt (and 1 more): look like a table and are read as")
+    assert "write its texts as JSON lines, or give `input_format=text`" in table
+    assert page.startswith(f"{folder}/page.txt: looks like HTML")
+    caplog.clear()
+    find_sources(names, "text")
+    assert caplog.messages == []

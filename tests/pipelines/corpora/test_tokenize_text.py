@@ -55,6 +55,17 @@ def test_lines_of_several_files(tmp_path):
     assert list(read_all_lines([f"{tmp_path}/c.jsonl"], "text")) == ["One.", "Two  three."]
 
 
+def test_json_lines_read_as_plain_lines_are_told_with_the_option_that_reads_them(tmp_path, caplog):
+    (tmp_path / "c.jsonl").write_text('{"text": "One."}\n')
+    assert len(list(read_all_lines([f"{tmp_path}/c.jsonl"]))) == 1
+    (line,) = caplog.messages
+    assert line.startswith(f"{tmp_path}/c.jsonl: looks like JSON lines and is read as plain")
+    assert line.endswith("`text_field` names the field whose text is meant.")
+    caplog.clear()
+    list(read_all_lines([f"{tmp_path}/c.jsonl"], "text"))
+    assert caplog.messages == []
+
+
 def test_dropped_bytes_are_said_once_and_another_encoding_is_refused(tmp_path, caplog):
     (tmp_path / "a.txt").write_bytes(b"One\xff.\nTwo.\xff\n")
     assert list(read_all_lines([f"{tmp_path}/a.txt"])) == [b"One\xff.", b"Two.\xff"]

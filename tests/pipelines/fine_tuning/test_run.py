@@ -101,6 +101,23 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
     assert run_classifier(elsewhere).evaluation == pytest.approx(scored.evaluation)
 
 
+def test_what_computes_is_said_and_what_is_probably_a_mistake_about_it(
+    encoder, cola, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr("pipelines.runs.preflight.find_hidden_gpu", lambda: "/dev/nvidia0")
+    training = {"distribution_strategy": "mirrored", "precision": "bfloat16", "kernels": "plain"}
+    config = configuration(
+        cola, tmp_path, epochs=0.4, training=training, init_checkpoint=str(encoder), do_train=True
+    )
+    with caplog.at_level("INFO"):
+        run_classifier(config)
+    ours = [one.getMessage() for one in caplog.records if one.name == "pipelines.fine_tuning.run"]
+    described, mirrored, hidden = ours
+    assert described.endswith(", bfloat16, plain kernels")
+    assert mirrored.startswith("`distribution_strategy=mirrored` with one device")
+    assert hidden.startswith("this machine has an NVIDIA GPU (/dev/nvidia0)")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("by_length", [False, True])
 def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path, by_length):

@@ -43,6 +43,11 @@ def test_batches_have_the_reference_features(made):
     }
 
 
+def test_an_epoch_reads_the_text_as_often_as_the_recipe_copies_it(made):
+    batches = PretrainingBatches([made], 4, *SHAPE, seed=1)
+    assert batches.copies_of_text == RECIPE.dupe_factor > 1
+
+
 def test_any_step_can_be_entered(made):
     stream = PretrainingBatches([made], 4, *SHAPE, seed=1).batches_from(0)
     passed = [next(stream) for _ in range(100)]

@@ -1,11 +1,18 @@
 import dataclasses
+import io
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
-from pipelines.runners.common import check_partners, choose_shards, describe, split_names
+from pipelines.runners.common import (
+    InputKinds,
+    check_partners,
+    choose_shards,
+    describe,
+    split_names,
+)
 
 CONFIG = PretrainingDataConfig("text.txt", "out/x", "vocab.txt")
 
@@ -21,6 +28,30 @@ def test_there_is_a_shard_for_so_many_examples_unless_a_number_is_asked_for(
     examples, asked, shards
 ):
     assert choose_shards(examples, asked) == shards
+
+
+def look_at(*texts):
+    kinds = InputKinds()
+    for number, text in enumerate(texts):
+        kinds.look(f"{number}.txt", io.BytesIO(text.encode()))
+    kinds.warn()
+
+
+def test_json_lines_are_no_sentences_and_what_makes_sentences_of_them_is_named():
+    with pytest.raises(UserError, match=r"1\.txt: holds JSON, .* split_sentences, which"):
+        look_at("One.\n", '{"text": "One."}\n{"text": "Two."}\n')
+
+
+def test_a_sentence_in_braces_is_a_sentence(caplog):
+    look_at("{One.}\n", '{"text": "One."}\nThis was JSON.\n')
+    assert caplog.messages == []
+
+
+def test_what_else_is_no_text_is_warned_of(caplog):
+    look_at("<doc id='1'>\nA\n", "a\tb\n" * 9)
+    table, pages = caplog.messages
+    assert table.startswith("1.txt: looks like a table")
+    assert pages.endswith("split_sentences reads it and makes sentences of it.")
 
 
 @pytest.mark.parametrize(

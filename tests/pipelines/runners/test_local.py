@@ -322,6 +322,12 @@ def test_a_missing_file_is_named(tmp_path):
     _refused(make_config(tmp_path, input_file=f"{tmp_path}/gone*"), r"'.*gone\*' matches no file")
 
 
+def test_json_lines_are_refused_before_anything_is_written(tmp_path):
+    config = make_config(tmp_path)
+    Path(config.input_file).write_text('{"text": "One."}\n\n{"text": "Two."}\n')
+    _refused(config, "holds JSON, but sentences are needed")
+
+
 def test_an_empty_file_is_named(tmp_path):
     (tmp_path / "corpus.txt").write_bytes(b"")
     _refused(make_config(tmp_path), r"corpus.txt: is empty \(0 bytes\)")

@@ -15,6 +15,7 @@ from pipelines.runs.preflight import (
     check_memory,
     checkpoint_bytes,
     device_memory,
+    facts_of,
     machine_memory,
 )
 
@@ -93,6 +94,19 @@ def test_a_gpus_own_memory_counts_and_an_unknown_one_does_not():
     check_memory(BASE, training(accumulation_steps=64), [PHASE], gpu, memory=16e9)
     with pytest.raises(UserError, match=r"but a device has 16\.0 GB; .*`accumulation_steps`"):
         check_memory(BASE, training(), [PHASE], gpu, memory=16e9)
+
+
+@pytest.fixture
+def gpu_that_tensorflow_does_not_see(monkeypatch):
+    monkeypatch.setattr("pipelines.runs.preflight.find_hidden_gpu", lambda: "/dev/nvidia0")
+
+
+def test_a_hidden_gpu_is_a_fact_of_a_run_that_the_cpu_computes_by_chance(
+    gpu_that_tensorflow_does_not_see,
+):
+    assert facts_of(training(), devices()).hidden_gpu == "/dev/nvidia0"
+    split = facts_of(training(num_logical_devices=2), devices())  # the CPU is meant
+    assert split.hidden_gpu is None
 
 
 def test_the_memory_of_a_gpu_is_what_tensorflow_may_take_of_the_smallest(monkeypatch):
