@@ -195,7 +195,7 @@ _STUDY = (
     "--fine_tuning_flags=--max_seq_length=16 --train_batch_size=16 --num_train_epochs=1",
     "--tables=masking",
     "--seeds=1",
-    "--num_models=1",
+    "--num_models=2",
     "--ignore_check",
 )
 
