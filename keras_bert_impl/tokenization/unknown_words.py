@@ -1,8 +1,8 @@
 """The words of a text that become [UNK]: their share, and the reason where it is large.
 
-A word is what BERT's rules split a text into before WordPiece cuts it: punctuation marks and Chinese
-characters are words of their own. What becomes [UNK] is always a whole word, and a token begins a
-word exactly where it does not begin with "##", so that ids alone give the share.
+A word is what BERT's rules split a text into before WordPiece cuts it: punctuation marks and
+Chinese characters are words of their own. What becomes [UNK] is always a whole word, and a token
+begins a word exactly where it does not begin with "##", so that ids alone give the share.
 """
 
 import logging
@@ -186,10 +186,11 @@ _COMPOSE = (
 )
 
 
-def _remedies(settings: TextSettings) -> Iterator[_Remedy]:
-    def form(name: str) -> Callable[[str], str]:
-        return lambda line: unicodedata.normalize(name, line)
+def _decomposed(text: str) -> str:
+    return unicodedata.normalize("NFD", text)
 
+
+def _remedies(settings: TextSettings) -> Iterator[_Remedy]:
     other = replace(settings, do_lower_case=not settings.do_lower_case)
     casing = f"give `do_lower_case={other.do_lower_case}`"
     yield _Remedy(str, other, f"the vocabulary's casing seems to be another; {casing}")
@@ -201,19 +202,19 @@ def _remedies(settings: TextSettings) -> Iterator[_Remedy]:
             "apart where accents are stripped; give `strip_accents=False`",
         )
     yield _Remedy(
-        form("NFC"),
+        reference.as_name,
         settings,
         "the text is decomposed (Unicode's NFD), as some systems write it, and the vocabulary is "
         f"not; {_COMPOSE}",
     )
     yield _Remedy(
-        form("NFD"),
+        _decomposed,
         settings,
         "the vocabulary is decomposed (Unicode's NFD) and the text is not; decompose it "
         "(unicodedata.normalize('NFD', text) in Python, or uconv -x any-nfd)",
     )
     yield _Remedy(
-        form("NFC"),
+        reference.as_name,
         other,
         "the text is decomposed (Unicode's NFD) and the vocabulary is not, and its casing seems to "
         f"be another; {_COMPOSE} and {casing}",

@@ -10,11 +10,12 @@ from typing import IO, Any, Literal, get_args
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
+from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
 from pipelines.corpora.sources import Source, expand_patterns, refuse_output_among_input
@@ -67,6 +68,8 @@ class TokenizeTextConfig:
         "input files if there are any, are compared with the plain reference. The exit code is 1 "
         "where anything differs.",
     )
+
+    unknown: UnknownWords = nested(UnknownWords)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -154,17 +157,15 @@ def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], outp
         The number of lines.
 
     Raises:
-        UserError: the vocabulary is none.
+        UserError: the vocabulary is none, or does not fit the text.
     """
-    tokenizer = config.tokenizer()
-    batch: list[str | bytes] = []
-    count = 0
-    for line in lines:
-        batch.append(line)
-        if len(batch) == _LINES_AT_ONCE:
-            count += _write(tokenizer, config.offsets, batch, output)
-            batch = []
-    return count + _write(tokenizer, config.offsets, batch, output)
+    tokenizer, count = config.tokenizer(), 0
+    name, source = ", ".join(config.input_file) or "standard input", iter(lines)
+    while batch := list(itertools.islice(source, _LINES_AT_ONCE)):
+        if count == 0:
+            config.unknown.check(batch, tokenizer.settings, name)
+        count += _write(tokenizer, config.offsets, batch, output)
+    return count
 
 
 def certify_tokenizer(

@@ -62,7 +62,13 @@ from pipelines.fine_tuning.task import (
     Task,
     figure_prefixes,
 )
-from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss, missing_labels
+from pipelines.fine_tuning.task_data import (
+    AnsweredSplit,
+    TaskData,
+    check_vocabulary,
+    mean_loss,
+    missing_labels,
+)
 from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.metrics.constant_answer import AnswerVariety
 from pipelines.records.row_set import RowSet
@@ -112,9 +118,10 @@ def fine_tune(
         config = with_kept_options(config, model)
         config.check_together()
     task = task_of(config)  # what is wrong with its files leaves no folder behind
+    start = starting_point(config, RunDirectory(config.output_dir))
+    check_vocabulary(task, _wanted(config, task), start.text, config.unknown)
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     directory = RunDirectory.open(config.output_dir)
-    start = starting_point(config, directory)
     start.config.check_length(config.max_seq_length, at_least=5)
     with ExitStack() as outputs:
         job = _Job(config, task, directory, start, devices, outputs)
@@ -161,6 +168,8 @@ class _Job:
         self._data = TaskData(task, Tokenizer(start.text), config.max_seq_length, self._work)
         # All files are read before hours of training: a mistake in a test set shows at once.
         self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
+        if config.do_train and (words := self._rows[task.train_split].word_count):
+            _LOGGER.info("%s: %s are [UNK]", task.train_split, words)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
         self._computed, self._inputs = self._head, dict[str, BatchRows](self._rows)

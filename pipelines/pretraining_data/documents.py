@@ -9,7 +9,8 @@ runner makes the same blocks. The end of a file also ends its last document.
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, ContextManager
+from contextlib import AbstractContextManager
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +153,7 @@ def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> 
 
 
 def sample_lines(
-    blocks: Sequence[TextBlock], open_file: Callable[[str], ContextManager[IO[bytes]]]
+    blocks: Sequence[TextBlock], open_file: Callable[[str], AbstractContextManager[IO[bytes]]]
 ) -> list[str]:
     """Lines from the beginnings of some blocks, spread over the text.
 

@@ -23,6 +23,8 @@ from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.strategy import Devices
 from pipelines.metrics.frequency_baseline import count_masked_tokens, frequency_baseline
+from pipelines.records.check import described_words, find_shards
+from pipelines.records.paths import with_local_copies
 from pipelines.runs.phases import PhaseConfig
 
 RECORDS_CHECKED = 2**18
@@ -51,6 +53,21 @@ def check_records(phases: Sequence[Phase], report: Callable[[str], None]) -> Non
         which = f"all {checked:,}" if checked == everything else f"{checked:,} of {everything:,}"
         rest = "" if checked == everything else "; the others are checked when they are read"
         report(f"Phase {number}: looked at {which} records{rest}.")
+
+
+def check_words(input_files: Sequence[str], warn: Callable[[str], None]) -> None:
+    """Tells of shards whose vocabulary does not fit the text that they were made of.
+
+    Args:
+        input_files: the shards of a phase, as `find_shards` takes them.
+        warn: called with one line where more than 5 % of the words are [UNK].
+    """
+    words = described_words(find_shards(with_local_copies(input_files)))
+    if words is not None and words.is_large:
+        warn(
+            f"{', '.join(input_files)}: {words} are [UNK], which the model can learn nothing from: "
+            "the vocabulary does not fit the text. create_pretraining_data names the likely reason."
+        )
 
 
 def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> None:

@@ -40,6 +40,7 @@ from pipelines.runs.preflight import (
     check_disk,
     check_memory,
     check_records,
+    check_words,
     device_memory,
     frequency_loss,
 )
@@ -186,6 +187,8 @@ class _Job:
             config.targets(),
         )
         check_records(self._phases, _LOGGER.info)
+        for phase in config.phases():
+            check_words(phase.input_file, _LOGGER.warning)
         self._held_out = self._open_held_out()
         self._held_out.check()
         self._objective = PretrainingObjective(config.next_sentence)

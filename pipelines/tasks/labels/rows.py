@@ -66,6 +66,10 @@ class LabelTask:
         """All figures; see `ComparedTask`."""
         return ()
 
+    def texts(self, example: TextExample) -> list[str]:
+        """The text or the two texts of an example; see `Task.texts`."""
+        return [example.text_a, example.text_b or ""]
+
     def rows(
         self,
         examples: Sequence[TextExample],
