@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -136,16 +137,13 @@ def check_words(
 
 
 def _sample(texts: Iterable[str | bytes]) -> Iterator[str]:
-    """The first texts, each once: of questions about one passage its words count once."""
-    seen, room = set[str](), _SAMPLE_CHARACTERS
-    for number, text in enumerate(texts):
-        if number == _SAMPLE_LINES or room <= 0:
+    """The first texts, up to the size of a sample."""
+    room = _SAMPLE_CHARACTERS
+    for text in islice(texts, _SAMPLE_LINES):
+        yield reference.as_text(text)[:room]
+        room -= len(text)
+        if room <= 0:
             return
-        line = reference.as_text(text)[:room]
-        if line not in seen:
-            seen.add(line)
-            room -= len(line)
-            yield line
 
 
 def _count(lines: Sequence[str], settings: TextSettings) -> WordCount:

@@ -74,11 +74,14 @@ class TokenizeTextConfig:
     def __post_init__(self) -> None:
         check_options(self)
 
+    def text_settings(self) -> TextSettings:
+        """Reads the vocabulary."""
+        vocabulary = Vocabulary.load(self.vocab_file)
+        return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
+
     def tokenizer(self) -> Tokenizer:
         """Makes the tokenizer."""
-        vocabulary = Vocabulary.load(self.vocab_file)
-        settings = TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
-        return Tokenizer(settings, self.special_tokens)
+        return Tokenizer(self.text_settings(), self.special_tokens)
 
 
 def run_tokenize_text(
@@ -159,12 +162,14 @@ def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], outp
     Raises:
         UserError: the vocabulary is none, or does not fit the text.
     """
-    tokenizer, count = config.tokenizer(), 0
-    name, source = ", ".join(config.input_file) or "standard input", iter(lines)
-    while batch := list(itertools.islice(source, _LINES_AT_ONCE)):
-        if count == 0:
-            config.unknown.check(batch, tokenizer.settings, name)
+    settings, source = config.text_settings(), iter(lines)
+    first = list(itertools.islice(source, _LINES_AT_ONCE))
+    name = ", ".join(config.input_file) or "standard input"
+    config.unknown.check(first, settings, name)  # before TensorFlow is loaded
+    tokenizer, count, batch = Tokenizer(settings, config.special_tokens), 0, first
+    while batch:
         count += _write(tokenizer, config.offsets, batch, output)
+        batch = list(itertools.islice(source, _LINES_AT_ONCE))
     return count
 
 
