@@ -22,13 +22,8 @@ def _run(config: LearnVocabularyConfig) -> None:
     for number, merge in enumerate(learned.merges, 1):
         joined = merge.left + merge.right.removeprefix("##")
         print(f"{number:4}  {merge.left} + {merge.right} -> {joined}  ({merge.count} times)")
-    report = learned.coverage
-    print(
-        f"{len(learned.vocabulary)} tokens from {learned.words} words "
-        f"({learned.different_words} different; {learned.dropped} dropped as rare or too long)\n"
-        f"{report.tokens_per_word:.3f} tokens a word, {report.whole_share:.1%} of words are one "
-        f"token, {report.unknown_share:.3%} are [UNK]"
-    )
+    for line in learned.report():
+        print(line)
 
 
 main = FLAGS.main_of(_run)

@@ -3,11 +3,16 @@
 import re
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.sources import CONFIG_FILE, FAST_TOKENIZER_FILE, TOKENIZER_FILE
+from keras_bert_impl.checkpoints.sources import (
+    CONFIG_FILE,
+    FAST_TOKENIZER_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+)
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import read_json_object
-from keras_bert_impl.tokenization.text_settings import Casing
-from keras_bert_impl.tokenization.vocabulary import read_tokenizer_json
+from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
+from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
 
 _BERT_TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
     "BertTokenizer",
@@ -48,6 +53,19 @@ def read_casing(folder: Path) -> Casing:
     if not isinstance(lower, bool) and archive:
         lower = archive[1] not in _CASED_FOLDERS
     return Casing(lower if isinstance(lower, bool) else None, accents)
+
+
+def text_in_assets(saved_model: Path) -> TextSettings | None:
+    """The text settings among the assets of a SavedModel; None where it does not say them all.
+
+    Raises:
+        UserError: a file there is not what it should be.
+    """
+    folder = saved_model / "assets"
+    vocabulary, casing = folder / VOCABULARY_FILE, read_casing(folder)
+    if casing.do_lower_case is None or not vocabulary.is_file():
+        return None
+    return TextSettings(Vocabulary.load(vocabulary), casing.do_lower_case, casing.strip_accents)
 
 
 def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:

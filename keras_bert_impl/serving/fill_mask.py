@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.text_files import text_in_assets
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.serving.config import FillMaskConfig
 from keras_bert_impl.serving.signatures import is_saved_model, load_signature
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.unknown_words import check_words
 from keras_bert_impl.tokenization.vocabulary import MASK
 
 SIGNATURE = "fill_mask_text"
@@ -56,6 +59,9 @@ def fill_mask(config: FillMaskConfig) -> list[FilledText]:
         trust_saved_model=config.trust_saved_model,
         **config.description(),
     )
+    if answers.text is not None:
+        without_masks = (text.replace(MASK, " ") for text in texts)
+        check_words(without_masks, answers.text, "the texts", may_refuse=False)
     return answers.fill(texts, config.top_k)
 
 
@@ -83,6 +89,7 @@ class FillMask:
 
     Args:
         signature: `fill_mask_text` of a served model: texts to a dict of tensors.
+        text: how the model cuts texts; None where that is not known.
 
     Example:
         >>> answer = {"tokens": tf.constant([[["word"]]]), "probabilities": tf.constant([[[0.5]]]),
@@ -91,8 +98,8 @@ class FillMask:
         [[Candidate(token='word', probability=0.5)]]
     """
 
-    def __init__(self, signature: Signature) -> None:
-        self._signature = signature
+    def __init__(self, signature: Signature, text: TextSettings | None = None) -> None:
+        self._signature, self.text = signature, text
 
     @classmethod
     def load(
@@ -121,8 +128,9 @@ class FillMask:
                 "a model with a masked-LM head",
                 trusted=trust_saved_model,
             )
-            return cls(lambda texts: loaded(text=tf.constant(texts)))
-        return cls(_serve_model(path, top_k, description))
+            signature = lambda texts: loaded(text=tf.constant(texts))  # noqa: E731
+            return cls(signature, text_in_assets(Path(path)))
+        return cls(*_serve_model(path, top_k, description))
 
     def fill(self, texts: Sequence[str], top_k: int) -> list[FilledText]:
         """Gives the best tokens for every [MASK] of every text.
@@ -174,7 +182,7 @@ class FillMask:
 
 def _serve_model(
     path: str | os.PathLike[str], top_k: int, description: dict[str, Any]
-) -> Signature:
+) -> tuple[Signature, TextSettings]:
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.serving.export import serve_model
     from keras_bert_impl.serving.opened_model import open_model
@@ -186,7 +194,7 @@ def _serve_model(
             "of a pre-training run."
         )
     served = serve_model(opened, top_k=top_k)
-    return lambda texts: served.call(SIGNATURE, {"text": texts})
+    return lambda texts: served.call(SIGNATURE, {"text": texts}), opened.text
 
 
 def _short(text: str) -> str:

@@ -11,14 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, split_tokens
-from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, UNK, Vocabulary
 
 _CHARACTERS_AT_ONCE = 100_000
 _MOST_OCCURRENCES = 200_000_000
 _WORDS_IN_REPORT = 200_000
+_JAMO = range(0x1100, 0x1200)  # what NFD makes of Hangul syllables
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,8 @@ class LearnerOptions:
     limit_alphabet: int = option(
         1000,
         "How many different characters are kept, the most frequent ones; words with another one "
-        "do not count. Chinese and Korean (without stripping accents) need more, about 6000.",
+        "do not count and become [UNK]. Korean whose accents are kept needs about 2500, Chinese "
+        "about 6000; the report says what the limit costs.",
         at_least=1,
     )
     num_unused: int = option(
@@ -88,7 +93,7 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
     """
     # A longer word is [UNK] to the tokenizer: no token that it needs would ever be used.
     counts = {word: n for word, n in counts.items() if len(word) <= MAX_CHARACTERS_PER_WORD}
-    alphabet = _alphabet(counts, options.limit_alphabet)
+    alphabet = set(_ranked(counts)[: options.limit_alphabet])
     counts = {word: n for word, n in counts.items() if alphabet.issuperset(word)}
     fixed = _fixed_tokens(counts, alphabet, options)
     if len(fixed) > options.vocab_size:
@@ -132,8 +137,9 @@ class Coverage(NamedTuple):
     """How well a vocabulary covers text.
 
     Attributes:
-        words: the number of words looked at.
-        tokens_per_word: into how many tokens a word is cut on average, [UNK] counting as one.
+        words: the number of words.
+        tokens_per_word: into how many tokens a word is cut on average, of those that are not [UNK];
+            0 where all are.
         unknown_share: the share of words that are [UNK].
         whole_share: the share of words that are one token.
     """
@@ -145,31 +151,111 @@ class Coverage(NamedTuple):
 
 
 def coverage(counts: Mapping[str, int], vocabulary: Vocabulary) -> Coverage:
-    """Cuts counted words; of very many, the most frequent ones.
+    """Cuts counted words; the figures but for that of [UNK] are of the 200,000 most frequent ones.
 
     Example:
         >>> vocabulary = Vocabulary([*SPECIAL_TOKENS, "a", "##b"])
         >>> coverage({"a": 2, "ab": 1, "c": 1}, vocabulary)
-        Coverage(words=4, tokens_per_word=1.25, unknown_share=0.25, whole_share=0.5)
+        Coverage(words=4, tokens_per_word=1.3333333333333333, unknown_share=0.25, whole_share=0.5)
     """
-    words = tokens = unknown = whole = 0
-    for word, count in Counter(counts).most_common(_WORDS_IN_REPORT):
+    known = tokens = whole = 0
+    frequent = dict(Counter(counts).most_common(_WORDS_IN_REPORT))
+    for word, count in frequent.items():
         cut = split_tokens(word, vocabulary)
-        words += count
-        tokens += count * len(cut)
-        unknown += count * (cut == ["[UNK]"])
+        if cut != [UNK]:
+            known += count
+            tokens += count * len(cut)
         whole += count * (cut == [word])
-    total = max(words, 1)
-    return Coverage(words, tokens / total, unknown / total, whole / total)
+    words = sum(counts.values())
+    return Coverage(
+        words,
+        tokens / max(known, 1),
+        _count_unknown(counts, vocabulary) / max(words, 1),
+        whole / max(sum(frequent.values()), 1),
+    )
 
 
-def _alphabet(counts: Mapping[str, int], limit: int) -> set[str]:
+def _count_unknown(counts: Mapping[str, int], vocabulary: Vocabulary) -> int:
+    """How many words are [UNK]; those whose characters all are tokens are not, and need no look."""
+    tokens = vocabulary.tokens
+    first = {token for token in tokens if len(token) == 1}
+    later = {token[2:] for token in tokens if len(token) == 3 and token.startswith(CONTINUATION)}
+    return sum(
+        count
+        for word, count in counts.items()
+        if not (word[0] in first and later.issuperset(word[1:]))
+        and split_tokens(word, vocabulary) == [UNK]
+    )
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The characters of a text, and what becomes of its words where only some are kept.
+
+    Attributes:
+        characters: how many different characters the text has.
+        words_by_rank: int64 [characters], how many words have the character of this rank as their
+            rarest one; rank 0 is the most frequent character.
+        jamo_words: how many words have Hangul in pieces.
+
+    Example:
+        >>> alphabet = Alphabet.of({"aa": 6, "ab": 3, "abc": 1})
+        >>> alphabet.characters, alphabet.lost_share(2), alphabet.limit_for(0.2)
+        (3, 0.1, 2)
+    """
+
+    characters: int
+    words_by_rank: NDArray[np.int64]
+    jamo_words: int
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> "Alphabet":
+        """Looks at counted words."""
+        ranks = {character: rank for rank, character in enumerate(_ranked(counts))}
+        rarest = np.fromiter((max(map(ranks.__getitem__, word)) for word in counts), np.int64)
+        times = np.fromiter(counts.values(), np.int64)
+        by_rank = np.zeros(len(ranks), np.int64)
+        np.add.at(by_rank, rarest, times)
+        jamo = {character for character in ranks if ord(character) in _JAMO}
+        in_pieces = sum(count for word, count in counts.items() if not jamo.isdisjoint(word))
+        return cls(len(ranks), by_rank, in_pieces)
+
+    @property
+    def jamo_share(self) -> float:
+        """The share of words with Hangul in pieces."""
+        return self.jamo_words / max(int(self.words_by_rank.sum()), 1)
+
+    def lost_share(self, limit: int) -> float:
+        """The share of words that have a character beyond the `limit` most frequent ones."""
+        words = self.words_by_rank
+        return float(words[limit:].sum() / max(words.sum(), 1))
+
+    def limit_for(self, share: float) -> int:
+        """The smallest limit that loses at most this share of the words."""
+        words = self.words_by_rank
+        lost = words.sum() - np.cumsum(words)
+        return int(np.argmax(lost <= share * words.sum())) + 1
+
+
+def single_share(vocabulary: Vocabulary) -> float:
+    """The share of tokens that are single characters, at a word's beginning or in it.
+
+    Example:
+        >>> single_share(Vocabulary([*SPECIAL_TOKENS, "a", "##a", "##ab"]))
+        0.25
+    """
+    singles = sum(len(token.removeprefix(CONTINUATION)) == 1 for token in vocabulary.tokens)
+    return singles / len(vocabulary)
+
+
+def _ranked(counts: Mapping[str, int]) -> list[str]:
+    """The characters of counted words, the most frequent first."""
     characters: Counter[str] = Counter()
     for word, count in counts.items():
         for character in word:
             characters[character] += count
     # Ties by the character: the order in which words were counted must not matter.
-    return set(sorted(characters, key=lambda c: (-characters[c], c))[:limit])
+    return sorted(characters, key=lambda c: (-characters[c], c))
 
 
 def _fixed_tokens(counts: Iterable[str], alphabet: set[str], options: LearnerOptions) -> list[str]:

@@ -98,7 +98,7 @@ class Vocabulary:
 
     Args:
         tokens: the tokens; the token at position i has id i.
-        name: what an error message calls it, usually its file.
+        name: what a message calls it, usually its file.
 
     Raises:
         UserError: there are no tokens, an empty one, one twice, or a special one is missing.
@@ -111,6 +111,7 @@ class Vocabulary:
 
     def __init__(self, tokens: Iterable[str], name: str = "the vocabulary") -> None:
         self.tokens: tuple[str, ...] = tuple(tokens)
+        self.name = name
         self._ids = {token: number for number, token in enumerate(self.tokens)}
         _check(self.tokens, self._ids, name)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (

@@ -6,6 +6,7 @@ which bounds memory and makes the result independent of the number of workers; t
 """
 
 import functools
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,12 +18,14 @@ from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.learner import (
+    Alphabet,
     Coverage,
     LearnerOptions,
     Merge,
     coverage,
     first_merges,
     learn_tokens,
+    single_share,
 )
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
@@ -36,8 +39,13 @@ from pipelines.corpora.sources import Source, find_sources, refuse_output_among_
 from pipelines.corpora.unpacking import say_what_was_dropped
 from pipelines.processes import in_order
 
+_LOGGER = logging.getLogger(__name__)
+
 _REMEMBERED = 500_000
 _LONGEST_REMEMBERED = 20  # without spaces between words, a longer part is a whole sentence
+# Shares above which a vocabulary gets advice, and the share that advice aims at.
+_MUCH_LOST, _LITTLE_LOST = 0.01, 0.005
+_MANY_SINGLES, _MANY_IN_PIECES = 1 / 3, 0.05
 
 
 class CountedBlock(NamedTuple):
@@ -171,6 +179,11 @@ class LearnVocabularyConfig:
     def __post_init__(self) -> None:
         check_options(self)
 
+    @property
+    def removes_accents(self) -> bool:
+        """Whether accents are removed, with the default settled."""
+        return self.do_lower_case if self.strip_accents is None else self.strip_accents
+
 
 class LearnedVocabulary(NamedTuple):
     """The learned vocabulary and its sources.
@@ -183,6 +196,8 @@ class LearnedVocabulary(NamedTuple):
             of rare words to bound memory.
         coverage: how the vocabulary splits these words.
         merges: the first merges.
+        alphabet: the characters of these words.
+        config: what was asked for.
     """
 
     vocabulary: Vocabulary
@@ -191,6 +206,70 @@ class LearnedVocabulary(NamedTuple):
     dropped: int
     coverage: Coverage
     merges: list[Merge]
+    alphabet: Alphabet
+    config: LearnVocabularyConfig
+
+    def report(self) -> list[str]:
+        """The figures in words, line by line."""
+        found, limit = self.coverage, self.config.options.limit_alphabet
+        casing = ("lower-cased", "not lower-cased")[not self.config.do_lower_case]
+        accents = "accents stripped" if self.config.removes_accents else "accents kept"
+        return [
+            f"{len(self.vocabulary)} tokens from {self.words} words ({self.different_words} "
+            f"different; {self.dropped} dropped as rare or too long)",
+            f"{self.alphabet.characters} different characters ({casing}, {accents}), "
+            f"{min(limit, self.alphabet.characters)} of them kept; "
+            f"{self.alphabet.lost_share(limit):.2%} of words have another one and are [UNK]",
+            f"{single_share(self.vocabulary):.1%} of the tokens are single characters",
+            f"{found.unknown_share:.2%} of words are [UNK]; {found.tokens_per_word:.3f} tokens a "
+            f"word of the others; {found.whole_share:.1%} of words are one token",
+        ]
+
+    def advice(self) -> list[str]:
+        """A sentence for each figure that is bad: what made it so, and what to do."""
+        return [*_advice_on_jamo(self), *_advice_on_the_limit(self)]
+
+
+def _advice_on_jamo(learned: LearnedVocabulary) -> Iterator[str]:
+    share = learned.alphabet.jamo_share
+    if share <= _MANY_IN_PIECES:
+        return
+    if learned.config.removes_accents:
+        yield (
+            f"{share:.0%} of words are Hangul that was taken apart into jamo, because accents are "
+            "stripped where words are lower-cased: a syllable takes two or three characters; give "
+            "`do_lower_case=False`, or `strip_accents=False` to lower-case all the same."
+        )
+    else:
+        yield (
+            f"{share:.0%} of words are Hangul in pieces, because the text is decomposed (Unicode's "
+            "NFD): in composed text, as most is, the vocabulary will know no syllable; compose it "
+            "first (unicodedata.normalize('NFC', text) in Python, or uconv -x any-nfc)."
+        )
+
+
+def _advice_on_the_limit(learned: LearnedVocabulary) -> Iterator[str]:
+    alphabet, options = learned.alphabet, learned.config.options
+    lost, singles = alphabet.lost_share(options.limit_alphabet), single_share(learned.vocabulary)
+    if lost > _MUCH_LOST:
+        limit = alphabet.limit_for(_LITTLE_LOST)
+        room = 2 * limit / _MANY_SINGLES  # a character is a token at a word's beginning and in it
+        larger = f" and a `vocab_size` of {room:.0f} or more" if room > options.vocab_size else ""
+        yield (
+            f"`limit_alphabet={options.limit_alphabet}` makes {lost:.1%} of words [UNK]; give "
+            f"`limit_alphabet={limit}`{larger}, which leaves {_LITTLE_LOST:.1%}."
+        )
+    elif singles > _MANY_SINGLES:
+        limit = alphabet.limit_for(_MUCH_LOST)
+        smaller = (
+            f", or `limit_alphabet={limit}`, which leaves {_MUCH_LOST:.0%} of words [UNK]"
+            if limit < min(options.limit_alphabet, alphabet.characters)
+            else ""
+        )
+        yield (
+            f"{singles:.0%} of the tokens are single characters, which leaves little room for "
+            f"words; give a larger `vocab_size`{smaller}."
+        )
 
 
 def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
@@ -209,23 +288,27 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     progress.advance(len(learned.vocabulary))
     progress.close()
     learned.vocabulary.write(config.vocab_file)
-    return LearnedVocabulary(
+    result = LearnedVocabulary(
         vocabulary=learned.vocabulary,
         words=counts.total() + dropped,
         different_words=len(counts),
         dropped=dropped,
         coverage=coverage(counts, learned.vocabulary),
         merges=first_merges(counts, learned, config.show_merges),
+        alphabet=Alphabet.of(counts),
+        config=config,
     )
+    for sentence in result.advice():
+        _LOGGER.warning("%s", sentence)
+    return result
 
 
 def _count(config: LearnVocabularyConfig, sources: list[Source]) -> Iterator[CountedBlock]:
-    strip = config.do_lower_case if config.strip_accents is None else config.strip_accents
     work = functools.partial(
         count_block,
         reading=config.reading,
         do_lower_case=config.do_lower_case,
-        strip_accents=strip,
+        strip_accents=config.removes_accents,
     )
     packed = None
     if all(source.form != "tfds" for source in sources):

@@ -10,11 +10,12 @@ from typing import IO, Any, Literal, get_args
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
+from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
 from pipelines.corpora.sources import Source, expand_patterns, refuse_output_among_input
@@ -69,14 +70,19 @@ class TokenizeTextConfig:
         "where anything differs.",
     )
 
+    unknown: UnknownWords = nested(UnknownWords)
+
     def __post_init__(self) -> None:
         check_options(self)
 
+    def text_settings(self) -> TextSettings:
+        """Reads the vocabulary."""
+        vocabulary = Vocabulary.load(self.vocab_file)
+        return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
+
     def tokenizer(self) -> Tokenizer:
         """Makes the tokenizer."""
-        vocabulary = Vocabulary.load(self.vocab_file)
-        settings = TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
-        return Tokenizer(settings, self.special_tokens)
+        return Tokenizer(self.text_settings(), self.special_tokens)
 
 
 def run_tokenize_text(
@@ -166,17 +172,17 @@ def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], outp
         The number of lines.
 
     Raises:
-        UserError: the vocabulary is none.
+        UserError: the vocabulary is none, or does not fit the text.
     """
-    tokenizer = config.tokenizer()
-    batch: list[str | bytes] = []
-    count = 0
-    for line in lines:
-        batch.append(line)
-        if len(batch) == _LINES_AT_ONCE:
-            count += _write(tokenizer, config.offsets, batch, output)
-            batch = []
-    return count + _write(tokenizer, config.offsets, batch, output)
+    settings, source = config.text_settings(), iter(lines)
+    first = list(itertools.islice(source, _LINES_AT_ONCE))
+    name = ", ".join(config.input_file) or "standard input"
+    config.unknown.check(first, settings, name)  # before TensorFlow is loaded
+    tokenizer, count, batch = Tokenizer(settings, config.special_tokens), 0, first
+    while batch:
+        count += _write(tokenizer, config.offsets, batch, output)
+        batch = list(itertools.islice(source, _LINES_AT_ONCE))
+    return count
 
 
 def certify_tokenizer(

@@ -24,6 +24,7 @@ from keras_bert_impl.options import (
     option,
     options_of,
 )
+from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import TrainingConfig
 
 # BERT's paper, appendix A.3: what was searched for every task of GLUE, the best chosen on dev.
@@ -277,6 +278,7 @@ class FineTuningConfig:
     training: TrainingConfig = nested(
         TrainingConfig, without=("num_train_steps", "num_warmup_steps")
     )
+    unknown: UnknownWords = nested(UnknownWords)
     many: ManyRunsConfig = nested(ManyRunsConfig)
     flags: str = ""
     given: frozenset[str] | None = None

@@ -66,7 +66,13 @@ from pipelines.fine_tuning.task import (
     Task,
     figure_prefixes,
 )
-from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss, missing_labels
+from pipelines.fine_tuning.task_data import (
+    AnsweredSplit,
+    TaskData,
+    check_vocabulary,
+    mean_loss,
+    missing_labels,
+)
 from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.metrics.constant_answer import AnswerVariety
 from pipelines.records.row_set import RowSet
@@ -125,10 +131,11 @@ def fine_tune(
         config = with_kept_options(config, model)
         config.check_together()
     task = task_of(config)  # what is wrong with its files leaves no folder behind
+    start = starting_point(config, RunDirectory(config.output_dir))
+    check_vocabulary(task, _wanted(config, task), start.text, config.unknown)
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     _tell_of_devices(config, devices)
     directory = RunDirectory.open(config.output_dir)
-    start = starting_point(config, directory)
     start.config.check_length(config.max_seq_length, at_least=5)
     with ExitStack() as outputs:
         unchanged = "nothing is changed, and the same command begins anew"
@@ -195,6 +202,8 @@ class _Job:
         self._data = TaskData(task, Tokenizer(start.text), config.max_seq_length, self._work)
         # All files are read before hours of training: a mistake in a test set shows at once.
         self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
+        if config.do_train and (words := self._rows[task.train_split].word_count):
+            _LOGGER.info("%s: %s are [UNK]", task.train_split, words)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
         self._computed, self._inputs = self._head, dict[str, BatchRows](self._rows)

@@ -5,6 +5,7 @@ method after the other:
 
 ```
 examples(split)            → examples: identifier, the user's texts, the label
+texts(example)             → the texts of an example
 rows(examples, …)          → one or many rows an example: what the model reads, and what undoes it
 head(config)               → a model, and what it is trained for
 answers(examples, rows, …) → one answer an example: windows joined, choices compared
@@ -140,6 +141,10 @@ class Task(Protocol[Example, Answer]):
         Raises:
             UserError: a missing or empty file, a malformed line, an unknown label.
         """
+        ...
+
+    def texts(self, example: Example) -> Iterable[str]:
+        """Gives the texts of an example that are tokenized: their words must be known."""
         ...
 
     def rows(

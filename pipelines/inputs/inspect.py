@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
+from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
 from pipelines.pretraining_data.recipe import VocabularyFacts
 from pipelines.pretraining_data.statistics import PairStatistics
-from pipelines.records.check import find_shards
+from pipelines.records.check import described_words, find_shards
 from pipelines.records.paths import with_local_copies
 
 _BATCH = 1024
@@ -79,6 +80,8 @@ class Inspection:
         labels: next-sentence label of each sample.
         statistics: the figures.
         vocabulary: names the tokens.
+        words: the words of the text that the shards were made of; of shards that do not say it,
+            those of the examples, but for the masked ones.
     """
 
     title: str
@@ -87,6 +90,7 @@ class Inspection:
     labels: list[int]
     statistics: PairStatistics
     vocabulary: Vocabulary
+    words: WordCount
 
 
 def inspect_pretraining_data(config: InspectConfig) -> str:
@@ -109,7 +113,8 @@ def look(config: InspectConfig) -> Inspection:
     """Reads the examples and adds up the figures."""
     vocabulary = Vocabulary.load(config.vocab_file)
     patterns = with_local_copies(items_of(config.input_file))
-    expected, pairs = stored_shape(find_shards(patterns), vocabulary.sha256)
+    shards = find_shards(patterns)
+    expected, pairs = stored_shape(shards, vocabulary.sha256)
     records = PretrainingRecords(patterns, expected, seed=0)
     statistics = PairStatistics(
         expected.max_seq_length,
@@ -117,6 +122,7 @@ def look(config: InspectConfig) -> Inspection:
         VocabularyFacts.of(vocabulary),
         pairs,
     )
+    counter, shown = WordCounter(vocabulary), WordCount()
     samples: list[list[tuple[str, str | None]]] = []
     labels: list[int] = []
     for features in _batches(records, config.max_examples):
@@ -126,10 +132,14 @@ def look(config: InspectConfig) -> Inspection:
                 f"{features['input_ids'].max()}; name the vocabulary they were made with."
             )
         statistics.add(features)
+        shown += counter.count(features["input_ids"])
         for row in range(min(config.num_samples - len(samples), len(features["input_ids"]))):
             samples.append(_in_tokens(features, row, vocabulary))
             labels.append(int(features["next_sentence_labels"][row, 0]))
-    return Inspection(config.input_file, len(records), samples, labels, statistics, vocabulary)
+    words = described_words(shards) or shown
+    return Inspection(
+        config.input_file, len(records), samples, labels, statistics, vocabulary, words
+    )
 
 
 def _batches(records: PretrainingRecords, most: int) -> Iterator[dict[str, NDArray]]:
@@ -172,6 +182,7 @@ def as_text(inspection: Inspection) -> str:
         f"  padding                {_percent(figures['padding'])}\n"
         f"  masked an example      {figures['masks_per_example']:.2f} "
         f"({_percent(figures['masked_share'])} of the tokens)\n"
+        f"  [UNK]                  {inspection.words}\n"
         f"  [MASK], same, random   {_percent(figures['share_mask'])}, "
         f"{_percent(figures['share_kept'])}, {_percent(figures['share_random'])}"
     )
@@ -232,6 +243,7 @@ def _tables(inspection: Inspection) -> Iterator[str]:
             "of full length": _percent(figures["full_length"]),
             "padding": _percent(figures["padding"]),
             "masked an example": f"{figures['masks_per_example']:.2f}",
+            "[UNK]": str(inspection.words),
         },
     )
     yield _table(

@@ -8,7 +8,8 @@ runner makes the same blocks. The end of a file also ends its last document.
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import IO, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from keras_bert_impl.errors import UserError
 BLOCK_BYTES = 4 << 20
 MOST_BYTES = 256 << 20  # a block is held in memory; no real document is that long
 _READ_BYTES = 1 << 16
+_BLOCKS_SAMPLED, _BYTES_SAMPLED = 16, 1 << 14
 _EMPTY_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Formats that must be unpacked first, because a position in them is not a position in the text.
@@ -148,6 +150,26 @@ def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> 
             "`invalid_utf8=drop` to leave ill-formed bytes out."
         ) from error
     return [line.strip() for line in text.split("\n")]
+
+
+def sample_lines(
+    blocks: Sequence[TextBlock], open_file: Callable[[str], AbstractContextManager[IO[bytes]]]
+) -> list[str]:
+    """Lines from the beginnings of some blocks, spread over the text.
+
+    Args:
+        blocks: the text.
+        open_file: opens a file of it for reading bytes.
+    """
+    lines: list[str] = []
+    for block in blocks[:: -(-len(blocks) // _BLOCKS_SAMPLED) or 1]:
+        with open_file(block.path) as file:
+            file.seek(block.start)
+            data = file.read(min(block.end - block.start, _BYTES_SAMPLED))
+        # What is ill-formed is refused later, with its place. The last line may be cut.
+        text = data.decode("utf-8", "ignore").split("\n")
+        lines += text if block.end - block.start <= _BYTES_SAMPLED else text[:-1] or text
+    return lines
 
 
 def iterate_documents(lines: list[str]) -> Iterator[list[str]]:

@@ -16,6 +16,7 @@ import numpy as np
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, items_of, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.chunks import ChunkRules
 from pipelines.pretraining_data.examples import SpecialIds
@@ -185,6 +186,7 @@ class PretrainingDataConfig:
         "masking of the same text costs no tokenizing; otherwise they are kept next to the shards "
         "until the run is complete.",
     )
+    unknown: UnknownWords = nested(UnknownWords)
     beam_arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

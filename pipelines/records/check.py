@@ -6,6 +6,7 @@ from pathlib import Path
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there
+from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.records.description import Description, ShardEntry
 from pipelines.records.names import DESCRIPTION_SUFFIX, description_path, set_of_shard
 from pipelines.records.paths import match_files
@@ -148,6 +149,16 @@ def _missing(path: Path) -> UserError:
     return UserError(
         f"{path}: this shard is missing though its description lists it; make the set again."
     )
+
+
+def described_words(shards: Sequence[Shard]) -> WordCount | None:
+    """The words of the texts that shards were made of; None where not all say it.
+
+    Of a set of which some shards are named, it is the text of the whole set.
+    """
+    sets = {id(shard.description): shard.description for shard in shards}.values()
+    counts = [description.word_count() if description else None for description in sets]
+    return None if None in counts else sum(filter(None, counts), WordCount())
 
 
 def check_shards(shards: Sequence[Shard], expected: Expected) -> None:

@@ -18,6 +18,7 @@ import google_crc32c
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 
 FORMAT = 1
@@ -132,7 +133,8 @@ class Description:
         recipe: the rules by which it was made.
         vocabulary: what data work needs to know of it, its SHA-256 included.
         do_lower_case, strip_accents: how text was tokenized.
-        source: the text: its files, bytes, sha256, documents, sentences, tokens.
+        source: the text: its files, bytes, sha256, documents, sentences, tokens, words and how
+            many of them are [UNK] (`unknown_words`).
         shards: the shards in their order.
         versions: what made it.
     """
@@ -149,6 +151,11 @@ class Description:
         """The counts of all shards added up."""
         return total_counts(self.shards)
 
+    def word_count(self) -> WordCount | None:
+        """The words of the text; None in a description from before they were counted."""
+        words = self.source.get("words")
+        return None if words is None else WordCount(words, self.source["unknown_words"])
+
     def summary(self) -> str:
         """One line for the user."""
         total = self.totals()
@@ -163,6 +170,8 @@ class Description:
             line += f", {total.get('random_next', 0) / examples:.1%} random next".replace("%", " %")
         if "masked" in total:
             line += f", {total['masked'] / examples:.2f} masked"
+        if (words := self.word_count()) is not None:
+            line += f"; {words} are [UNK]"
         return line + "."
 
     def to_text(self) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, remove, whole_folder
 from keras_bert_impl.locks import in_turn
+from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.records.description import ShardEntry
 from pipelines.records.names import index_path
 from pipelines.records.reader import RecordReader
@@ -56,7 +57,8 @@ class RowDescription:
         made_from: everything that the rows follow from: files, tokenizer, task and lengths.
         features: what a record holds.
         choices: how many choices each row has, or None.
-        counts: examples, rows, tokens, and the longest row's tokens.
+        counts: examples, rows, tokens, and the longest row's tokens; words and unknown_words,
+            where they were counted.
         shards: the shards in their order.
         indexes: the CRC-32C of each index file, hexadecimal.
     """
@@ -119,6 +121,12 @@ class RowSet:
         return self.description.counts["examples"]
 
     @property
+    def word_count(self) -> WordCount | None:
+        """The words of the rows; None where they were not counted."""
+        counts = self.description.counts
+        return WordCount(counts["words"], counts["unknown_words"]) if "words" in counts else None
+
+    @property
     def identity(self) -> str:
         """Tells one set from another, for a message and for a run that is resumed."""
         checksums = "".join(shard.crc32c for shard in self.description.shards)
@@ -145,7 +153,12 @@ class RowSet:
             start = stop
 
 
-def make_rows(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]) -> RowSet:
+def make_rows(
+    folder: Path,
+    made_from: Mapping[str, Any],
+    blocks: Iterable[Rows],
+    count_words: Callable[[Rows], WordCount] | None = None,
+) -> RowSet:
     """Writes rows into a folder, or opens what an earlier call wrote from the same.
 
     The folder appears when it is complete; a process that is killed leaves nothing that looks so.
@@ -157,6 +170,7 @@ def make_rows(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]
         made_from: everything that the rows follow from, as JSON values.
         blocks: the rows of the examples in their order; each block counts its examples from 0. It
             is asked for nothing where the rows are there already.
+        count_words: counts the words of a block, for the description.
 
     Raises:
         UserError: the folder cannot be written.
@@ -172,7 +186,7 @@ def make_rows(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]
         if folder.exists():
             _LOGGER.warning("%s: these rows were damaged; they are made again.", folder)
         with whole_folder(folder) as aside:
-            description = _write(aside, made_from, blocks)
+            description = _write(aside, made_from, blocks, count_words)
             description.write(aside / DESCRIPTION)
         return RowSet(folder, description)
 
@@ -223,13 +237,19 @@ def _crc32c(file: Path) -> str:
     return checksum.digest().hex()
 
 
-def _write(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]) -> RowDescription:
+def _write(
+    folder: Path,
+    made_from: Mapping[str, Any],
+    blocks: Iterable[Rows],
+    count_words: Callable[[Rows], WordCount] | None,
+) -> RowDescription:
     features: tuple[RowFeature, ...] = ()
     choices: int | None = None
     counts = {"examples": 0, "rows": 0, "tokens": 0, "longest": 0}
+    words = WordCount()
 
     def records(index: IO[bytes]) -> Iterator[Frames]:
-        nonlocal features, choices
+        nonlocal features, choices, words
         for block in filter(len, blocks):
             found = features_of(block)
             if counts["rows"] and (found, block.choices) != (features, choices):
@@ -241,11 +261,14 @@ def _write(folder: Path, made_from: Mapping[str, Any], blocks: Iterable[Rows]) -
             counts["rows"] += len(block)
             counts["tokens"] += int(block.lengths.sum())
             counts["longest"] = max(counts["longest"], int(block.lengths.max()))
+            words += count_words(block) if count_words else WordCount()
             yield serialise_rows(block)
 
     names = (str(folder / f"rows-{number:05d}.tfrecord") for number in itertools.count())
     with (folder / _INDEX).open("wb") as index:
         shards = write_shards(names, records(index), _SHARD_BYTES, "rows")
+    if count_words:
+        counts |= {"words": words.words, "unknown_words": words.unknown}
     names_of_indexes = [_INDEX, *(index_path(shard.file) for shard in shards)]
     indexes = {name: _crc32c(folder / name) for name in names_of_indexes}
     return RowDescription(made_from, features, choices, counts, shards, indexes)

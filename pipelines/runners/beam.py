@@ -11,6 +11,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import apache_beam as beam
@@ -21,6 +22,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data import partner_join
 from pipelines.pretraining_data.documents import (
@@ -28,6 +30,7 @@ from pipelines.pretraining_data.documents import (
     cut_into_blocks,
     encode_block,
     read_lines,
+    sample_lines,
 )
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
@@ -58,6 +61,9 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     vocabulary = Vocabulary.load(config.vocab_file)
     facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
+    config.unknown.check(
+        sample_lines(blocks, FileSystems.open), config.text_settings(vocabulary), config.input_file
+    )
     try:
         with beam.Pipeline(options=options) as pipeline:
             _ = (
@@ -104,7 +110,7 @@ class MakeShards(beam.PTransform):
         )
         sizes = (
             tokenized
-            | "Sizes" >> beam.Map(_block_size)
+            | "Sizes" >> beam.Map(_block_size, WordCounter(self._vocabulary))
             | "All sizes" >> beam.combiners.ToList()
             | "Check" >> beam.Map(_checked_sizes, config)
         )
@@ -258,15 +264,18 @@ def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
     return blocks, files
 
 
-def _block_size(element: tuple[int, tuple]) -> tuple[int, int, int, int, int, bytes]:
+def _block_size(
+    element: tuple[int, tuple], counter: WordCounter
+) -> tuple[int, int, int, int, int, bytes, WordCount]:
     number, (block, text_bytes, digest) = element
     sizes = len(block.sentence_lengths), len(block.document_sizes), len(block.ids)
-    return (number, *sizes, text_bytes, digest)
+    return (number, *sizes, text_bytes, digest, counter.count(block.ids))
 
 
 def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[str, Any]:
     """The corpus in a few numbers; refuses one from which no pairs can be made."""
-    ordered = sorted(sizes)
+    ordered = sorted(sizes, key=itemgetter(0))
+    words = sum((size[6] for size in ordered), WordCount())
     documents = sum(size[2] for size in ordered)
     check_partners(config, documents)
     digest = hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest()
@@ -278,6 +287,8 @@ def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[st
             "documents": documents,
             "sentences": sum(size[1] for size in ordered),
             "tokens": sum(size[3] for size in ordered),
+            "words": words.words,
+            "unknown_words": words.unknown,
         },
     }
 

@@ -102,7 +102,8 @@ def describe(
     Args:
         config: the run.
         facts: the vocabulary.
-        source: what the text was: files, bytes, sha256, documents, sentences, tokens.
+        source: what the text was: files, bytes, sha256, documents, sentences, tokens, words,
+            unknown_words.
         entries: the shards in their order.
     """
     return Description(

@@ -23,6 +23,7 @@ from keras_bert_impl.files import open_input, open_whole
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
 from pipelines.pretraining_data.recipe import VocabularyFacts
@@ -123,6 +124,7 @@ class Corpus:
         tokens, sentences, documents: counts.
         text_bytes: size of the text it was made from.
         text_sha256: of that text (the digests of its blocks, joined).
+        words, unknown_words: its words, and how many of them are [UNK].
     """
 
     folder: str
@@ -132,6 +134,8 @@ class Corpus:
     documents: int
     text_bytes: int
     text_sha256: str
+    words: int
+    unknown_words: int
 
     def ids(self) -> MappedArray:
         """All tokens, unsigned [tokens]."""
@@ -150,12 +154,13 @@ _tokenizers: dict[tuple[TextFingerprint, bool], tuple] = {}
 
 
 def _tokenizer(task: BlockTask) -> tuple:
-    """Gives the function from lines to ids, and the ids' type; made once a process."""
+    """Gives the tokenizer, the ids' type and what counts their words; made once a process."""
     settings, key = task.settings, (task.settings, task.plain)
     if key not in _tokenizers:
         made = PlainTokenizer if task.plain else Tokenizer
         text = settings.load()
-        _tokenizers[key] = (made(text), VocabularyFacts.of(text.vocabulary).dtype)
+        dtype = VocabularyFacts.of(text.vocabulary).dtype
+        _tokenizers[key] = made(text), dtype, WordCounter(text.vocabulary)
     return _tokenizers[key]
 
 
@@ -178,7 +183,7 @@ def tokenize_blocks(tasks: BlockTasks) -> int:
 def tokenize_block(task: BlockTask) -> int:
     """Tokenizes a block into its file; gives back the bytes of text."""
     settings = task.settings
-    tokenizer, dtype = _tokenizer(task)
+    tokenizer, dtype, counter = _tokenizer(task)
     with open_input(task.block.path) as file:
         file.seek(task.block.start)
         data = file.read(task.block.end - task.block.start)
@@ -189,18 +194,20 @@ def tokenize_block(task: BlockTask) -> int:
         )
     lines = read_lines(task.block, data, drop_invalid=settings.drop_invalid)
     block = encode_block(lines, tokenizer.encode_lines, dtype)
+    count = counter.count(block.ids)
     with open_whole(task.target, "wb") as file:
         for array in (block.ids, block.sentence_lengths, block.document_sizes):
             np.save(file, array)
         np.save(file, np.frombuffer(hashlib.sha256(data).digest(), np.uint8))
+        np.save(file, np.array([count.words, count.unknown], np.int64))
     return len(data)
 
 
-def load_block(path: str | Path) -> tuple[SentenceBlock, bytes]:
-    """Reads what `tokenize_block` wrote: the block and the SHA-256 of its text."""
+def load_block(path: str | Path) -> tuple[SentenceBlock, bytes, WordCount]:
+    """Reads what `tokenize_block` wrote: the block, the SHA-256 of its text, and its words."""
     with Path(path).open("rb") as file:
-        ids, lengths, sizes, digest = (np.load(file) for _ in range(4))
-    return SentenceBlock(ids, lengths, sizes), digest.tobytes()
+        ids, lengths, sizes, digest, count = (np.load(file) for _ in range(5))
+    return SentenceBlock(ids, lengths, sizes), digest.tobytes(), WordCount(*count.tolist())
 
 
 def find_corpus(folder: Path) -> Corpus | None:
@@ -236,6 +243,7 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
         UserError: there is not a single sentence.
     """
     tokens = sentences = documents = 0
+    words = WordCount()
     digest = hashlib.sha256()
     dtype = "uint16"
     with (
@@ -246,13 +254,14 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
         sentences_file.write(np.zeros(1, np.int64).tobytes())
         documents_file.write(np.zeros(1, np.int64).tobytes())
         for path in blocks:
-            block, text_digest = load_block(path)
+            block, text_digest, count = load_block(path)
             ids_file.write(block.ids.tobytes())
             sentences_file.write((np.cumsum(block.sentence_lengths) + tokens).tobytes())
             documents_file.write((np.cumsum(block.document_sizes) + sentences).tobytes())
             tokens += len(block.ids)
             sentences += len(block.sentence_lengths)
             documents += len(block.document_sizes)
+            words += count
             dtype = block.ids.dtype.name
             digest.update(text_digest)
         if not tokens:
@@ -267,6 +276,8 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
         "documents": documents,
         "text_bytes": text_bytes,
         "text_sha256": digest.hexdigest(),
+        "words": words.words,
+        "unknown_words": words.unknown,
     }
     with open_whole(folder / _END) as file:
         json.dump(end, file, indent=1)

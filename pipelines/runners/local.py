@@ -18,7 +18,7 @@ from keras_bert_impl.locks import in_turn, owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.sources import refuse_output_among_input
-from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks
+from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks, sample_lines
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts, fingerprint
 from pipelines.processes import run_tasks
 from pipelines.records.description import Description, ShardEntry
@@ -50,7 +50,7 @@ _LOGGER = logging.getLogger(__name__)
 # all other work.
 _TOKENIZING, _NUMBERS = "pipelines.runners.tokenizing_process", "pipelines.runners.shards"
 # Raise it when tokens or plans are made in another way, so that kept ones are not used again.
-_FORMAT = 2
+_FORMAT = 3
 # A text of up to this size is tokenized without TensorFlow in less time than loading it takes.
 _PLAIN_BYTES = 8 << 20
 
@@ -66,6 +66,9 @@ def run_local(config: PretrainingDataConfig) -> Description:
         warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
+    config.unknown.check(
+        sample_lines(text.blocks, open_input), config.text_settings(vocabulary), config.input_file
+    )
     make_folder(output.parent)
     if output.is_dir():
         raise UserError(
@@ -178,6 +181,8 @@ def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
         "documents": corpus.documents,
         "sentences": corpus.sentences,
         "tokens": corpus.tokens,
+        "words": corpus.words,
+        "unknown_words": corpus.unknown_words,
     }
 
 

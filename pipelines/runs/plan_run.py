@@ -1,5 +1,6 @@
 """Estimates the time and memory of a pre-training run on this machine."""
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.planning import Plan, parameters_by_part, plan_run
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.remarks import Epochs, RunFacts, names_cluster, remarks
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,11 @@ class PlanRunConfig:
     )
     max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5)
     max_predictions_per_seq: int = option(20, "Most masked positions of an example.", at_least=1)
+    input_file: Sequence[str] = option(
+        (),
+        "The shards that the run will read, where they exist; it is said where their vocabulary "
+        "does not fit their text.",
+    )
     num_replicas: int = option(
         1, "Over how many devices, of all machines, a batch is split.", at_least=1
     )
@@ -102,6 +110,10 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
     """
     model = _model_config(config)
     model.check_length(config.max_seq_length)
+    if config.input_file:
+        from pipelines.runs.preflight import check_words
+
+        check_words(config.input_file, _LOGGER.warning)
     rate = config.examples_per_second
     if config.measure_steps:
         rate = measure_rate(model, config)

@@ -20,6 +20,8 @@ from keras_bert_impl.progress import format_bytes
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.strategy import Devices
+from pipelines.records.check import described_words, find_shards
+from pipelines.records.paths import with_local_copies
 from pipelines.runs.phases import PhaseConfig
 from pipelines.runs.remarks import Epochs, RunFacts, find_hidden_gpu, names_cluster
 
@@ -82,6 +84,21 @@ def facts_of(training: TrainingConfig, devices: Devices, epochs: Sequence[Epochs
         epochs=epochs,
         has_cluster=names_cluster(),
     )
+
+
+def check_words(input_files: Sequence[str], warn: Callable[[str], None]) -> None:
+    """Tells of shards whose vocabulary does not fit the text that they were made of.
+
+    Args:
+        input_files: the shards of a phase, as `find_shards` takes them.
+        warn: called with one line where more than 5 % of the words are [UNK].
+    """
+    words = described_words(find_shards(with_local_copies(input_files)))
+    if words is not None and words.is_large:
+        warn(
+            f"{', '.join(input_files)}: {words} are [UNK], which the model can learn nothing from: "
+            "the vocabulary does not fit the text. create_pretraining_data names the likely reason."
+        )
 
 
 def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> None:

@@ -43,6 +43,7 @@ from pipelines.runs.preflight import (
     check_disk,
     check_memory,
     check_records,
+    check_words,
     device_memory,
     epochs_of,
     facts_of,
@@ -221,6 +222,8 @@ class _Job:
         check_records(self._phases, _LOGGER.info)
         if config.do_train and devices.is_chief:
             self._tell_of_the_run()
+        for phase in config.phases():
+            check_words(phase.input_file, _LOGGER.warning)
         self._held_out = self._open_held_out()
         # Every record that will be measured is looked at here, before hours of training.
         held_out = count_answers(self._held_out.batches(), self._model_config.vocab_size)

@@ -14,6 +14,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, make_folder
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
+from keras_bert_impl.tokenization.tokenizer import find_text_settings
 from pipelines.vectors.options import EmbedConfig, VectorModelConfig
 from pipelines.vectors.row_vectors import encoder_identity
 from pipelines.vectors.texts import Texts, open_texts
@@ -52,11 +53,14 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     """
     texts, output = open_texts(config.input_file, config.text_column), config.output_file
     total = _count(texts)
-    make_folder(output.parent)
     if output.is_dir():
         raise UserError(f"{output}: is a folder; name a file in it with `output_file`.")
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
+    # Before the model is opened: int8 keeps the scales that it finds on the texts.
+    text = find_text_settings(config.model, do_lower_case=config.do_lower_case)
+    config.unknown.check(texts, text, config.input_file)
+    make_folder(output.parent)
     embedder = open_embedder(config, texts)
     with growing_vectors(output, embedder.width, embedder.texts_at_once) as vectors:
         if vectors.open(_description(config, texts.column, embedder)):

@@ -57,7 +57,7 @@ class FeatureExtractor:
             do_lower_case=config.do_lower_case,
             default_lower_case=True,
         )
-        self.vocabulary = found.text.vocabulary
+        self.text, self.vocabulary = found.text, found.text.vocabulary
         self._tokenizer = Tokenizer(found.text)
         self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
         self._max_length = config.max_seq_length or found.config.max_position_embeddings

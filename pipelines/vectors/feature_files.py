@@ -143,6 +143,8 @@ def extract_features(config: FeaturesConfig) -> int:
     total = len(lines)  # a fault in the last line is found before the work begins
     _check_output(config)
     extractor = FeatureExtractor(config)
+    config.unknown.check(lines, extractor.text, config.input_file)
+    make_folder(Path(config.output_file).parent)
     features = _with_progress(extractor, lines)
     if config.output_format == "json":
         write_json(config, features)
@@ -160,7 +162,6 @@ def extract_features(config: FeaturesConfig) -> int:
 
 def _check_output(config: FeaturesConfig) -> None:
     output = Path(config.output_file)
-    make_folder(output.parent)
     if output.is_dir():
         raise UserError(f"{output}: is a folder; name a file in it with `output_file`.")
     if output.exists() and output.samefile(config.input_file):

@@ -8,7 +8,8 @@ from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, check_options, nested, option
+from keras_bert_impl.tokenization.unknown_words import UnknownWords
 
 _MODEL_OF_TOKENS = (
     "A model directory, a TF1 checkpoint (prefix or folder), a run's folder or checkpoint, or a "
@@ -64,6 +65,8 @@ class FeaturesConfig(CheckpointOptions):
         "supports it, and accurate to two digits.",
         choices=("float32", "bfloat16"),
     )
+
+    unknown: UnknownWords = nested(UnknownWords)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -165,6 +168,7 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
         "The file to write: NAME.npy, float32 [texts, width], or NAME.parquet with the columns "
         "text and embedding.",
     )
+    unknown: UnknownWords = nested(UnknownWords)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.unknown_words import check_words
 from pipelines.vectors.embed import open_embedder
 from pipelines.vectors.options import SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
@@ -49,6 +50,7 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
             f"{config.vectors_file}: its vectors have {vectors.shape[1]} numbers, but those of "
             f"{config.model} have {embedder.width}; name the model that made them."
         )
+    check_words(queries, embedder.text, "the queries", may_refuse=False)
     numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     return [

@@ -44,6 +44,9 @@ class ToyTask:
         for line in read_table(*self.files(split), ["text", "label"]):
             yield SimpleNamespace(**line.values)
 
+    def texts(self, example):
+        return [example.text]
+
     def rows(self, examples, tokenizer, max_seq_length, *, training):
         texts = Spans.of(tokenizer.encode_lines([example.text for example in examples]))
         windows = make_windows(texts.length, max_seq_length - 2, self.stride)

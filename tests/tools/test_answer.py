@@ -111,3 +111,17 @@ def test_a_model_for_something_else_is_refused(inputs, capsys, tmp_path):
     folder = write_classifier(tmp_path / "model", ["no", "yes"])
     code, _, error = run(inputs, capsys, "--question=x", model=folder)
     assert (code, "holds no model for questions" in error) == (1, True)
+
+
+@pytest.mark.parametrize("form", ["model", "saved"])
+def test_a_passage_of_unknown_words_gets_a_warning(inputs, capsys, form, tmp_path):
+    (tmp_path / "strange.txt").write_text("Ωραία μέρα σήμερα " * 20)
+    if form == "saved":
+        flags = [f"--model={inputs}/model", f"--output_dir={tmp_path}/saved", "--noverify"]
+        assert export_saved_model.main(flags) == 0
+    model = inputs / "model" if form == "model" else tmp_path / "saved"
+    flags = [f"--model={model}", f"--passage_file={tmp_path}/strange.txt", "--question=rain?"]
+    assert answer.main([*flags, *(["--trust_saved_model"] if form == "saved" else [])]) == 0
+    said = capsys.readouterr().err
+    assert "strange.txt and the questions: " in said
+    assert "% of the words of a sample become [UNK] with " in said

@@ -132,3 +132,11 @@ def test_the_text_and_folders_are_not_replaced(tmp_path, capsys):
     assert run(lines, f"--input_file={lines}") == 1
     assert "is the input, which would be replaced" in capsys.readouterr().err
     assert lines.read_text() == "the old city\n"
+
+
+def test_texts_that_the_vocabulary_does_not_fit_leave_nothing(tmp_path, capsys):
+    (tmp_path / "x.txt").write_text("비가 온다\n" * 30)
+    flags = (f"--input_file={tmp_path}/x.txt", f"--output_file={tmp_path}/new/x.jsonl")
+    assert extract_features.main([*MODEL, "--layers=-1", *flags]) == 1
+    assert "x.txt: 100.0 % of the words of a sample become [UNK]" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["x.txt"]

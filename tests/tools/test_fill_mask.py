@@ -88,3 +88,11 @@ def test_a_model_without_masked_lm_head_is_refused(capsys, tmp_path):
     folder = write_encoder(tmp_path / "encoder")
     code, _, error = run(folder, capsys, "--text=[MASK]")
     assert (code, "has no masked-LM head" in error) == (1, True)
+
+
+def test_unknown_words_get_a_warning(model, capsys, tmp_path):
+    code, _, error = run(model, capsys, "--text=비가 온다 [MASK] 하루 종일")
+    assert code == 0
+    assert "the texts: 100.0 % of the words of a sample become [UNK]" in error
+    code, _, error = run(model, capsys, "--text=the dog runs [MASK] é")
+    assert (code, "[UNK]" in error) == (0, False)

@@ -248,3 +248,14 @@ def test_bad_labelled_files_are_named_before_training(inputs, capsys, train, dev
     assert code == 1
     assert sentence in error
     assert not (inputs / "run").exists()
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_a_text_that_the_vocabulary_does_not_fit_leaves_no_folder(inputs, capsys, split):
+    lines = "".join(f"src\t{n % 2}\t\t비가 온다 하루 종일\n" for n in range(20))
+    spoil(inputs / "cola" / f"{split}.tsv", lines)
+    code, error = run(inputs, capsys, "--do_eval")
+    assert code == 1
+    assert f"cola/{split}.tsv: 100.0 % of the words of a sample become [UNK] with" in error
+    assert error.endswith("; or give --allow_unknown_words to go on all the same.")
+    assert not (inputs / "run").exists()

@@ -88,6 +88,10 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
         # Of a file with some labels only, rows with and without would not fit together.
         return choices if labelled else (replace(choice, label=None) for choice in choices)
 
+    def texts(self, example: Choice) -> list[str]:
+        """The context and the endings."""
+        return [example.context, *example.endings]
+
     def rows(
         self,
         examples: Sequence[Choice],

@@ -106,6 +106,10 @@ class LabelTask:
         errors["loss"] = float(np.var(self.head_of.encode_all(labels), dtype=np.float64))
         return {name: Guess(_MEAN, error) for name, error in errors.items()}
 
+    def texts(self, example: TextExample) -> list[str]:
+        """The text or the two texts of an example; see `Task.texts`."""
+        return [example.text_a, example.text_b or ""]
+
     def rows(
         self,
         examples: Sequence[TextExample],

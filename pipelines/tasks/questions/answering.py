@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.text_files import text_in_assets
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.signatures import is_saved_model, load_signature
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.unknown_words import check_words
 from pipelines.tables.lines import read_text
 from pipelines.tasks.questions.options import AnswerConfig
 from pipelines.tasks.questions.served import ANSWERS
@@ -59,8 +62,11 @@ def answer(config: AnswerConfig) -> list[AnsweredQuestion]:
         UserError: the model or the passage is not what it should be.
     """
     passage = read_passage(config.passage_file)
-    ask = _load(config)
+    ask, text = _load(config)
     asked = [question for question in config.question if question.strip()]
+    if text is not None:
+        name = f"{config.passage_file} and the questions"
+        check_words([passage, *asked], text, name, may_refuse=False)
     return [_answered(question, passage, ask, config.num_answers) for question in asked]
 
 
@@ -92,17 +98,18 @@ def _answered(question: str, passage: str, ask: Signature, count: int) -> Answer
     return AnsweredQuestion(question, bool(found["has_answer"]), answers[:count])
 
 
-def _load(config: AnswerConfig) -> Signature:
+def _load(config: AnswerConfig) -> tuple[Signature, TextSettings | None]:
+    """The signature, and how the model cuts texts where that is known."""
     if is_saved_model(config.model):
         loaded = load_signature(
             config.model, ANSWERS, "a model for questions", trusted=config.trust_saved_model
         )
         return lambda question, passage: loaded(
             question=tf.constant([question]), passage=tf.constant([passage])
-        )
+        ), text_in_assets(Path(config.model))
     from pipelines.tasks.register import open_and_serve
 
-    _, served = open_and_serve(config.model, **config.description())
+    opened, served = open_and_serve(config.model, **config.description())
     if ANSWERS not in served.names:
         raise UserError(
             f"{config.model}: holds no model for questions; name the model/ folder of a run of "
@@ -110,4 +117,4 @@ def _load(config: AnswerConfig) -> Signature:
         )
     return lambda question, passage: served.call(
         ANSWERS, {"question": [question], "passage": [passage]}
-    )
+    ), opened.text

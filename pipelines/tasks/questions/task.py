@@ -163,6 +163,10 @@ class QuestionTask:
     def _asks_trivia(self) -> bool:
         return self.predict_file is not None and is_trivia_file(self.predict_file)
 
+    def texts(self, example: Question) -> list[str]:
+        """The question and its passage."""
+        return [example.text, example.passage.text]
+
     def rows(
         self,
         examples: Sequence[Question],

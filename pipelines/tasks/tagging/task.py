@@ -132,6 +132,11 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         """The documents of a split, or its sentences."""
         return read_documents(*self.source(split), whole=self.whole_documents)
 
+    def texts(self, example: Document) -> list[str]:
+        """The sentences of a document."""
+        between = "" if self.unit == CHARACTERS else " "
+        return [between.join(sentence.items) for sentence in example.sentences]
+
     def rows(
         self,
         examples: Sequence[Document],

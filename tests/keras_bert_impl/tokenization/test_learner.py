@@ -7,12 +7,15 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.learner import (
+    Alphabet,
     LearnerOptions,
     Merge,
     coverage,
     first_merges,
     learn_tokens,
+    single_share,
 )
+from keras_bert_impl.tokenization.reference import split_tokens
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 # The textbook's example of byte-pair encoding (Sennrich et al., 2016).
@@ -90,5 +93,46 @@ def test_coverage_of_words():
     vocabulary = Vocabulary([*SPECIAL_TOKENS, "low", "##e", "##r", "w"])
     found = coverage({"low": 6, "lower": 2, "x": 2}, vocabulary)
     assert found.words == 10
-    assert found.tokens_per_word == pytest.approx((6 * 1 + 2 * 3 + 2 * 1) / 10)
+    assert found.tokens_per_word == pytest.approx((6 * 1 + 2 * 3) / 8)  # "x" is [UNK]
     assert (found.unknown_share, found.whole_share) == (0.2, 0.6)
+
+
+WORDS = st.dictionaries(st.text("abcdé", min_size=1, max_size=5), st.integers(1, 9), min_size=1)
+
+
+@given(WORDS, st.sets(st.sampled_from([*"abc", "##a", "##b", "##c", "ab", "cab", "##bé"])))
+def test_the_share_of_unknown_words_is_that_of_words_cut_one_by_one(counts, tokens):
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *sorted(tokens)])
+    unknown = sum(n for word, n in counts.items() if split_tokens(word, vocabulary) == ["[UNK]"])
+    found = coverage(counts, vocabulary).unknown_share
+    assert found == pytest.approx(unknown / sum(counts.values()))
+
+
+@given(WORDS, st.integers(1, 5))
+def test_the_words_that_a_limit_loses_are_those_with_a_rarer_character(counts, limit):
+    letters = Counter()
+    for word, count in counts.items():
+        for letter in word:
+            letters[letter] += count
+    kept = sorted(letters, key=lambda letter: (-letters[letter], letter))[:limit]
+    lost = sum(count for word, count in counts.items() if set(word) - set(kept))
+    alphabet = Alphabet.of(counts)
+    assert alphabet.characters == len(letters)
+    assert alphabet.lost_share(limit) == pytest.approx(lost / sum(counts.values()))
+
+
+@given(WORDS, st.sampled_from([0.0, 0.05, 0.3, 0.99]))
+def test_the_limit_for_a_share_is_the_smallest_one(counts, share):
+    alphabet = Alphabet.of(counts)
+    limit = alphabet.limit_for(share)
+    assert alphabet.lost_share(limit) <= share
+    assert limit == 1 or alphabet.lost_share(limit - 1) > share
+
+
+def test_hangul_in_pieces_is_counted_by_words():
+    assert Alphabet.of({"\u1107\u1175": 3, "비": 2, "rain": 5}).jamo_share == 0.3
+
+
+def test_single_characters_of_a_vocabulary():
+    tokens = [*SPECIAL_TOKENS, "a", "##a", "##b", "ab", "##ab"]
+    assert single_share(Vocabulary(tokens)) == 0.3

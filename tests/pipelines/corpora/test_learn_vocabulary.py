@@ -1,3 +1,4 @@
+import unicodedata
 from collections import Counter
 from pathlib import Path
 
@@ -172,12 +173,65 @@ def test_the_vocabulary_is_that_of_all_words_split_one_by_one(tmp_path):
 def test_dropped_bytes_are_said_once(tmp_path, caplog):
     (tmp_path / "text.txt").write_bytes(b"lower lowest \xff\n" * 8)
     learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=20)
-    assert [message.split(" and ")[0] for message in caplog.messages] == [
-        "8 bytes of the input are not UTF-8"
-    ]
+    said = [message.split(" and ")[0] for message in caplog.messages if "UTF-8" in message]
+    assert said == ["8 bytes of the input are not UTF-8"]
 
 
 def test_a_size_that_cannot_be_reached_leaves_no_file(text, tmp_path):
     with pytest.raises(UserError, match="vocab_size=5000 cannot be reached"):
         learned(text, tmp_path, vocab_size=5000)
     assert not (tmp_path / "vocab.txt").exists()
+
+
+# 40 words: 30 of "ab", 6 of "ac" and 4 of "ad"; the characters by how often they occur: a, b, c, d.
+LETTERS = "ab ab ab ab ab ac\n" * 4 + "ab ab ab ab ab ac ad ad\n" * 2
+
+
+def test_the_report_says_what_the_limit_on_characters_costs(tmp_path, caplog):
+    (tmp_path / "text.txt").write_text(LETTERS)
+    config = LearnVocabularyConfig(
+        input_file=[str(tmp_path / "text.txt")],
+        vocab_file=str(tmp_path / "vocab.txt"),
+        options=LearnerOptions(8, limit_alphabet=2),
+        num_workers=1,
+    )
+    # The tokens: five special ones, a, b and ##b.
+    assert learn_vocabulary(config).report() == [
+        "8 tokens from 40 words (3 different; 0 dropped as rare or too long)",
+        "4 different characters (lower-cased, accents stripped), 2 of them kept; 25.00% of words "
+        "have another one and are [UNK]",
+        "37.5% of the tokens are single characters",
+        "25.00% of words are [UNK]; 2.000 tokens a word of the others; 0.0% of words are one token",
+    ]
+    assert caplog.messages == [
+        "`limit_alphabet=2` makes 25.0% of words [UNK]; give `limit_alphabet=4` and a "
+        "`vocab_size` of 24 or more, which leaves 0.5%."
+    ]
+
+
+def korean(tmp_path, form, **options):
+    line = unicodedata.normalize(form, "비가 온다. Rain again today.")
+    (tmp_path / "text.txt").write_text(f"{line}\n" * 9)
+    return learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=38, **options)
+
+
+def test_casing_that_takes_hangul_apart_is_named(tmp_path):
+    sentence = korean(tmp_path, "NFC").advice()[0]  # 2 of 7 words
+    assert sentence.startswith("29% of words are Hangul that was taken apart into jamo, because")
+    assert "give `do_lower_case=False`, or `strip_accents=False`" in sentence
+
+
+def test_hangul_in_pieces_is_named(tmp_path):
+    sentence = korean(tmp_path, "NFD", do_lower_case=False).advice()[0]
+    assert sentence.startswith("29% of words are Hangul in pieces, because the text is decomposed")
+
+
+@pytest.mark.parametrize("casing", [{"do_lower_case": False}, {"strip_accents": False}])
+def test_hangul_that_stays_whole_needs_no_advice(tmp_path, casing):
+    assert "Hangul" not in " ".join(korean(tmp_path, "NFC", **casing).advice())
+
+
+def test_a_vocabulary_of_single_characters_gets_advice(text, tmp_path):
+    (sentence,) = learned(text, tmp_path, vocab_size=27).advice()
+    assert sentence.endswith("% of the tokens are single characters, which leaves little room for "
+                             "words; give a larger `vocab_size`.")  # fmt: skip

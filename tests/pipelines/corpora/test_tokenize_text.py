@@ -6,12 +6,14 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.certificate import code_point_lines
+from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.corpora import tokenize_text as job
 from pipelines.corpora.tokenize_text import (
     TokenizeTextConfig,
     certify_tokenizer,
     read_all_lines,
+    run_tokenize_text,
     tokenize_text,
 )
 
@@ -91,3 +93,24 @@ def test_a_certificate_covers_code_points_and_lines(vocab_file, monkeypatch):
     assert report["exact"] is True
     assert report["code_points"]["compared"] + report["code_points"]["left_out"] == 3000
     assert report["lines"]["compared"] == 2
+
+
+STRANGE = [f"Ein Wort {number}".encode() for number in range(30)]
+
+
+def test_a_text_that_the_vocabulary_does_not_fit_leaves_no_file(vocab_file, tmp_path):
+    (tmp_path / "text.txt").write_bytes(b"\n".join(STRANGE))
+    config = TokenizeTextConfig(
+        input_file=[str(tmp_path / "text.txt")],
+        output_file=str(tmp_path / "tokens.jsonl"),
+        vocab_file=vocab_file,
+    )
+    with pytest.raises(UserError, match=r"text\.txt: 100\.0 % of the words .* \(ein, wort, 0\)"):
+        run_tokenize_text(config, [], io.StringIO())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt", "vocab.txt"]
+
+
+def test_unknown_words_may_be_allowed(vocab_file, caplog):
+    allowed = UnknownWords(allow_unknown_words=True)
+    assert len(tokenized(TokenizeTextConfig(vocab_file=vocab_file, unknown=allowed), STRANGE)) == 30
+    assert caplog.messages[0].startswith("standard input: 100.0 % of the words of a sample become")

@@ -1,10 +1,12 @@
 import dataclasses
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.unknown_words import WordCount
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs import inspect
 from pipelines.inputs.inspect import InspectConfig, as_text, inspect_pretraining_data, look, page
@@ -119,3 +121,21 @@ def test_another_vocabulary_is_refused(config, tmp_path):
         file.write("more\n")
     with pytest.raises(UserError, match="was made with another vocabulary"):
         look(dataclasses.replace(config, vocab_file=other))
+
+
+def test_the_share_of_unknown_words_is_the_whole_text_s(tmp_path):
+    (tmp_path / "corpus.txt").write_text("The fox saw a dog. It barks\n\nthe hen ran.\n" * 20)
+    made = make_shards(tmp_path)
+    config = InspectConfig(made.output_file, made.vocab_file, max_examples=3)
+    inspection = look(config)
+    assert inspection.words == WordCount(words=240, unknown=60)
+    assert "  [UNK]                  25.0 % of the words\n" in as_text(inspection)
+    assert "<td>[UNK]</td><td>25.0 % of the words</td>" in page(inspection)
+
+
+def test_of_shards_without_a_description_the_words_of_the_examples_are_counted(tmp_path):
+    (tmp_path / "corpus.txt").write_text("fox dog hen hen.\n\na fox ran hen.\n" * 30)
+    made = make_shards(tmp_path)
+    Path(f"{made.output_file}.recipe.json").unlink()
+    inspection = look(InspectConfig(f"{made.output_file}-*", made.vocab_file))
+    assert inspection.words.share == pytest.approx(0.1, abs=0.03)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.unknown_words import WordCount
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.records.check import Expected, check_shards, find_shards
+from pipelines.records.check import Expected, Shard, check_shards, described_words, find_shards
 from tests.support.pretraining_corpus import RECIPE, make_shards
 
 FITTING = Expected(RECIPE.max_seq_length, RECIPE.max_predictions_per_seq)
@@ -140,3 +141,18 @@ def test_bare_shards_of_a_stopped_run_or_of_two_sets_are_refused(shards):
 def test_what_a_stopped_beam_run_left_is_no_shard(shards):
     (shards / "train.tfrecord-00001-of-00003.0a1b.incomplete").write_bytes(b"half")
     assert len(find_shards([str(shards / "train.tfrecord-*")])) == 3
+
+
+def test_the_words_of_sets_are_added_up_each_once(made):
+    (described,) = {id(s.description): s.description for s in find_shards([f"{made}/out"])}.values()
+    few = Shard(Path("a"), dataclasses.replace(described, source={"words": 9, "unknown_words": 2}))
+    many = Shard(
+        Path("b"), dataclasses.replace(described, source={"words": 90, "unknown_words": 1})
+    )
+    assert described_words([few, few, many]) == WordCount(words=99, unknown=3)
+
+
+def test_shards_that_do_not_say_their_words_have_none(made):
+    shards = find_shards([f"{made}/out"])
+    assert described_words(shards) is not None
+    assert described_words([*shards, Shard(Path("bare"))]) is None

@@ -101,3 +101,14 @@ def test_the_checksum_of_a_large_file_is_that_of_all_its_parts(tmp_path):
     whole = file_crc32c(path)
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
     assert file_crc32c(path) != whole
+
+
+def test_the_summary_says_the_share_of_unknown_words():
+    source = {**DESCRIPTION.source, "words": 2000, "unknown_words": 31}
+    described = dataclasses.replace(DESCRIPTION, source=source)
+    assert described.summary().endswith("15.00 masked; 1.6 % of the words are [UNK].")
+
+
+def test_a_description_from_before_words_were_counted_does_not_say_them():
+    read = Description.from_text(DESCRIPTION.to_text(), "x")
+    assert read.word_count() is None

@@ -10,6 +10,8 @@ import os
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.unknown_words import WordCount
+from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import contents, make_config, make_shards
 
 beam_runner = pytest.importorskip("pipelines.runners.beam", reason="needs the extra `beam`")
@@ -83,3 +85,17 @@ def test_a_checkout_does_not_ship_a_package_with_other_names(tmp_path, option):
     config = make_config(tmp_path, runner="DirectRunner", beam_arguments=(option,))
     with pytest.raises(UserError, match=r"started from a checkout, .*pip install '\.\[beam\]'"):
         beam_runner.run_beam(config)
+
+
+def test_unknown_words_are_counted_as_the_local_runner_counts_them(tmp_path, small_blocks):
+    (tmp_path / "corpus.txt").write_text("The fox saw a dog. It barks\n\nthe hen ran.\n" * 40)
+    made = beam_runner.run_beam(make_config(tmp_path, runner="DirectRunner", num_shards=1))
+    assert made.word_count() == WordCount(words=40 * 12, unknown=40 * 3)
+    assert run_local(make_config(tmp_path, "local/x")).word_count() == made.word_count()
+
+
+def test_a_text_that_the_vocabulary_does_not_fit_is_refused_before_the_job(tmp_path):
+    (tmp_path / "corpus.txt").write_text("비가 온다.\n\n해가 떴다.\n" * 40)
+    with pytest.raises(UserError, match=r"corpus\.txt: 66\.7 % of the words of a sample become"):
+        beam_runner.run_beam(make_config(tmp_path, runner="DirectRunner"))
+    assert not (tmp_path / "out").exists()

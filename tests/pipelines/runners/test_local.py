@@ -11,13 +11,18 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_input
+from keras_bert_impl.tokenization.reference import split_tokens, split_words
+from keras_bert_impl.tokenization.unknown_words import UnknownWords, WordCount
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.pretraining_data.documents import sample_lines
 from pipelines.records.description import Description
 from pipelines.runners import disk, local
 from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import (
     RECIPE,
+    WORDS,
     contents,
     make_config,
     make_shards,
@@ -404,3 +409,48 @@ def test_a_vocabulary_of_another_kind_is_refused(tmp_path):
     make_config(tmp_path)
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n")
     _refused(make_config(tmp_path), r"has no \[MASK\] token")
+
+
+# Eight words, of which "dog" and "barks" have no tokens, and a line of three without one.
+_PARTLY_KNOWN = "The fox saw a dog. It barks\n\nthe hen ran.\n" * 20
+
+
+def _words_cut_one_by_one(text: str, vocabulary: set[str]) -> tuple[int, int]:
+    words = [word for line in text.split("\n") for word in split_words(line)]
+    return len(words), sum(split_tokens(word, vocabulary) == ["[UNK]"] for word in words)
+
+
+@pytest.mark.parametrize("plain_bytes", [0, 1 << 20])
+def test_the_description_has_the_words_that_are_unknown(tmp_path, monkeypatch, plain_bytes):
+    monkeypatch.setattr(local, "_PLAIN_BYTES", plain_bytes)
+    (tmp_path / "corpus.txt").write_text(_PARTLY_KNOWN)
+    config = make_config(tmp_path)
+    source = run_local(config).source
+    found = source["words"], source["unknown_words"]
+    assert found == _words_cut_one_by_one(_PARTLY_KNOWN, {*SPECIAL_TOKENS, *WORDS})
+    assert found == (20 * 12, 20 * 3)
+
+
+def test_a_text_that_the_vocabulary_does_not_fit_leaves_nothing(tmp_path):
+    (tmp_path / "corpus.txt").write_text("비가 온다.\n\n해가 떴다.\n" * 40)
+    config = make_config(tmp_path)
+    with pytest.raises(UserError, match=r"corpus\.txt: 66\.7 % of the words of a sample become"):
+        run_local(config)
+    assert not (tmp_path / "out").exists()
+    allowed = dataclasses.replace(config, unknown=UnknownWords(allow_unknown_words=True))
+    assert run_local(allowed).word_count() == WordCount(words=240, unknown=160)
+
+
+def test_the_sample_is_spread_over_the_text(tmp_path):
+    known, unknown = "the fox.\n\n" * 9000, "das Haus.\n\n" * 90_000
+    (tmp_path / "a.txt").write_text(known)
+    (tmp_path / "b.txt").write_text(unknown)
+    config = make_config(tmp_path, input_file=f"{tmp_path}/a.txt,{tmp_path}/b.txt")
+    text = local._Text.of(config.input_file)
+    lines = sample_lines(text.blocks, open_input)
+    assert {"the fox.", "das Haus."} < set(lines) <= {"", "the fox.", "das Haus."}
+    assert len(lines) < 8000
+
+
+def test_no_text_has_no_sample():
+    assert sample_lines([], open_input) == []

@@ -22,7 +22,7 @@ def corpus(tmp_path) -> Corpus:
     (tmp_path / "ids.bin").write_bytes(ids.tobytes())
     (tmp_path / "sentences.bin").write_bytes(np.cumsum([0, *lengths]).astype(np.int64).tobytes())
     (tmp_path / "documents.bin").write_bytes(np.cumsum([0, *sizes]).astype(np.int64).tobytes())
-    return Corpus(str(tmp_path), "uint16", len(ids), len(lengths), 30, 1, "")
+    return Corpus(str(tmp_path), "uint16", len(ids), len(lengths), 30, 1, "", 1, 0)
 
 
 def _planned(corpus: Corpus, recipe: Recipe, folder: Path) -> list[tuple[str, int]]:

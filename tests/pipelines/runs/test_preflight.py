@@ -1,3 +1,4 @@
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,11 +14,13 @@ from pipelines.runs.phases import PhaseConfig
 from pipelines.runs.preflight import (
     check_disk,
     check_memory,
+    check_words,
     checkpoint_bytes,
     device_memory,
     facts_of,
     machine_memory,
 )
+from tests.support.pretraining_corpus import make_shards
 
 CONFIG = BertConfig(vocab_size=50, max_position_embeddings=16)
 
@@ -125,3 +128,19 @@ def test_a_containers_limit_counts_as_the_machines_memory(tmp_path):
     assert machine_memory(str(tmp_path)) == whole
     (tmp_path / "memory.max").write_text("1000000\n")
     assert machine_memory(str(tmp_path)) == 1e6
+
+
+def test_shards_whose_vocabulary_does_not_fit_are_named(tmp_path):
+    (tmp_path / "corpus.txt").write_text("The fox saw a dog. It barks\n\nthe hen ran.\n" * 20)
+    config, said = make_shards(tmp_path), []
+    check_words([config.output_file], said.append)
+    (sentence,) = said
+    assert sentence.startswith(f"{config.output_file}: 25.0 % of the words are [UNK], which the")
+
+
+def test_shards_that_fit_or_do_not_say_it_pass_without_a_word(tmp_path):
+    config, said = make_shards(tmp_path), []
+    check_words([config.output_file], said.append)
+    (Path(f"{config.output_file}.recipe.json")).unlink()
+    check_words([f"{config.output_file}-*"], said.append)
+    assert said == []

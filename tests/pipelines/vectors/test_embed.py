@@ -10,6 +10,7 @@ import pytest
 from keras_bert_impl.checkpoints.safetensors_file import read_header, read_tensor, write_safetensors
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
+from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from pipelines.vectors.embed import EmbedResult, embed_file
 from pipelines.vectors.options import EmbedConfig
 from tests.pipelines.vectors.conftest import TEXTS
@@ -111,3 +112,13 @@ def test_int8_finds_its_scales_on_the_texts_themselves(model, lines, tmp_path):
     assert 0 < np.abs(found - expected).max() < 0.3
     kept = Embedder.from_pretrained(folder, engine="openvino", precision="int8")
     np.testing.assert_allclose(kept.embed(TEXTS), found, atol=0.1)
+
+
+def test_texts_that_the_vocabulary_does_not_fit_leave_nothing(model, tmp_path, caplog):
+    (tmp_path / "x.txt").write_text("비가 온다\n" * 30)
+    with pytest.raises(UserError, match=r"x\.txt: 100\.0 % of the words of a sample become"):
+        embed(model, tmp_path / "x.txt", tmp_path / "new" / "x.npy")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.txt"]
+    allowed = UnknownWords(allow_unknown_words=True)
+    embed(model, tmp_path / "x.txt", tmp_path / "x.npy", unknown=allowed)
+    assert "100.0 % of the words of a sample" in caplog.messages[0]

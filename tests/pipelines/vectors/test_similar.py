@@ -82,3 +82,8 @@ def test_other_vectors_are_refused(search, tmp_path, content, sentence):
 def test_missing_vectors_are_one_sentence(search):
     with pytest.raises(UserError, match="no such file; make it with embed"):
         search(query=("a",), vectors_file=Path("/no/x.npy"))
+
+
+def test_a_query_of_unknown_words_is_answered_with_a_warning(search, caplog):
+    assert len(search(query=("비가 온다",), top_k=1)) == 1
+    assert caplog.messages[-1].startswith("the queries: 100.0 % of the words of a sample become")

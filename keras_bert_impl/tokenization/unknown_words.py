@@ -1,0 +1,248 @@
+"""The words of a text that become [UNK]: their share, and the reason where it is large.
+
+A word is what BERT's rules split a text into before WordPiece cuts it: punctuation marks and
+Chinese characters are words of their own. What becomes [UNK] is always a whole word, and a token
+begins a word exactly where it does not begin with "##", so that ids alone give the share.
+"""
+
+import logging
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import FREE, option
+from keras_bert_impl.tokenization import reference
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
+
+_LOGGER = logging.getLogger(__name__)
+
+WARNED_ABOVE, REFUSED_ABOVE = 0.05, 0.5
+_FEW_WORDS = 50  # of so few an unusual name is a large share
+_SAMPLE_LINES, _SAMPLE_CHARACTERS = 1000, 200_000
+_EXAMPLES, _SHOWN_CHARACTERS = 3, 20
+
+
+@dataclass(frozen=True)
+class WordCount:
+    """How many words a text has, and how many of them become [UNK].
+
+    Example:
+        >>> count = WordCount(words=30, unknown=3) + WordCount(words=10, unknown=1)
+        >>> count.share, str(count)
+        (0.1, '10.0 % of the words')
+    """
+
+    words: int = 0
+    unknown: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of words that become [UNK]; 0 of no words."""
+        return self.unknown / max(self.words, 1)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the share calls for a warning; among few words only the larger half does."""
+        return self.share > (REFUSED_ABOVE if self.words < _FEW_WORDS else WARNED_ABOVE)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether long work with such a text is refused."""
+        return self.share > REFUSED_ABOVE and self.words >= _FEW_WORDS
+
+    def __add__(self, other: "WordCount") -> "WordCount":
+        return WordCount(self.words + other.words, self.unknown + other.unknown)
+
+    def __str__(self) -> str:
+        return f"{100 * self.share:.1f} % of the words"
+
+
+class WordCounter:
+    """Counts the words of ids, and those that are [UNK].
+
+    Args:
+        vocabulary: the vocabulary that the ids are of.
+
+    Example:
+        >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        >>> counter = WordCounter(Vocabulary([*special, "rain", "##y"]))
+        >>> counter.count(np.array([2, 5, 6, 1, 3, 0]))  # [CLS] rainy [UNK] [SEP] [PAD]
+        WordCount(words=2, unknown=1)
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._unk_id = vocabulary.unk_id
+        self._begins_word = np.array(
+            [not token.startswith(CONTINUATION) for token in vocabulary.tokens]
+        )
+        framing = [vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id]
+        self._begins_word[framing] = False
+
+    def count(self, ids: NDArray[np.integer]) -> WordCount:
+        """Counts the words of ids, of any shape; [PAD], [CLS], [SEP] and [MASK] are none."""
+        words = np.count_nonzero(self._begins_word[ids])
+        return WordCount(int(words), int(np.count_nonzero(ids == self._unk_id)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownWords:
+    """The option of every job that tokenizes a text for long work."""
+
+    allow_unknown_words: bool = option(
+        False,
+        "Go on though more than half of the words become [UNK], as in a sample of the text; "
+        "without it such a text is refused, because the vocabulary does not fit it.",
+        resume=FREE,
+    )
+
+    def check(self, texts: Iterable[str | bytes], settings: TextSettings, name: str) -> WordCount:
+        """Counts the words of a sample before long work; see `check_words`."""
+        return check_words(texts, settings, name, may_refuse=not self.allow_unknown_words)
+
+
+def check_words(
+    texts: Iterable[str | bytes], settings: TextSettings, name: str, *, may_refuse: bool
+) -> WordCount:
+    """Counts the words of a sample of texts, and says it where the vocabulary does not fit them.
+
+    Above 5 % of [UNK] a warning is logged. Above half of at least 50 words the text is refused.
+
+    Args:
+        texts: texts, of which only the first ones are read.
+        settings: the vocabulary and the casing.
+        name: what a message calls the texts, usually their file.
+        may_refuse: whether more than a warning is given.
+
+    Raises:
+        UserError: more than half of the words become [UNK].
+    """
+    sample = list(_sample(texts))
+    count = _count(sample, settings)
+    if not count.is_large:
+        return count
+    message = f"{name}: {_describe(sample, settings, count)}"
+    if may_refuse and count.is_refused:
+        raise UserError(f"{message}; or give `allow_unknown_words=True` to go on all the same.")
+    _LOGGER.warning("%s.", message)
+    return count
+
+
+def _sample(texts: Iterable[str | bytes]) -> Iterator[str]:
+    """The first texts, up to the size of a sample."""
+    room = _SAMPLE_CHARACTERS
+    for text in islice(texts, _SAMPLE_LINES):
+        yield reference.as_text(text)[:room]
+        room -= len(text)
+        if room <= 0:
+            return
+
+
+def _count(lines: Sequence[str], settings: TextSettings) -> WordCount:
+    ids = PlainTokenizer(settings).encode_lines(lines).ids
+    return WordCounter(settings.vocabulary).count(ids)
+
+
+def _describe(lines: Sequence[str], settings: TextSettings, count: WordCount) -> str:
+    words = _unknown_words(lines, settings)
+    frequent = [reference.as_name(word) for word, _ in words.most_common(_EXAMPLES)]
+    return (
+        f"{count} of a sample become [UNK] with {settings.vocabulary.name} "
+        f"({', '.join(frequent)}): {_reason(lines, words, settings, count)}"
+    )
+
+
+def _unknown_words(lines: Iterable[str], settings: TextSettings) -> Counter[str]:
+    """The words that become [UNK]; of long ones the beginning, which says enough."""
+    casing = settings.do_lower_case, settings.removes_accents
+    found = Counter(word for line in lines for word in reference.split_words(line, *casing))
+    unknown = Counter[str]()
+    for word, count in found.items():
+        if reference.split_tokens(word, settings.vocabulary) == [UNK]:
+            unknown[word[:_SHOWN_CHARACTERS]] += count
+    return unknown
+
+
+class _Remedy(NamedTuple):
+    """Something that a user may change, and what is said where it helps."""
+
+    change_lines: Callable[[str], str]
+    settings: TextSettings
+    sentence: str
+
+
+_COMPOSE = (
+    "compose it (Unicode's NFC: unicodedata.normalize('NFC', text) in Python, or uconv -x any-nfc)"
+)
+
+
+def _decomposed(text: str) -> str:
+    return unicodedata.normalize("NFD", text)
+
+
+def _remedies(settings: TextSettings) -> Iterator[_Remedy]:
+    other = replace(settings, do_lower_case=not settings.do_lower_case)
+    casing = f"give `do_lower_case={other.do_lower_case}`"
+    yield _Remedy(str, other, f"the vocabulary's casing seems to be another; {casing}")
+    if settings.removes_accents:
+        yield _Remedy(
+            str,
+            replace(settings, strip_accents=False),
+            "the vocabulary seems to have accents, or whole Hangul syllables, which are taken "
+            "apart where accents are stripped; give `strip_accents=False`",
+        )
+    yield _Remedy(
+        reference.as_name,
+        settings,
+        "the text is decomposed (Unicode's NFD), as some systems write it, and the vocabulary is "
+        f"not; {_COMPOSE}",
+    )
+    yield _Remedy(
+        _decomposed,
+        settings,
+        "the vocabulary is decomposed (Unicode's NFD) and the text is not; decompose it "
+        "(unicodedata.normalize('NFD', text) in Python, or uconv -x any-nfd)",
+    )
+    yield _Remedy(
+        reference.as_name,
+        other,
+        "the text is decomposed (Unicode's NFD) and the vocabulary is not, and its casing seems to "
+        f"be another; {_COMPOSE} and {casing}",
+    )
+
+
+def _reason(
+    lines: Sequence[str], words: Counter[str], settings: TextSettings, count: WordCount
+) -> str:
+    """The likely reason: what would make the share less than half, or else another language."""
+    tried = [
+        (_count([one.change_lines(line) for line in lines], one.settings).share, one.sentence)
+        for one in _remedies(settings)
+    ]
+    share, sentence = min(tried, key=lambda pair: pair[0])  # of equal ones the first, the simplest
+    if share < count.share / 2:
+        return sentence
+    missing = _missing_characters(words, settings.vocabulary)
+    lacks = f", which has no {', '.join(missing)}," if missing else ""
+    return (
+        f"the vocabulary{lacks} seems to be of another language than the text; take a model, or "
+        "learn a vocabulary, for the text's language"
+    )
+
+
+def _missing_characters(words: Counter[str], vocabulary: Vocabulary) -> list[str]:
+    """The most frequent characters that no token has."""
+    known = set("".join(vocabulary.tokens))
+    missing = Counter[str]()
+    for word, count in words.items():
+        for character in set(word) - known:
+            missing[character] += count
+    return [character for character, _ in missing.most_common(_EXAMPLES)]

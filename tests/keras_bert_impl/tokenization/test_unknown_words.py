@@ -1,0 +1,181 @@
+"""The share of [UNK], held against the reference, and what is said where it is large."""
+
+import logging
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization import reference
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.unknown_words import (
+    UnknownWords,
+    WordCount,
+    WordCounter,
+    check_words,
+)
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.tokenization import alphabet_vocabulary, trouble_text
+
+ENGLISH = Vocabulary([*SPECIAL_TOKENS, "The", "rain", "##y", "day", "is", "."], "en/vocab.txt")
+KOREAN = Vocabulary([*SPECIAL_TOKENS, "비", "가", "##가", "온", "##다", "."], "ko/vocab.txt")
+CASED = {"do_lower_case": False}
+
+# Counted by hand: "The rainy day is gone." has 6 words of which one, "gone", has no tokens.
+SENTENCE, WORDS, UNKNOWN = "The rainy day is gone.", 6, 1
+
+
+def counted(lines, settings):
+    ids = PlainTokenizer(settings).encode_lines(lines).ids
+    return WordCounter(settings.vocabulary).count(ids)
+
+
+def test_words_are_counted_once_whatever_their_tokens():
+    assert counted([SENTENCE] * 3, TextSettings(ENGLISH, **CASED)) == WordCount(
+        words=3 * WORDS, unknown=3 * UNKNOWN
+    )
+
+
+def test_what_frames_and_fills_a_row_is_no_word():
+    row = np.array([[2, 5, 6, 7, 1, 3, 8, 4, 3, 0, 0]])  # [CLS] The rainy [UNK] [SEP] day [MASK]
+    assert WordCounter(ENGLISH).count(row) == WordCount(words=4, unknown=1)
+    assert WordCounter(ENGLISH).count(row.astype(np.uint16)) == WordCount(words=4, unknown=1)
+
+
+SOME = Vocabulary([token for number, token in enumerate(alphabet_vocabulary().tokens)
+                   if number < 5 or number % 3])  # fmt: skip
+
+
+@given(trouble_text(), st.booleans(), st.booleans())
+def test_the_count_of_ids_is_the_count_of_words_cut_one_by_one(text, lower, strip):
+    if any(unicodedata.category(character) == "Cn" for character in text):
+        return  # another Python knows other characters
+    words = reference.split_words(text, lower, strip)
+    unknown = sum(reference.split_tokens(word, SOME) == ["[UNK]"] for word in words)
+    assert counted([text], TextSettings(SOME, lower, strip)) == WordCount(len(words), unknown)
+
+
+def test_the_share_of_nothing_is_none():
+    assert WordCount().share == 0
+    assert not WordCount().is_large
+
+
+@pytest.mark.parametrize(
+    ("words", "unknown", "large", "refused"),
+    [
+        (100, 5, False, False),
+        (100, 6, True, False),
+        (100, 50, True, False),
+        (100, 51, True, True),
+        (49, 24, False, False),
+        (49, 49, True, False),
+        (50, 26, True, True),
+    ],
+)
+def test_few_words_prove_little(words, unknown, large, refused):
+    count = WordCount(words, unknown)
+    assert (count.is_large, count.is_refused) == (large, refused)
+
+
+def refusal(lines, settings):
+    with pytest.raises(UserError) as error:
+        check_words(lines, settings, "text.txt", may_refuse=True)
+    return str(error.value)
+
+
+def test_a_text_that_fits_is_passed_without_a_word(caplog):
+    count = check_words(
+        ["The rainy day."] * 30, TextSettings(ENGLISH, **CASED), "text.txt", may_refuse=True
+    )
+    assert count == WordCount(words=30 * 4, unknown=0)
+    assert caplog.messages == []
+
+
+def test_another_language_is_named_with_words_characters_and_the_file():
+    lines = [f"오늘 비가 온다 {'.' * (number % 2)} 우산 날씨 {number}" for number in range(30)]
+    said = refusal(lines, TextSettings(ENGLISH, **CASED))
+    # 6 words and a full stop on every second line: 180 of 195 are [UNK].
+    assert said.startswith(
+        "text.txt: 92.3 % of the words of a sample become [UNK] with en/vocab.txt (오늘, 비가, "
+        "온다): the vocabulary, which has no "
+    )
+    assert said.endswith(
+        ", seems to be of another language than the text; take a model, or learn a vocabulary, for "
+        "the text's language; or give `allow_unknown_words=True` to go on all the same."
+    )
+
+
+def test_decomposed_text_is_named():
+    lines = [unicodedata.normalize("NFD", f"{'비 ' * n}비가 온다") for n in range(20)]
+    said = refusal(lines, TextSettings(KOREAN, **CASED))
+    assert "(비, 비가, 온다)" in said  # shown as it is read, not in pieces
+    assert "the text is decomposed (Unicode's NFD), as some systems write it, and the" in said
+    assert "unicodedata.normalize('NFC', text)" in said
+
+
+def test_a_decomposed_vocabulary_is_named():
+    tokens = [unicodedata.normalize("NFD", token) for token in ("비", "가", "##가", "온", "##다")]
+    decomposed = Vocabulary([*SPECIAL_TOKENS, *tokens])
+    said = refusal([f"비가 온다 {n * '비'}" for n in range(30)], TextSettings(decomposed, **CASED))
+    # Lower-casing would decompose as well, and is tried first.
+    assert "the vocabulary's casing seems to be another; give `do_lower_case=True`" in said
+    with_accents = TextSettings(decomposed, do_lower_case=True, strip_accents=False)
+    said = refusal([f"비가 온다 {n * '비'}" for n in range(30)], with_accents)
+    assert "the vocabulary is decomposed (Unicode's NFD) and the text is not" in said
+
+
+def test_another_casing_is_named():
+    lines = [f"비가 온다 {'온' * n}" for n in range(30)]
+    said = refusal(lines, TextSettings(KOREAN, do_lower_case=True))
+    assert "the vocabulary's casing seems to be another; give `do_lower_case=False`" in said
+
+
+def test_accents_that_a_lower_cased_vocabulary_keeps_are_named():
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, "naïve", "café"])
+    lines = [f"Naïve CAFÉ {'naïve ' * n}" for n in range(20)]
+    assert "give `strip_accents=False`" in refusal(lines, TextSettings(vocabulary, True))
+
+
+def test_text_and_casing_may_both_be_wrong():
+    lines = [unicodedata.normalize("NFD", f"비가 온다 {'온다 ' * n}") for n in range(20)]
+    said = refusal(lines, TextSettings(KOREAN, do_lower_case=True))
+    assert "its casing seems to be another; compose it" in said
+    assert "and give `do_lower_case=False`" in said
+
+
+def test_up_to_half_is_only_a_warning(caplog):
+    lines = [f"The rainy day is gone{'.' * n}" for n in range(20)]
+    count = check_words(lines, TextSettings(ENGLISH, **CASED), "text.txt", may_refuse=True)
+    # 5 words and 0 to 19 full stops a line.
+    assert count == WordCount(words=20 * 5 + 190, unknown=20)
+    (said,) = caplog.messages
+    assert said.startswith("text.txt: 6.9 % of the words of a sample become [UNK] with en/vocab")
+    assert "allow_unknown_words" not in said
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_the_option_makes_a_warning_of_the_refusal(caplog, allowed):
+    lines, settings = [f"비가 온다 {n}" for n in range(30)], TextSettings(ENGLISH, **CASED)
+    option = UnknownWords(allow_unknown_words=allowed)
+    if not allowed:
+        with pytest.raises(UserError, match=r"text.txt: 100.0 % of the words"):
+            option.check(lines, settings, "text.txt")
+        return
+    with caplog.at_level(logging.WARNING):
+        assert option.check(lines, settings, "text.txt").share == 1
+    assert [message.count("100.0 % of the words") for message in caplog.messages] == [1]
+
+
+def test_only_the_beginning_is_read():
+    def endless():
+        while True:
+            yield "The rainy day"
+
+    count = check_words(endless(), TextSettings(ENGLISH, **CASED), "text.txt", may_refuse=True)
+    assert count == WordCount(words=3000, unknown=0)
+    long = check_words(["day " * 10**6], TextSettings(ENGLISH, **CASED), "x", may_refuse=True)
+    assert long == WordCount(words=50_000, unknown=0)
