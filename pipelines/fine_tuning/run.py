@@ -47,10 +47,11 @@ from pipelines.fine_tuning.outputs import (
 )
 from pipelines.fine_tuning.start import (
     AnyConfig,
+    CheckedRun,
     check_head_is_trained,
+    check_run,
     check_trained,
-    starting_point,
-    with_kept_options,
+    wanted_splits,
 )
 from pipelines.fine_tuning.task import (
     Calibrated,
@@ -105,17 +106,21 @@ def fine_tune(
     Raises:
         UserError: an option, a file or a checkpoint is not what it should be.
     """
-    if not (config.do_train or config.do_eval or config.do_predict):
-        raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
-    if not config.do_train:
-        model = starting_point(config, RunDirectory(config.output_dir))
-        config = with_kept_options(config, model)
-        config.check_together()
-    task = task_of(config)  # what is wrong with its files leaves no folder behind
+    return fine_tune_checked(check_run(config, task_of))
+
+
+def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
+    """Does what `fine_tune` does, with a run that `check_run` has looked at.
+
+    Args:
+        checked: the run.
+
+    Raises:
+        UserError: an example or the devices are not what they should be.
+    """
+    config, task, start = checked.config, checked.task, checked.start
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     directory = RunDirectory.open(config.output_dir)
-    start = starting_point(config, directory)
-    start.config.check_length(config.max_seq_length, at_least=5)
     with ExitStack() as outputs:
         job = _Job(config, task, directory, start, devices, outputs)
         results = FineTuningResults()
@@ -160,7 +165,7 @@ class _Job:
         self._check_start()
         self._data = TaskData(task, Tokenizer(start.text), config.max_seq_length, self._work)
         # All files are read before hours of training: a mistake in a test set shows at once.
-        self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
+        self._rows = {split: self._data.rows(split) for split in wanted_splits(config, task)}
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
         self._computed, self._inputs = self._head, dict[str, BatchRows](self._rows)
@@ -190,7 +195,7 @@ class _Job:
         names = head.objective.input_names
         if self._config.engine == TENSORFLOW:
             return Prediction(head.model, names, self._devices.strategy)
-        rows = self._inputs[_wanted(self._config, self._task)[0]]
+        rows = self._inputs[wanted_splits(self._config, self._task)[0]]
         return engine_prediction(self._config, head, source, rows)
 
     def _member(self, source: ModelSource) -> Predicts:
@@ -437,14 +442,6 @@ def _start_anew(model: Any, fresh: list[FreshWeights]) -> None:
         weights.put_back(model)
         if weights.layers:
             _LOGGER.info("started anew: %s", ", ".join(weights.layers))
-
-
-def _wanted(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:
-    """The splits that a run reads."""
-    wanted = [task.train_split] if config.do_train else []
-    wanted += task.evaluation_splits if config.do_eval else ()
-    wanted += task.test_splits if config.do_predict else ()
-    return list(dict.fromkeys(wanted))
 
 
 def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) -> Path:
