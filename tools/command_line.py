@@ -522,9 +522,9 @@ def run(
 ) -> int:
     """Parses the flags, runs `main` and gives the exit code.
 
-    A `UserError` is printed as one line on standard error (exit code 1). A stop by Ctrl-C gives
-    130 and one by SIGTERM 143, whether or not the work could be saved first: `&&` goes on after
-    what is finished only. Any other exception is a bug and keeps its traceback.
+    A `UserError` is printed on standard error, one line a sentence (exit code 1). A stop by Ctrl-C
+    gives 130 and one by SIGTERM 143, whether or not the work could be saved first: `&&` goes on
+    after what is finished only. Any other exception is a bug and keeps its traceback.
 
     Args:
         flag_set: the tool's flags.
@@ -551,7 +551,8 @@ def run(
         with sigterm_raises():
             main()
     except UserError as error:
-        sys.stderr.write(f"Error: {' '.join(flag_set.in_flags(str(error)).split())}\n")
+        for sentence in error.sentences:
+            sys.stderr.write(f"Error: {' '.join(flag_set.in_flags(sentence).split())}\n")
         return _exit_code(EXIT_USER_ERROR)
     except KeyboardInterrupt as error:
         how, number = "Interrupted", signal.SIGINT

@@ -10,7 +10,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, label_names
+from keras_bert_impl.checkpoints.hub import may_be_hub_name
+from keras_bert_impl.checkpoints.model_source import (
+    ModelSource,
+    find_model,
+    label_names,
+    locate,
+)
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
@@ -57,6 +63,8 @@ def check_run(
     if not config.do_train:
         config = with_kept_options(config, starting_point(config, directory))
         config.check_together()
+    elif config.init_checkpoint and not may_be_hub_name(config.init_checkpoint):
+        locate(config.init_checkpoint)  # it is opened, or fetched, when the files were read
     task = task_of(config)
     start = starting_point(config, directory)
     start.config.check_length(config.max_seq_length, at_least=5)

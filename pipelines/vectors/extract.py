@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.config import dtype_policy
@@ -44,12 +45,6 @@ class FeatureExtractor:
     """
 
     def __init__(self, config: FeaturesConfig) -> None:
-        from keras_bert_impl.checkpoints.model_source import find_model
-        from keras_bert_impl.checkpoints.restore import restore
-        from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
-        from keras_bert_impl.models.encoder import BertEncoder
-        from keras_bert_impl.tokenization.tokenizer import Tokenizer
-
         found = find_model(
             config.model,
             bert_config_file=config.bert_config_file,
@@ -58,13 +53,19 @@ class FeatureExtractor:
             default_lower_case=True,
         )
         self.vocabulary = found.text.vocabulary
-        self._tokenizer = Tokenizer(found.text)
         self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
         self._max_length = config.max_seq_length or found.config.max_position_embeddings
         found.config.check_length(self._max_length)
         self._batch_size = config.batch_size
         self.hidden_size = found.config.hidden_size
         self._bytes_per_token = 4 * len(self._layers) * self.hidden_size
+        # TensorFlow is loaded from here on: mistakes were told before.
+        from keras_bert_impl.checkpoints.restore import restore
+        from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
+        from keras_bert_impl.models.encoder import BertEncoder
+        from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+        self._tokenizer = Tokenizer(found.text)
         policy = dtype_policy(config.precision)
         model = BertEncoder(found.config, return_all_layers=True, dtype=policy)
         restore(model, str(found.checkpoint))
