@@ -71,6 +71,11 @@ class FeatureExtractor:
         restore(model, str(found.checkpoint))
         self._forward = forward_function(model)
 
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of a text alone, without [CLS] and [SEP]."""
+        (ids,) = _rows(self._tokenizer.encode_lines([text]))
+        return [self.vocabulary.tokens[number] for number in ids]
+
     def lengths(self, lines: Iterable[str]) -> np.ndarray:
         """How many tokens `extract` will give for each line: int32 [lines]."""
         found = [
