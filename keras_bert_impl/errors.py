@@ -1,4 +1,6 @@
-"""The one exception for what a user can mend."""
+"""The exceptions for what a user can mend."""
+
+from collections.abc import Iterable
 
 
 class UserError(Exception):
@@ -14,6 +16,32 @@ class UserError(Exception):
         ...
         keras_bert_impl.errors.UserError: vocab.txt: has no [MASK] token; add a line '[MASK]'.
     """
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is told, a sentence each."""
+        return (str(self),)
+
+
+class SeveralUserError(UserError):
+    """Several mistakes in one input, each of which the user can mend.
+
+    Args:
+        sentences: one or more, each as that of a `UserError`.
+
+    Example:
+        >>> SeveralUserError(["a.txt: line 1 is empty.", "a.txt: line 7 is empty."]).sentences
+        ('a.txt: line 1 is empty.', 'a.txt: line 7 is empty.')
+    """
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        self._sentences = tuple(sentences)
+        super().__init__("\n".join(self._sentences))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is told, a sentence each."""
+        return self._sentences
 
 
 def reason_of(error: BaseException) -> str:

@@ -336,6 +336,32 @@ def text_lines(path: str | os.PathLike[str]) -> Iterator[str]:
                 raise not_utf8(path, f"line {number}") from error
 
 
+def fault_of_json(
+    error: ValueError | RecursionError, first_line: int | None = 1, first_column: int = 1
+) -> str:
+    r"""Says where a text stops being JSON, and why.
+
+    Args:
+        error: of `json.loads`.
+        first_line: the line of the file in which the text begins; None where the text is one line,
+            which the message names already.
+        first_column: the column in which it begins.
+
+    Example:
+        >>> try:
+        ...     json.loads('{"a": 1,\n "b": }')
+        ... except ValueError as error:
+        ...     print(fault_of_json(error, first_line=7))
+        is not JSON from line 8, column 7 on (Expecting value)
+    """
+    if not isinstance(error, json.JSONDecodeError):
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return f"is not JSON ({reason})"
+    column = error.colno + (first_column - 1 if error.lineno == 1 else 0)
+    line = "" if first_line is None else f"line {first_line + error.lineno - 1}, "
+    return f"is not JSON from {line}column {column} on ({error.msg})"
+
+
 def read_json_value(path: str | os.PathLike[str]) -> Any:
     """Reads a small JSON file.
 
@@ -347,7 +373,9 @@ def read_json_value(path: str | os.PathLike[str]) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is not JSON ({error}); name a configuration file.") from error
+        raise UserError(
+            f"{path}: {fault_of_json(error)}; mend it, or name a configuration file."
+        ) from error
 
 
 def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -31,6 +31,14 @@ _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own
 _SAME_FLAGS = (("init_checkpoint", "model", "model_dir"), ("seed", "random_seed"))
 """Names of one thing: a tool that has one of them understands the others in its place."""
 
+_WANTED: Sequence[tuple[type, Callable[[Any], str]]] = (
+    (flags.BooleanParser, lambda _: "true or false"),
+    (flags.IntegerParser, lambda flag: flag.parser.syntactic_help),
+    (flags.FloatParser, lambda flag: flag.parser.syntactic_help),
+    (flags.EnumParser, lambda flag: f"one of {', '.join(flag.parser.enum_values)}"),
+)
+"""What a flag takes, by how it is read."""
+
 _PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
 
 _ABOUT_LISTS = (
@@ -181,8 +189,7 @@ class FlagSet:
                 f"--{error.flagname} is not a flag;{mean or ' --help lists them.'}"
             ) from error
         except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
-            message = str(error).strip().splitlines()[0].removeprefix("FATAL Flags ")
-            raise UserError(f"{message.rstrip('.')}; --help lists the flags.") from error
+            raise UserError(f"{self._illegal(error)}; --help lists the flags.") from error
         if rest and not keep_unknown:
             raise UserError(
                 f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
@@ -193,6 +200,18 @@ class FlagSet:
             if self._values[name].value is None:
                 raise UserError(f"--{name} is missing; --help lists the flags.")
         self.extra_arguments = rest
+
+    def _illegal(self, error: Exception) -> str:
+        """Says what value a flag takes, instead of how absl failed to read the given one."""
+        message = str(error).strip()
+        found = re.match(r"flag --(\w+)=", message)
+        if found and isinstance(error.__context__, (TypeError, ValueError)):
+            flag = self._values[found[1]]
+            given = message.removeprefix("flag ").removesuffix(f": {error.__context__}")
+            for kind, wanted in _WANTED:
+                if isinstance(flag.parser, kind):
+                    return f"{given.splitlines()[0]} must be {wanted(flag)}"
+        return message.splitlines()[0].removeprefix("FATAL Flags ").rstrip(".")
 
     def _read_shorthands(self) -> None:
         """Sets what the shorthands that are turned on stand for."""
@@ -520,9 +539,9 @@ def run(
 ) -> int:
     """Parses the flags, runs `main` and gives the exit code.
 
-    A `UserError` is printed as one line on standard error (exit code 1). A stop by Ctrl-C gives
-    130 and one by SIGTERM 143, whether or not the work could be saved first: `&&` goes on after
-    what is finished only. Any other exception is a bug and keeps its traceback.
+    A `UserError` is printed on standard error, one line a sentence (exit code 1). A stop by Ctrl-C
+    gives 130 and one by SIGTERM 143, whether or not the work could be saved first: `&&` goes on
+    after what is finished only. Any other exception is a bug and keeps its traceback.
 
     Args:
         flag_set: the tool's flags.
@@ -564,7 +583,8 @@ def _run(
             raise  # the stop reached a worker first, say
         number = take_stop()
         how = "Error" if number is None else "Stopped"
-        sys.stderr.write(f"{how}: {' '.join(flag_set.in_flags(str(error)).split())}\n")
+        for sentence in error.sentences:
+            sys.stderr.write(f"{how}: {' '.join(flag_set.in_flags(sentence).split())}\n")
         return EXIT_USER_ERROR if number is None else EXIT_SIGNAL + number
     except BrokenPipeError:
         # The reader of our output went away (`| head`): that is no error of ours.

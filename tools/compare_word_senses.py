@@ -1,10 +1,13 @@
 """Shows that a word's vector depends on its sense: cosines between the uses of one word.
 
-Each use's vector is the sum of the last layers. By default a sentence uses "bank" three times:
-twice for where the money is and once for the side of a river.
+Each use's vector is the sum of the last layers; of a word of several tokens it is their mean. By
+default a sentence uses "bank" three times: twice for where the money is and once for the side of a
+river.
 
-Example:
+Examples:
   keras-bert compare_word_senses --model=bert --picture=senses.png
+  keras-bert compare_word_senses --model=klue/bert-base --word=배 --text='배를 타고 섬에 갔다.'
+      --text='배를 깎아 먹었다.' --text='배가 아프다.'
 """
 
 import sys

@@ -28,12 +28,13 @@ def _run(config: ExportModelConfig) -> None:
     if config.format == "saved_model":
         export_saved_model.export(config)
         return
-    from keras_bert_impl.serving.portable_export import export_portable
     from pipelines.tasks.register import open_and_serve
 
     opened, _ = open_and_serve(
         config.model, max_seq_length=config.max_seq_length, **config.description()
     )
+    from keras_bert_impl.serving.portable_export import export_portable  # after it is found
+
     result = export_portable(
         opened, config.output_dir, config.format, config.max_seq_length, config.verify
     )

@@ -24,7 +24,6 @@ FLAGS = ConfigFlags(__doc__, ExportConfig)
 
 def export(config: ExportConfig) -> None:
     """Writes a SavedModel and says what it serves."""
-    from keras_bert_impl.serving.export import export_saved_model
     from pipelines.tasks.register import open_and_serve
 
     opened, served = open_and_serve(
@@ -33,6 +32,8 @@ def export(config: ExportConfig) -> None:
         max_seq_length=config.max_seq_length,
         **config.description(),
     )
+    from keras_bert_impl.serving.export import export_saved_model  # after the model is found
+
     result = export_saved_model(served, opened, config.output_dir, config.verify)
     print(f"{config.output_dir}: {result.size / 1e6:.1f} MB, with client.py, which sends texts")
     for name, (inputs, outputs) in result.signatures.items():

@@ -2,7 +2,8 @@
 
 The model is a model directory with a masked-LM head, or a SavedModel of export_saved_model (asked
 through its raw-text signature), which must be trusted, because it is a program. A text longer than
-the model's positions is read around its first [MASK] only.
+the model's positions is read around its first [MASK] only. A text without [MASK] is named by its
+line on standard error; the others are filled in, and the exit code is 1.
 
 Example:
   keras-bert fill_mask --model=run/model --text='The [MASK] of the list is returned.'
@@ -13,6 +14,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from keras_bert_impl.errors import SeveralUserError
 from keras_bert_impl.serving.config import FillMaskConfig
 from tools.config_flags import ConfigFlags
 
@@ -44,13 +46,16 @@ def _run(config: FillMaskConfig) -> None:
     from keras_bert_impl.serving.fill_mask import fill_mask
 
     show = _show_json if config.format == "json" else _show_table
-    for filled in fill_mask(config):
+    results = fill_mask(config)
+    for filled in results.filled:
         if filled.num_truncated:
             sys.stderr.write(
                 f"Warning: a text is longer than the model's positions; {filled.num_truncated} "
                 f"of its tokens were left out, and {len(filled.masks)} of its masks are answered.\n"
             )
         show(filled)
+    if results.refused:
+        raise SeveralUserError(results.refused)
 
 
 main = FLAGS.main_of(_run)

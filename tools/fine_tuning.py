@@ -31,9 +31,12 @@ def run_once_or_often(
     """
     config = replace(config, flags=flags.as_flagfile(), given=flags.given())
     if not config.many.are_many:
-        from pipelines.fine_tuning.run import fine_tune
+        from pipelines.fine_tuning.start import check_run
 
-        show_results(fine_tune(config, task_of))
+        checked = check_run(config, task_of)
+        from pipelines.fine_tuning.run import fine_tune_checked  # TensorFlow: after the checks
+
+        show_results(fine_tune_checked(checked))
         return
     from pipelines.many_runs.seeds import run_many
 

@@ -23,8 +23,11 @@ add_tpu_flags(FLAGS)
 
 
 def _run(config: RunPretrainingConfig) -> None:
+    from pipelines.runs.pretraining_start import check_start
+
+    check_start(config)
     from keras_bert_impl.training.guesses import line_of
-    from pipelines.runs.pretraining import run_pretraining
+    from pipelines.runs.pretraining import run_pretraining  # TensorFlow: after the checks
 
     results = run_pretraining(replace(config, flags=FLAGS.as_flagfile()))
     if results.already_finished:

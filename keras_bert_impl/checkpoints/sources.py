@@ -78,6 +78,16 @@ def _has_weights(folder: Path) -> bool:
     return any((folder / name).exists() for name in (WEIGHTS_FILE, INDEX_FILE))
 
 
+def is_saved_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder holds a SavedModel.
+
+    Example:
+        >>> is_saved_model("/no/such/folder")
+        False
+    """
+    return (Path(path) / "saved_model.pb").is_file()
+
+
 def is_pickle(path: Path) -> bool:
     """Whether a file of this name is a pickle.
 

@@ -1,19 +1,20 @@
 """Filling in masked words with a SavedModel or a model directory."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.names import head_names
+from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.text_files import text_in_assets
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import SeveralUserError, UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.serving.config import FillMaskConfig
-from keras_bert_impl.serving.signatures import is_saved_model, load_signature
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import check_words
 from keras_bert_impl.tokenization.vocabulary import MASK
@@ -46,13 +47,46 @@ class FilledText:
     num_truncated: int
 
 
-def fill_mask(config: FillMaskConfig) -> list[FilledText]:
-    """Fills in the texts that a configuration gives.
+class GivenText(NamedTuple):
+    """A text, and where it stands for messages.
+
+    Attributes:
+        text: as it was given.
+        where: a file and a line, or the number of a text of `text`.
+    """
+
+    text: str
+    where: str
+
+
+@dataclass(frozen=True)
+class FilledTexts:
+    """What became of the texts.
+
+    Attributes:
+        filled: those with [MASK], in their order.
+        refused: a sentence for each text without [MASK].
+    """
+
+    filled: list[FilledText]
+    refused: list[str]
+
+
+def fill_mask(config: FillMaskConfig) -> FilledTexts:
+    """Fills in the texts that a configuration gives; those without [MASK] are told by their place.
 
     Raises:
-        UserError: there is no text, or the model or a text is not what it should be.
+        UserError: there is no text, none of them has [MASK], or the model is not what it should be.
     """
-    texts = read_texts(config)
+    given = read_texts(config)
+    refused = [
+        f"{one.where}: '{_short(one.text)}' has no {MASK}; write {MASK} for the word to find."
+        for one in given
+        if MASK not in one.text
+    ]
+    texts = [one.text for one in given if MASK in one.text]
+    if not texts:
+        raise SeveralUserError(refused)
     answers = FillMask.load(
         config.model,
         config.top_k,
@@ -62,26 +96,36 @@ def fill_mask(config: FillMaskConfig) -> list[FilledText]:
     if answers.text is not None:
         without_masks = (text.replace(MASK, " ") for text in texts)
         check_words(without_masks, answers.text, "the texts", may_refuse=False)
-    return answers.fill(texts, config.top_k)
+    return FilledTexts(answers.fill(texts, config.top_k), refused)
 
 
-def read_texts(config: FillMaskConfig) -> list[str]:
+def read_texts(config: FillMaskConfig) -> list[GivenText]:
     r"""The texts that are given and those of the file, without empty lines.
 
     Raises:
         UserError: there are none, or the file is not UTF-8.
 
     Example:
-        >>> read_texts(FillMaskConfig(model="", text=["a [MASK]\n\nb [MASK]"]))
-        ['a [MASK]', 'b [MASK]']
+        >>> read_texts(FillMaskConfig(model="", text=["a [MASK]\n\nb [MASK]", "[MASK]"]))
+        [GivenText(text='a [MASK]', where='`text` 1, line 1'), GivenText(text='b [MASK]',
+        where='`text` 1, line 3'), GivenText(text='[MASK]', where='`text` 2')]
     """
-    lines = [line for text in config.text for line in text.replace("\r\n", "\n").split("\n")]
-    if config.input_file:
-        lines += text_lines(config.input_file)
-    texts = [line for line in lines if line.strip()]
+    texts = [one for one in _given_texts(config) if one.text.strip()]
     if not texts:
         raise UserError("there is no text; give `text` or an `input_file` with text.")
     return texts
+
+
+def _given_texts(config: FillMaskConfig) -> Iterator[GivenText]:
+    for number, text in enumerate(config.text, start=1):
+        where = "`text`" if len(config.text) == 1 else f"`text` {number}"
+        lines = text.replace("\r\n", "\n").split("\n")
+        for line_number, line in enumerate(lines, start=1):
+            yield GivenText(line, where + (f", line {line_number}" if len(lines) > 1 else ""))
+    for line_number, line in enumerate(
+        text_lines(config.input_file) if config.input_file else (), 1
+    ):
+        yield GivenText(line, f"{config.input_file}: line {line_number}")
 
 
 class FillMask:
@@ -92,6 +136,7 @@ class FillMask:
         text: how the model cuts texts; None where that is not known.
 
     Example:
+        >>> import tensorflow as tf
         >>> answer = {"tokens": tf.constant([[["word"]]]), "probabilities": tf.constant([[[0.5]]]),
         ...           "mask_counts": tf.constant([1]), "num_truncated": tf.constant([0])}
         >>> FillMask(lambda texts: answer).fill(["a [MASK]"], top_k=1)[0].masks
@@ -121,7 +166,11 @@ class FillMask:
         Raises:
             UserError: it is neither or not trusted, or it cannot fill in words.
         """
-        if is_saved_model(Path(path)):
+        if is_saved_model(path):
+            import tensorflow as tf
+
+            from keras_bert_impl.serving.signatures import load_signature
+
             loaded = load_signature(
                 Path(path),
                 SIGNATURE,
@@ -183,16 +232,17 @@ class FillMask:
 def _serve_model(
     path: str | os.PathLike[str], top_k: int, description: dict[str, Any]
 ) -> tuple[Signature, TextSettings]:
-    from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.serving.export import serve_model
-    from keras_bert_impl.serving.opened_model import open_model
-
-    opened = open_model(path, **description)
-    if not isinstance(opened.model, BertPretrainer):
+    tensors = find_model(path, **description).tensors()
+    if not all(tensors.find(names) for names in head_names("masked_lm")):
         raise UserError(
             f"{path}: has no masked-LM head; name a pre-trained model, such as the model/ folder "
             "of a pre-training run."
         )
+    # TensorFlow is loaded from here on: mistakes were told before.
+    from keras_bert_impl.serving.export import serve_model
+    from keras_bert_impl.serving.opened_model import open_model
+
+    opened = open_model(path, **description)
     served = serve_model(opened, top_k=top_k)
     return lambda texts: served.call(SIGNATURE, {"text": texts}), opened.text
 

@@ -121,16 +121,6 @@ class ServedModel(tf.Module):
         return list(found.values())
 
 
-def is_saved_model(path: Path) -> bool:
-    """Whether a folder holds a SavedModel.
-
-    Example:
-        >>> is_saved_model(Path("/no/such/folder"))
-        False
-    """
-    return (path / "saved_model.pb").is_file()
-
-
 def load_signature(
     folder: Path, name: str, what_has_it: str, *, trusted: bool
 ) -> Callable[..., dict[str, Any]]:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import fault_of_json
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.data_sets import opening_data_set
@@ -166,24 +167,38 @@ def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
     for number, line in enumerate(block.text.split("\n"), block.first_line):
         if not line or line.isspace():
             continue
-        try:
-            paragraphs = _texts_of(json.loads(line.removeprefix("\ufeff"))[text_field])
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(
-                f"{block.source.name}: line {number} is not a JSON object with text in the field "
-                f"'{text_field}'; name the field with `text_field` or mend the line."
-            ) from error
+        paragraphs = _texts_in(line, f"{block.source.name}: line {number}", text_field)
         yield from (paragraph for paragraph in paragraphs if paragraph.strip())
         yield None
 
 
-def _texts_of(value: Any) -> list[str]:
-    """The paragraphs of a field: the lines of a text, or a list of texts."""
+def _texts_in(line: str, where: str, text_field: str) -> list[str]:
+    """The paragraphs of an object's field: the lines of a text, or a list of texts.
+
+    Raises:
+        UserError: the line is no JSON object, lacks the field, or has something else there.
+    """
+    try:
+        values = json.loads(line.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where} {fault_of_json(error, None)}; mend the line.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{where} is no JSON object; write one object a line.")
+    if text_field not in values:
+        fields = ", ".join(map(repr, values)) or "none"
+        raise UserError(
+            f"{where} has no field '{text_field}' (its fields: {fields}); name the field of the "
+            "text with `text_field`, or mend the line."
+        )
+    value = values[text_field]
     # An escape such as \ud83d may be one half of a surrogate pair, which is not text.
     if isinstance(value, str):
         return as_text(value).split("\n")
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError("neither text nor a list of texts")
+        raise UserError(
+            f"{where} has neither text nor a list of texts in the field '{text_field}'; mend the "
+            "line, or name another field with `text_field`."
+        )
     return [as_text(item) for item in value]
 
 

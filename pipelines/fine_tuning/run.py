@@ -49,10 +49,11 @@ from pipelines.fine_tuning.outputs import (
 )
 from pipelines.fine_tuning.start import (
     AnyConfig,
+    CheckedRun,
     check_head_is_trained,
+    check_run,
     check_trained,
-    starting_point,
-    with_kept_options,
+    wanted_splits,
 )
 from pipelines.fine_tuning.task import (
     Calibrated,
@@ -69,7 +70,6 @@ from pipelines.fine_tuning.task import (
 from pipelines.fine_tuning.task_data import (
     AnsweredSplit,
     TaskData,
-    check_vocabulary,
     mean_loss,
     missing_labels,
 )
@@ -124,19 +124,22 @@ def fine_tune(
     Raises:
         UserError: an option, a file or a checkpoint is not what it should be.
     """
-    if not (config.do_train or config.do_eval or config.do_predict):
-        raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
-    if not config.do_train:
-        model = starting_point(config, RunDirectory(config.output_dir))
-        config = with_kept_options(config, model)
-        config.check_together()
-    task = task_of(config)  # what is wrong with its files leaves no folder behind
-    start = starting_point(config, RunDirectory(config.output_dir))
-    check_vocabulary(task, _wanted(config, task), start.text, config.unknown)
+    return fine_tune_checked(check_run(config, task_of))
+
+
+def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
+    """Does what `fine_tune` does, with a run that `check_run` has looked at.
+
+    Args:
+        checked: the run.
+
+    Raises:
+        UserError: an example or the devices are not what they should be.
+    """
+    config, task, start = checked.config, checked.task, checked.start
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     _tell_of_devices(config, devices)
     directory = RunDirectory.open(config.output_dir)
-    start.config.check_length(config.max_seq_length, at_least=5)
     with ExitStack() as outputs:
         unchanged = "nothing is changed, and the same command begins anew"
         with kept_so_far(kept_before_training(directory) if config.do_train else unchanged):
@@ -201,7 +204,7 @@ class _Job:
         self._check_start()
         self._data = TaskData(task, Tokenizer(start.text), config.max_seq_length, self._work)
         # All files are read before hours of training: a mistake in a test set shows at once.
-        self._rows = {split: self._data.rows(split) for split in _wanted(config, task)}
+        self._rows = {split: self._data.rows(split) for split in wanted_splits(config, task)}
         if config.do_train and (words := self._rows[task.train_split].word_count):
             _LOGGER.info("%s: %s are [UNK]", task.train_split, words)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
@@ -233,7 +236,7 @@ class _Job:
         names = head.objective.input_names
         if self._config.engine == TENSORFLOW:
             return Prediction(head.model, names, self._devices.strategy)
-        rows = self._inputs[_wanted(self._config, self._task)[0]]
+        rows = self._inputs[wanted_splits(self._config, self._task)[0]]
         return engine_prediction(self._config, head, source, rows)
 
     def _member(self, source: ModelSource) -> Predicts:
@@ -522,14 +525,6 @@ def _start_anew(model: Any, fresh: list[FreshWeights]) -> None:
         weights.put_back(model)
         if weights.layers:
             _LOGGER.info("started anew: %s", ", ".join(weights.layers))
-
-
-def _wanted(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:
-    """The splits that a run reads."""
-    wanted = [task.train_split] if config.do_train else []
-    wanted += task.evaluation_splits if config.do_eval else ()
-    wanted += task.test_splits if config.do_predict else ()
-    return list(dict.fromkeys(wanted))
 
 
 def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) -> Path:

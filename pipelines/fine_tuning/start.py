@@ -1,24 +1,101 @@
-"""The model that a fine-tuning run starts from, or scores, and what it must have."""
+"""The model that a fine-tuning run starts from, or scores, and what run and model must have.
+
+Nothing here loads TensorFlow, so that a mistake in a file or an option is told at once.
+"""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, label_names
+from keras_bert_impl.checkpoints.hub import may_be_hub_name
+from keras_bert_impl.checkpoints.model_source import (
+    ModelSource,
+    find_model,
+    label_names,
+    locate,
+)
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import Option, options_of
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.task import Task
 
 _LOGGER = logging.getLogger(__name__)
 
 AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
+
+
+@dataclass(frozen=True)
+class CheckedRun(Generic[AnyConfig]):
+    """A run whose options, files and model were looked at.
+
+    Attributes:
+        config: its options, with those that the model keeps.
+        task: the task that they describe.
+        start: the model that it starts from, or evaluates.
+    """
+
+    config: AnyConfig
+    task: Task[Any, Any]
+    start: ModelSource
+
+
+def check_run(
+    config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]]
+) -> CheckedRun[AnyConfig]:
+    """Looks at the options, the files and the model of a run, and leaves no folder behind.
+
+    Args:
+        config: the options of the run.
+        task_of: gives the task that a configuration describes.
+
+    Raises:
+        UserError: an option, a file or a checkpoint is not what it should be.
+    """
+    if not (config.do_train or config.do_eval or config.do_predict):
+        raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
+    directory = RunDirectory(config.output_dir)
+    if not config.do_train:
+        config = with_kept_options(config, starting_point(config, directory))
+        config.check_together()
+    elif config.init_checkpoint and not may_be_hub_name(config.init_checkpoint):
+        locate(config.init_checkpoint)  # it is opened, or fetched, when the files were read
+    task = task_of(config)
+    start = starting_point(config, directory)
+    start.config.check_length(config.max_seq_length, at_least=5)
+    # Some examples of each split are read here, the others when their rows are made.
+    check_vocabulary(task, wanted_splits(config, task), start.text, config.unknown)
+    return CheckedRun(config, task, start)
+
+
+def check_vocabulary(
+    task: Task[Any, Any], splits: Iterable[str], text: TextSettings, unknown: UnknownWords
+) -> None:
+    """Counts the words of a sample of each split, before anything is made of them.
+
+    Raises:
+        UserError: the vocabulary does not fit the texts of a split.
+    """
+    for split in splits:
+        texts = (one for example in task.examples(split) for one in task.texts(example))
+        name = ", ".join(map(str, task.files(split))) or f"the split {split}"
+        unknown.check(texts, text, name)
+
+
+def wanted_splits(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:
+    """The splits that a run reads."""
+    wanted = [task.train_split] if config.do_train else []
+    wanted += task.evaluation_splits if config.do_eval else ()
+    wanted += task.test_splits if config.do_predict else ()
+    return list(dict.fromkeys(wanted))
 
 
 def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:

@@ -72,7 +72,7 @@ class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
         """
         trained = None
         if not run.do_train:
-            trained = starting_point(run, RunDirectory.open(run.output_dir))
+            trained = starting_point(run, RunDirectory(run.output_dir))
         task = cls(config, trained).task()
         if run.do_eval and not task.evaluation_splits:
             raise UserError(cls.NOTHING_TO_SCORE)

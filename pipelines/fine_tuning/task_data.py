@@ -1,6 +1,6 @@
 """The data of a task as a run needs it: its rows in files, and the answers of a model to them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,9 +13,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.character_table import CharacterTable
-from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.unknown_words import UnknownWords, WordCounter
+from keras_bert_impl.tokenization.unknown_words import WordCounter
 from keras_bert_impl.training.objectives import Objective
 from pipelines.fine_tuning.task import ROWS_VERSION, Task
 from pipelines.inputs.row_outputs import RowOutputs
@@ -88,20 +87,6 @@ class TaskData:
             "vocabulary_sha256": text.vocabulary.sha256,
             **text.as_json(),
         }
-
-
-def check_vocabulary(
-    task: Task[Any, Any], splits: Iterable[str], text: TextSettings, unknown: UnknownWords
-) -> None:
-    """Counts the words of a sample of each split, before anything is made of them.
-
-    Raises:
-        UserError: the vocabulary does not fit the texts of a split.
-    """
-    for split in splits:
-        texts = (one for example in task.examples(split) for one in task.texts(example))
-        name = ", ".join(map(str, task.files(split))) or f"the split {split}"
-        unknown.check(texts, text, name)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
 """Pre-training: from shards to a model directory, and to those of steps on the way."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder
@@ -15,7 +14,6 @@ from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
 from keras_bert_impl.planning import training_flops
-from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.training.checkpoints import (
     Checkpoints,
     check_settings,
@@ -36,8 +34,6 @@ from keras_bert_impl.training.strategy import make_devices, restart_when_a_worke
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.metrics.frequency_baseline import frequency_baseline
 from pipelines.pretraining_data.language_model import Targets
-from pipelines.records.check import find_shards
-from pipelines.records.paths import with_local_copies
 from pipelines.runs.phases import open_phases, options_of_phase
 from pipelines.runs.preflight import (
     check_disk,
@@ -50,6 +46,7 @@ from pipelines.runs.preflight import (
 )
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 from pipelines.runs.pretraining_guesses import count_answers, count_sample, pretraining_guesses
+from pipelines.runs.pretraining_start import check_asked, checked_start
 from pipelines.runs.remarks import remarks
 from pipelines.runs.resume_identity import (
     changed_flags,
@@ -132,12 +129,7 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     Raises:
         UserError: a flag, a file or a checkpoint is not what it should be.
     """
-    if not (config.do_train or config.do_eval):
-        raise UserError("nothing to do; give `do_train=True` or `do_eval=True`.")
-    if not config.input_file:
-        raise UserError("`input_file` is missing; name the shards of create_pretraining_data.")
-    if config.do_train:
-        config.training.check_evaluates(config.do_eval or bool(config.training.eval_steps))
+    check_asked(config)
     run = RunDirectory.open(config.output_dir)
     trained = is_finished(run, config.training)
     if config.do_train and not trained:
@@ -186,12 +178,8 @@ class _Job:
 
     def __init__(self, config: RunPretrainingConfig, directory: RunDirectory) -> None:
         self._config = config
-        self._start = find_pretraining_start(config)
+        self._start = checked_start(config)
         self._model_config, self._text = self._start.config, self._start.text
-        config.check_model(self._model_config)
-        for number, phase in enumerate(config.phases()):
-            with options_of_phase(number):
-                self._model_config.check_length(phase.max_seq_length)
         if config.do_train:
             check_disk(directory.path, self._model_config, config.training)
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
@@ -385,27 +373,3 @@ class _Job:
 
     def _measure(self) -> dict[str, float]:
         return self._evaluation(self._held_out)
-
-
-def find_pretraining_start(config: RunPretrainingConfig) -> ModelSource:
-    """Finds the model of a run; the shards say the casing where the model does not.
-
-    Raises:
-        UserError: nothing says what the model is like, or two things that do not fit together do.
-    """
-    return find_model(
-        config.init_checkpoint,
-        bert_config_file=config.bert_config_file,
-        vocab_file=config.vocab_file,
-        do_lower_case=config.do_lower_case,
-        model_size=config.model_size,
-        told=casing_of_shards(config.input_file),
-        default_lower_case=True,
-    )
-
-
-def casing_of_shards(input_files: Sequence[str]) -> Casing:
-    """Reads the text settings of the first shards that describe themselves."""
-    shards = find_shards(with_local_copies(input_files))
-    described = next((shard.description for shard in shards if shard.description), None)
-    return Casing(described.do_lower_case, described.strip_accents) if described else Casing()

@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.unpacking import read_line_blocks
@@ -462,7 +463,7 @@ def objects_of_lines(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
     """
     for number, line in lines:
         if not line.isspace():
-            yield number, _object(name, number, line)
+            yield number, _object(name, number, line.rstrip("\r\n"))
 
 
 def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
@@ -479,7 +480,7 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
         >>> list(objects_of_array("t.json", [(1, '[{"a": 1},\n'), (2, '{"a":\n'), (3, "2}]\n")]))
         [(1, {'a': 1}), (2, {'a': 2})]
     """
-    depth, begins, parts = 0, 0, list[str]()
+    depth, begins, column, parts = 0, 0, 1, list[str]()
     for number, line in lines:
         start = 0  # of the object, within this line
         for found in _STRUCTURE.finditer(line):
@@ -488,10 +489,12 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
                 depth += 1
                 if depth == 2:
                     begins, start, parts = number, found.start(), []
+                    column = start + 1
             elif mark in ("}", "]"):
                 depth -= 1
                 if depth == 1:
-                    yield begins, _object(name, begins, "".join(parts) + line[start : found.end()])
+                    text = "".join(parts) + line[start : found.end()]
+                    yield begins, _object(name, begins, text, column)
             elif depth == 1:
                 raise UserError(f"{name}: line {number} has text between the array's objects.")
         if depth > 1:
@@ -503,13 +506,14 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
         )
 
 
-def _object(name: str, line: int, text: str) -> Values:
+def _object(name: str, line: int, text: str, column: int = 1) -> Values:
+    """The object that a text is, which begins in a line and a column of a file."""
     try:
         values = json.loads(text, object_pairs_hook=partial(_once_each, name, line))
     except (ValueError, RecursionError) as error:
-        raise UserError(
-            f"{name}: line {line} is not JSON ({error}); write one object a line."
-        ) from error
+        number = line + getattr(error, "lineno", 1) - 1
+        fault = fault_of_json(error, None, column)
+        raise UserError(f"{name}: line {number} {fault}; mend it.") from error
     if not isinstance(values, dict):
         raise UserError(f"{name}: line {line} is no JSON object; write one object a line.")
     return values

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import not_utf8
+from keras_bert_impl.files import fault_of_json, not_utf8
 from pipelines.corpora.unpacking import read_line_blocks, read_whole
 
 AnyPath = str | os.PathLike[str]
@@ -82,4 +82,5 @@ def read_json(path: AnyPath, wanted: str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is not JSON ({error}); name {wanted}.") from error
+        fault = fault_of_json(error)
+        raise UserError(f"{path}: {fault}; mend it, or name {wanted}.") from error

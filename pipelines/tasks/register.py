@@ -7,18 +7,19 @@ directory gives under `task`; see `keras_bert_impl.checkpoints.task_settings`.
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.export import serve_model
-from keras_bert_impl.serving.opened_model import OpenedModel, open_model
-from keras_bert_impl.serving.signatures import ServedModel
 from pipelines.fine_tuning.task import Task
 from pipelines.tasks.choices.task import ChoiceTask
 from pipelines.tasks.questions.task import QuestionTask
 from pipelines.tasks.tagging.task import TaggingTask
+
+if TYPE_CHECKING:
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
 
 SERVED_TASKS: dict[str, Callable[[Mapping[str, Any]], Task[Any, Any]]] = {
     family.name: family.from_settings for family in (ChoiceTask, QuestionTask, TaggingTask)
@@ -35,7 +36,7 @@ def open_and_serve(
     top_k: int = 10,
     max_seq_length: int | None = None,
     **description: Any,
-) -> tuple[OpenedModel, ServedModel]:
+) -> "tuple[OpenedModel, ServedModel]":
     """Opens a model directory and gives its signatures: the task's own, or the library's.
 
     Args:
@@ -52,6 +53,10 @@ def open_and_serve(
     name = settings.get("task") or _BY_ARCHITECTURE.get(source.architecture, "")
     make_task = SERVED_TASKS.get(name)
     if make_task is None:
+        # TensorFlow: a missing model is told before it is loaded.
+        from keras_bert_impl.serving.export import serve_model
+        from keras_bert_impl.serving.opened_model import open_model
+
         opened = open_model(folder, **description)
         return opened, serve_model(opened, top_k, max_seq_length)
     task = make_task(settings)
@@ -61,7 +66,7 @@ def open_and_serve(
 
 def open_task_model(
     folder: str | os.PathLike[str], task: Task[Any, Any], **description: Any
-) -> OpenedModel:
+) -> "OpenedModel":
     """Opens a model directory as the model of a task.
 
     Args:
@@ -72,6 +77,8 @@ def open_task_model(
     Raises:
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
+    from keras_bert_impl.serving.opened_model import open_model
+
     opened = open_model(folder, build=lambda source: task.head(source.config).model, **description)
     missing = sorted(opened.untrained - {"pooler"})
     if missing:

@@ -1,17 +1,28 @@
 """Compares the vectors of one word that is used in several senses."""
 
 import dataclasses
+import logging
 import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder
+from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import options_named
-from keras_bert_impl.pictures import write_png
+from keras_bert_impl.tokenization.vocabulary import UNK
 from pipelines.vectors.extract import FeatureExtractor, LineFeatures
 from pipelines.vectors.options import FeaturesConfig, SensesConfig
+from pipelines.vectors.senses_picture import draw_senses
+
+_LOGGER = logging.getLogger(__name__)
+_LAYERS = 4
+_AROUND = 4  # so many words of the text are shown on either side of a use
+_FORMS = ("NFC", "NFD", None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,24 +30,32 @@ class SensesTable:
     """The uses of a word and their cosines.
 
     Attributes:
-        uses: each use with the words around it.
+        uses: each use, in brackets, with the words around it.
         cosines: float64 [uses, uses].
+        texts: the number of the text of each use, from 1; None of one text.
     """
 
     uses: list[str]
     cosines: np.ndarray
+    texts: list[int] | None = None
+
+    def names(self) -> list[str]:
+        """How each use is called, with its text where there are several."""
+        if self.texts is None:
+            return [f"use {number}" for number in range(1, len(self.uses) + 1)]
+        return [f"use {number} (text {of})" for number, of in enumerate(self.texts, start=1)]
 
     def text(self) -> str:
         """The table as text: the uses, then the cosine of every two.
 
         Example:
-            >>> table = SensesTable(["a bank", "the bank"], np.array([[1.0, 0.5], [0.5, 1.0]]))
+            >>> table = SensesTable(["a [bank]", "the [bank]"], np.array([[1.0, 0.5], [0.5, 1.0]]))
             >>> print(table.text())
-            use 1: a bank
-            use 2: the bank
+            use 1: a [bank]
+            use 2: the [bank]
             cosine of uses 1 and 2: 0.500
         """
-        lines = [f"use {number}: {use}" for number, use in enumerate(self.uses, start=1)]
+        lines = [f"{name}: {use}" for name, use in zip(self.names(), self.uses, strict=True)]
         lines += [
             f"cosine of uses {first + 1} and {second + 1}: {self.cosines[first, second]:.3f}"
             for first in range(len(self.uses))
@@ -48,15 +67,18 @@ class SensesTable:
 def compare_word_senses(config: SensesConfig) -> SensesTable:
     """Compares a word's vectors, each the sum of the last layers, by their cosine.
 
+    The vector of a word of several tokens is their mean.
+
     Raises:
-        UserError: the text does not use the word twice as one token, or the checkpoint is not what
-            it should be.
+        UserError: the texts do not use the word twice, or the checkpoint is not what it should be.
     """
+    texts = _texts(config)
+    layers = config.last_layers or min(_LAYERS, _blocks(config))
     features = FeaturesConfig(
         input_file="",
         output_file="",
         model=config.model,
-        layers=range(-config.last_layers, 0),
+        layers=range(-layers, 0),
         max_seq_length=None,
         bert_config_file=config.bert_config_file,
         vocab_file=config.vocab_file,
@@ -64,44 +86,103 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
     )
     with options_named({"layers": "last_layers"}):
         extractor = FeatureExtractor(features)
-    (line,) = extractor.extract([config.text])
-    positions = [position for position, token in enumerate(line.tokens) if token == config.word]
-    if len(positions) < 2:
-        raise UserError(
-            f"`text` uses the token '{config.word}' {len(positions)} times; it must do so at least "
-            "twice (is the word one token of the model's vocabulary, in its casing?)."
-        )
-    vectors = line.vectors.sum(axis=0)[positions].astype(np.float64)
+    word, form = _in_vocabulary(extractor, config.word)
+    lines = list(extractor.extract([_normalized(text, form) for text in texts]))
+    uses = [(number, at) for number, line in enumerate(lines) for at in _uses(line.tokens, word)]
+    _check_uses(config.word, word, len(uses), texts, {number for number, _ in uses})
+    vectors = np.stack([_vector(lines[number], at, len(word)) for number, at in uses])
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    table = SensesTable([_context(line, position) for position in positions], unit @ unit.T)
+    table = SensesTable(
+        [_context(lines[number].tokens, at, len(word)) for number, at in uses],
+        unit @ unit.T,
+        None if len(texts) == 1 else [number + 1 for number, _ in uses],
+    )
     if config.picture:
-        _draw(table, config)
+        title = f"'{config.word}': cosines of the sums of the last {layers} layers"
+        labels = [f"{name}: {use}" for name, use in zip(table.names(), table.uses, strict=True)]
+        draw_senses(Path(config.picture), labels, table.cosines, title)
     return table
 
 
-def _context(line: LineFeatures, position: int, words: int = 4) -> str:
-    before = line.tokens[max(1, position - words) : position]
-    after = line.tokens[position + 1 : -1][:words]
-    tokens = [*before, line.tokens[position].upper(), *after]
+def _texts(config: SensesConfig) -> list[str]:
+    texts = list(config.text)
+    if config.input_file:
+        texts += [line for line in text_lines(config.input_file) if line.strip()]
+        if not texts:
+            raise UserError(f"{config.input_file}: has no text; write a text a line.")
+    return texts or [SensesConfig.EXAMPLE]
+
+
+def _blocks(config: SensesConfig) -> int:
+    found = find_model(config.model, **config.description(), default_lower_case=True)
+    return found.config.num_hidden_layers
+
+
+def _in_vocabulary(extractor: FeatureExtractor, word: str) -> tuple[list[str], str | None]:
+    """The word's tokens, and the form of Unicode in which the vocabulary has it.
+
+    A syllable of Hangul or a letter with its accent may be one character there or several, and
+    in the text, too.
+    """
+    found = [(extractor.tokens(_normalized(word, form)), form) for form in _FORMS]
+    for tokens, form in found:
+        if tokens and UNK not in tokens:
+            return tokens, form
+    raise UserError(
+        f"`word={word}` is not in the model's vocabulary ({' '.join(found[0][0]) or 'no token'}); "
+        "name another word, or another model."
+    )
+
+
+def _normalized(text: str, form: str | None) -> str:
+    return unicodedata.normalize(form, text) if form else text  # type: ignore[arg-type]
+
+
+def _uses(tokens: Sequence[str], word: Sequence[str]) -> Iterator[int]:
+    """Where the word's tokens stand, those of an ending may follow.
+
+    Example:
+        >>> list(_uses(["the", "bank", "##s", "em", "##bank"], ["bank"]))
+        [1]
+    """
+    size = len(word)
+    return (at for at in range(len(tokens)) if list(tokens[at : at + size]) == list(word))
+
+
+def _check_uses(
+    word: str, tokens: Sequence[str], count: int, texts: Sequence[str], with_use: set[int]
+) -> None:
+    if count < 2:
+        shown = "" if list(tokens) == [word] else f" (as {' '.join(tokens)})"
+        raise UserError(
+            f"`text` uses the token '{word}'{shown} {count} times; it must do so at least twice "
+            "(write the word as the text has it; give more texts)."
+        )
+    without = [str(number + 1) for number in range(len(texts)) if number not in with_use]
+    if without:
+        _LOGGER.warning("No use of '%s' in text %s.", word, ", ".join(without))
+
+
+def _vector(line: LineFeatures, at: int, size: int) -> NDArray[np.float64]:
+    return line.vectors.sum(axis=0)[at : at + size].astype(np.float64).mean(axis=0)
+
+
+def _context(tokens: Sequence[str], at: int, size: int) -> str:
+    """The use in brackets, with some words around it.
+
+    Example:
+        >>> _context(["[CLS]", "a", "river", "bank", "##s", ";", "it", "[SEP]"], 3, 1)
+        'a river [bank]s; it'
+    """
+    words = [n for n in range(1, len(tokens)) if not tokens[n].startswith("##")]
+    before = [n for n in words if n <= at][-_AROUND - 1 :]
+    after = [n for n in words if n >= at + size][: _AROUND + 1]
+    start, end = before[0] if before else 1, after[-1]  # [SEP] is a word, the last one
+    use = "[" + _joined(tokens[at : at + size]) + "]"
+    # The piece after the use is glued to it below, as any other.
+    text = _joined([*tokens[start:at], use, *tokens[at + size : end]])
+    return unicodedata.normalize("NFC", text).lstrip(" ,.;:!?")
+
+
+def _joined(tokens: Sequence[str]) -> str:
     return re.sub(r" ##| (?=[,.;:!?])", "", " ".join(tokens))
-
-
-def _draw(table: SensesTable, config: SensesConfig) -> None:
-    from matplotlib.figure import Figure
-
-    path = Path(config.picture or "")
-    make_folder(path.parent)
-    count = len(table.uses)
-    figure = Figure(figsize=(3 + 1.6 * count, 1.5 + 1.1 * count), layout="constrained")
-    axes = figure.add_subplot()
-    image = axes.imshow(table.cosines, vmin=min(0.0, table.cosines.min()), vmax=1.0, cmap="viridis")
-    figure.colorbar(image, label="cosine")
-    axes.set_xticks(range(count), [f"use {number}" for number in range(1, count + 1)])
-    axes.set_yticks(range(count), table.uses)
-    for row in range(count):
-        for column in range(count):
-            cosine = table.cosines[row, column]
-            colour = "black" if cosine > 0.6 else "white"
-            axes.text(column, row, f"{cosine:.2f}", ha="center", va="center", color=colour)
-    axes.set_title(f"'{config.word}': sum of the last {config.last_layers} layers")
-    write_png(path, figure, dpi=100)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.engines.config import check_engine
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, make_folder
 from keras_bert_impl.models.head_settings import POOLER
@@ -93,6 +95,9 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder"
     Raises:
         UserError: there is no such model, it is not whole, or its engine is not installed.
     """
+    # Found again below: what is wrong with the options or the model is told without TensorFlow.
+    check_engine(config.engine, config.precision)
+    find_model(config.model, do_lower_case=config.do_lower_case)
     from keras_bert_impl.serving.embedder import Embedder
 
     return Embedder.from_pretrained(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.config import dtype_policy
@@ -44,12 +45,6 @@ class FeatureExtractor:
     """
 
     def __init__(self, config: FeaturesConfig) -> None:
-        from keras_bert_impl.checkpoints.model_source import find_model
-        from keras_bert_impl.checkpoints.restore import restore
-        from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
-        from keras_bert_impl.models.encoder import BertEncoder
-        from keras_bert_impl.tokenization.tokenizer import Tokenizer
-
         found = find_model(
             config.model,
             bert_config_file=config.bert_config_file,
@@ -58,17 +53,28 @@ class FeatureExtractor:
             default_lower_case=True,
         )
         self.text, self.vocabulary = found.text, found.text.vocabulary
-        self._tokenizer = Tokenizer(found.text)
         self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
         self._max_length = config.max_seq_length or found.config.max_position_embeddings
         found.config.check_length(self._max_length)
         self._batch_size = config.batch_size
         self.hidden_size = found.config.hidden_size
         self._bytes_per_token = 4 * len(self._layers) * self.hidden_size
+        # TensorFlow is loaded from here on: mistakes were told before.
+        from keras_bert_impl.checkpoints.restore import restore
+        from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
+        from keras_bert_impl.models.encoder import BertEncoder
+        from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+        self._tokenizer = Tokenizer(found.text)
         policy = dtype_policy(config.precision)
         model = BertEncoder(found.config, return_all_layers=True, dtype=policy)
         restore(model, str(found.checkpoint))
         self._forward = forward_function(model)
+
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of a text alone, without [CLS] and [SEP]."""
+        (ids,) = _rows(self._tokenizer.encode_lines([text]))
+        return [self.vocabulary.tokens[number] for number in ids]
 
     def lengths(self, lines: Iterable[str]) -> np.ndarray:
         """How many tokens `extract` will give for each line: int32 [lines]."""

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.engines.config import EngineConfig
@@ -76,20 +77,35 @@ class FeaturesConfig(CheckpointOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SensesConfig(CheckpointOptions):
-    """Which word of which text to compare with itself.
+    """Which word of which texts to compare with itself.
+
+    Attributes:
+        EXAMPLE: the text where none is given.
 
     Raises:
         UserError: a value out of range.
     """
 
-    model: str = option(REQUIRED, _MODEL_OF_TOKENS)
-    text: str = option(
+    EXAMPLE: ClassVar = (
         "The clerk locked the bank at noon, and when the bank was closed he sat down on the bank "
-        "of the river to fish.",
-        "A text that uses the word at least twice.",
+        "of the river to fish."
     )
-    word: str = option("bank", "The word; one token of the vocabulary.")
-    last_layers: int = option(4, "The vectors of this many last layers are added up.", at_least=1)
+
+    model: str = option(REQUIRED, _MODEL_OF_TOKENS)
+    text: Sequence[str] = option(
+        (),
+        "A text that uses the word; repeat the flag for more. By default a sentence with three "
+        "banks.",
+        repeated=True,
+    )
+    input_file: str | None = option(None, "A file with one text a line, UTF-8.")
+    word: str = option("bank", "The word, as the texts have it.")
+    last_layers: int | None = option(
+        None,
+        "The vectors of this many last layers are added up; by default 4, or all of a model that "
+        "has fewer.",
+        at_least=1,
+    )
     picture: str | None = option(None, "A PNG file to draw the cosines in.")
 
     def __post_init__(self) -> None:

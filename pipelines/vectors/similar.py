@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.unknown_words import check_words
 from pipelines.vectors.embed import open_embedder
@@ -44,12 +45,14 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
     vectors = _open_vectors(config.vectors_file)
     queries = [*config.query, *(open_texts(config.query_file) if config.query_file else ())]
     texts = open_texts(config.input_file, config.text_column)
-    embedder = open_embedder(config, texts)
-    if embedder.width != vectors.shape[1]:
+    next(iter(texts), None)  # a missing file is told before the model is opened
+    width = find_model(config.model, do_lower_case=config.do_lower_case).config.hidden_size
+    if width != vectors.shape[1]:
         raise UserError(
             f"{config.vectors_file}: its vectors have {vectors.shape[1]} numbers, but those of "
-            f"{config.model} have {embedder.width}; name the model that made them."
+            f"{config.model} have {width}; name the model that made them."
         )
+    embedder = open_embedder(config, texts)
     check_words(queries, embedder.text, "the queries", may_refuse=False)
     numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)

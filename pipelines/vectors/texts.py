@@ -80,6 +80,11 @@ class Column:
     def __iter__(self) -> Iterator[str]:
         for record in self._file.records():
             value = record.values.get(self.column)
+            if value is None:
+                raise UserError(
+                    f"{self._file.name}: line {record.line} has no {self.column!r}; add it or "
+                    "remove the line."
+                )
             if not isinstance(value, str):
                 raise UserError(
                     f"{self._file.name}: line {record.line} has {value!r} in the column "

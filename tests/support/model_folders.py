@@ -63,7 +63,7 @@ def write_chooser(folder, **changes):
     return write_any(folder, BertMultipleChoice(tiny_config(**changes), 2))
 
 
-def write_any(folder, model, vocabulary=WORD_VOCABULARY):
+def write_any(folder, model, vocabulary=WORD_VOCABULARY, **casing):
     """Any model, with weights that differ from one another."""
-    write_model_directory(folder, scatter_weights(model), TextSettings(vocabulary))
+    write_model_directory(folder, scatter_weights(model), TextSettings(vocabulary, **casing))
     return folder

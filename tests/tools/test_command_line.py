@@ -111,6 +111,24 @@ def test_what_is_meant_for_another_program_is_passed_on(arguments):
     assert flag_set.extra_arguments == [word for word in arguments if word != "--fast"]
 
 
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("--count=None", "a positive integer"),
+        ("--count=0", "a positive integer"),
+        ("--count=", "a positive integer"),
+        ("--rate=None", "a non-negative number"),
+        ("--fast=None", "true or false"),
+        ("--form=None", "one of text, json"),
+    ],
+)
+def test_a_value_of_another_kind_is_told_once_with_what_the_flag_takes(word, wanted):
+    flag_set, _ = flag_set_of_all_kinds()
+    with pytest.raises(UserError) as raised:
+        flag_set.parse(["--name=x", word])
+    assert str(raised.value) == f"{word} must be {wanted}; --help lists the flags."
+
+
 def test_a_flag_after_one_of_another_program_and_its_value_is_still_the_tool_s():
     flag_set, holders = flag_set_of_all_kinds()
     words = ["--name=x", "--temp_location", "gs://x", "--count=7"]

@@ -1,9 +1,12 @@
 import errno
+import unicodedata
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from tests.support.model_folders import write_encoder
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.model_folders import tiny_config, write_any, write_encoder
 from tests.support.tiny_bert import GOLDEN
 from tools import compare_word_senses
 
@@ -25,8 +28,8 @@ def test_uses_cosines_and_a_picture_come_out(tmp_path, capsys, model):
     flags = [f"--init_checkpoint={model}", "--word=the", "--last_layers=2", f"--picture={picture}"]
     assert compare_word_senses.main([*flags, "--text=The old city and the new river."]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "use 1: THE old city and the"
-    assert lines[1].startswith("use 2: the old city and THE new")
+    assert lines[0] == "use 1: [the] old city and the"
+    assert lines[1].startswith("use 2: the old city and [the] new")
     assert -1 <= float(lines[2].removeprefix("cosine of uses 1 and 2: ")) < 1
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
@@ -79,3 +82,48 @@ def test_an_older_picture_stays_where_the_new_one_cannot_be_written(
     assert "senses.png: cannot be written (No space left on device)" in capsys.readouterr().err
     assert picture.read_bytes() == b"older"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "senses.png"]
+
+
+def test_a_model_of_two_layers_and_several_texts_will_do(tmp_path, capsys, model):
+    file = tmp_path / "texts.txt"
+    file.write_text("a river\n\nthe city\n")
+    flags = [f"--init_checkpoint={model}", "--word=the", f"--input_file={file}"]
+    assert compare_word_senses.main([*flags, "--text=the river", "--text=a city and the city"]) == 0
+    out, error = capsys.readouterr()
+    assert out.splitlines()[:3] == [
+        "use 1 (text 1): [the] river",
+        "use 2 (text 2): a city and [the] city",
+        "use 3 (text 4): [the] city",
+    ]
+    assert error.splitlines()[-1] == "No use of 'the' in text 3."
+
+
+def test_a_word_that_the_vocabulary_lacks_is_told(capsys, model):
+    flags = [f"--init_checkpoint={model}", "--word=배", "--text=배 배"]
+    assert compare_word_senses.main(flags) == 1
+    assert "--word=배 is not in the model's vocabulary ([UNK]); name another word" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("written", ["NFC", "NFD"])
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_hangul_is_found_composed_and_decomposed(tmp_path, capsys, form, written):
+    words = [unicodedata.normalize(form, word) for word in ("배", "##를", "##가", "타고")]
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *words])
+    config = tiny_config(vocab_size=len(vocabulary))
+    write_any(tmp_path / "m", BertEncoder(config), vocabulary, do_lower_case=False)
+    text = unicodedata.normalize(written, "배를 타고 배가")
+    flags = [f"--model={tmp_path / 'm'}", "--word=배", f"--text={text}"]
+    assert compare_word_senses.main(flags) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["use 1: [배]를 타고 배가", "use 2: 배를 타고 [배]가"]
+
+
+def test_a_word_of_several_tokens_has_the_mean_of_their_vectors(tmp_path, capsys):
+    model = write_encoder(tmp_path / "m")  # "dogs" is dog ##s
+    flags = [f"--model={model}", "--word=dogs", "--text=the dogs. a dog, dogs"]
+    assert compare_word_senses.main(flags) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "use 1: the [dogs]. a dog,"
+    assert lines[1] == "use 2: a dog, [dogs]"

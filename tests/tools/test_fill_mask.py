@@ -47,6 +47,28 @@ def test_json_has_one_object_a_text(model, capsys, tmp_path):
     assert set(records[0]["masks"][0][0]) == {"token", "probability"}
 
 
+def test_a_text_without_mask_is_named_by_its_line_and_the_others_are_filled_in(
+    model, capsys, tmp_path
+):
+    file = tmp_path / "texts.txt"
+    file.write_text("a [MASK]\n\nthe dog\n강아지\nthe [MASK]\n", encoding="utf-8")
+    flags = [f"--input_file={file}", "--text=a cat", "--text=[MASK]\nruns", "--format=json"]
+    code, out, error = run(model, capsys, *flags)
+    assert code == 1
+    assert [json.loads(line)["text"] for line in out.splitlines()] == [
+        *("[MASK]", "a [MASK]", "the [MASK]")
+    ]
+    assert error.splitlines() == [
+        f"Error: {where} has no [MASK]; write [MASK] for the word to find."
+        for where in (
+            "--text 1: 'a cat'",
+            "--text 2, line 2: 'runs'",
+            f"{file}: line 3: 'the dog'",
+            f"{file}: line 4: '강아지'",
+        )
+    ]
+
+
 def test_a_long_text_gets_a_warning_and_is_answered(model, capsys):
     code, out, error = run(model, capsys, "--text=" + "a dog " * 20 + "[MASK]", "--top_k=1")
     assert code == 0

@@ -188,7 +188,8 @@ def test_a_figure_stands_beside_guessing_and_what_others_reached(tmp_path, capsy
         guesses={"eval_accuracy": Guess("always the most frequent class", 0.527)},
         expected=expected_scores("RTE", "bert-base-cased"),
     )
-    monkeypatch.setattr("pipelines.fine_tuning.run.fine_tune", lambda _config, _task: results)
+    monkeypatch.setattr("pipelines.fine_tuning.start.check_run", lambda _config, _task: None)
+    monkeypatch.setattr("pipelines.fine_tuning.run.fine_tune_checked", lambda _checked: results)
     words = ["--task_name=RTE", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}"]
     assert run_classifier.main(words) == 0
     assert capsys.readouterr().out.splitlines() == [

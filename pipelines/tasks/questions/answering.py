@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.text_files import text_in_assets
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.signatures import is_saved_model, load_signature
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import check_words
 from pipelines.tables.lines import read_text
 from pipelines.tasks.questions.options import AnswerConfig
-from pipelines.tasks.questions.served import ANSWERS
 
 Signature = Callable[[str, str], Mapping[str, Any]]
 
@@ -100,7 +99,16 @@ def _answered(question: str, passage: str, ask: Signature, count: int) -> Answer
 
 def _load(config: AnswerConfig) -> tuple[Signature, TextSettings | None]:
     """The signature, and how the model cuts texts where that is known."""
-    if is_saved_model(config.model):
+    saved = is_saved_model(config.model)
+    if not saved:
+        find_model(config.model, **config.description())  # what is wrong is told at once
+    import tensorflow as tf
+
+    from pipelines.tasks.questions.served import ANSWERS
+
+    if saved:
+        from keras_bert_impl.serving.signatures import load_signature
+
         loaded = load_signature(
             config.model, ANSWERS, "a model for questions", trusted=config.trust_saved_model
         )

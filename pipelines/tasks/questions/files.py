@@ -16,6 +16,7 @@ from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 from pipelines.tasks.questions.trivia import BESIDE, Evidence, is_trivia, trivia_questions
 
 WANTED = "a file in SQuAD's form"
+_KINDS = {str: "text", int: "a whole number", list: "a list"}
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -120,10 +121,11 @@ def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Qu
         for number, article in enumerate(_list(content, "data", f"{path}")):
             title = article.get("title", f"number {number}") if isinstance(article, dict) else ""
             where = f"{path}: article {title!r}"
-            for paragraph in _list(article, "paragraphs", where):
-                passage = Passage(str(title), _field(paragraph, "context", str, where))
-                for entry in _list(paragraph, "qas", where):
-                    yield _question(entry, passage, where)
+            for place, paragraph in enumerate(_list(article, "paragraphs", where), start=1):
+                inside = f"{where}: paragraph {place}"
+                passage = Passage(str(title), _field(paragraph, "context", str, inside))
+                for count, entry in enumerate(_list(paragraph, "qas", inside), start=1):
+                    yield _question(entry, passage, where, f"{inside}: question {count}")
 
 
 @contextmanager
@@ -142,8 +144,9 @@ def _uncollected() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _question(entry: Any, passage: Passage, where: str) -> Question:
-    identifier = _field(entry, "id", str, where)
+def _question(entry: Any, passage: Passage, where: str, place: str) -> Question:
+    """A question; `place` is its number in words, for one without an identifier."""
+    identifier = _field(entry, "id", str, place)
     where = f"{where}: question {identifier!r}"
     answers = _list(entry, "answers", where) if entry.get("answers") else ()
     return Question(
@@ -169,11 +172,13 @@ def _field(
 ) -> Any:
     """A value of an object; `what` and `text` name the object inside of `where`, if it has none."""
     value = holder.get(name) if isinstance(holder, dict) else None
-    if not isinstance(value, kind) or isinstance(value, bool):
-        inside = f": {what}" if what else ""
-        inside += "" if text is None else f" {text!r}"
-        raise UserError(
-            f"{where}{inside}: has no {name!r} (of type {kind.__name__}); name a file in SQuAD's "
-            "form."
-        )
-    return value
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    inside = f": {what}" if what else ""
+    inside += "" if text is None else f" {text!r}"
+    if value is None:
+        raise UserError(f"{where}{inside}: has no field {name!r}; name {WANTED}.")
+    raise UserError(
+        f"{where}{inside}: the field {name!r} is not {_KINDS[kind]} but {value!a:.40}; "
+        f"name {WANTED}."
+    )

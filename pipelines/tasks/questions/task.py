@@ -319,7 +319,7 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
     Raises:
         UserError: there is no such model.
     """
-    start = starting_point(config, RunDirectory.open(config.output_dir))
+    start = starting_point(config, RunDirectory(config.output_dir))
     return QuestionTask(
         text=start.text,
         train_file=config.train_file,

@@ -35,7 +35,7 @@ def test_any_number_of_texts_is_answered_in_order():
 
 def test_only_line_feeds_end_a_line_as_in_a_file():
     config = FillMaskConfig(model="", text=("a [MASK]\u2028b\r\nc [MASK]",))
-    assert read_texts(config) == ["a [MASK]\u2028b", "c [MASK]"]
+    assert [one.text for one in read_texts(config)] == ["a [MASK]\u2028b", "c [MASK]"]
 
 
 def test_a_text_without_mask_is_quoted():

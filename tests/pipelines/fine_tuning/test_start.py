@@ -9,13 +9,17 @@ from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import with_bilstm
 from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.unknown_words import UnknownWords
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.start import starting_point, with_kept_options
+from pipelines.fine_tuning.start import check_vocabulary, starting_point, with_kept_options
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.questions.options import RunSquadConfig
 from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from tests.support.model_folders import tiny_config, write_classifier
+from tests.support.toy_task import ToyTask
 
 
 def start_of(folder, **options):
@@ -169,3 +173,13 @@ def test_a_value_of_another_type_is_named(tmp_path, value):
     config = FineTuningConfig(output_dir=tmp_path)
     with pytest.raises(UserError, match=r"config.json says max_seq_length = "):
         with_kept_options(config, trained(max_seq_length=value))
+
+
+def test_the_texts_of_every_split_are_held_against_the_vocabulary(tmp_path):
+    task = ToyTask(tmp_path)
+    (tmp_path / "train.tsv").write_text("text\tlabel\na cat sleeps the value\tyes\n")
+    strange = Vocabulary([*SPECIAL_TOKENS, "비", "value"], "strange.txt")
+    (tmp_path / "dev.tsv").write_text("text\tlabel\n" + "a cat sleeps\tno\n" * 20)
+    check_vocabulary(task, ["train"], TextSettings(strange), UnknownWords())  # few words
+    with pytest.raises(UserError, match=r"dev\.tsv: 100\.0 % of the words .* with strange\.txt"):
+        check_vocabulary(task, ["train", "dev"], TextSettings(strange), UnknownWords())

@@ -8,11 +8,10 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.unknown_words import UnknownWords, WordCount
-from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.tokenization.unknown_words import WordCount
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import task_data
-from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, check_vocabulary, mean_loss
+from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss
 from pipelines.inputs.row_outputs import RowOutputs
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.toy_task import ToyTask
@@ -176,11 +175,3 @@ def test_the_words_of_the_rows_are_kept_with_them(data, monkeypatch):
     assert data.rows("dev").word_count == WordCount(words=20, unknown=0)
     made(monkeypatch)
     assert data.rows("dev").word_count == WordCount(words=20, unknown=0)
-
-
-def test_the_texts_of_every_split_are_held_against_the_vocabulary(task, tmp_path):
-    strange = Vocabulary([*SPECIAL_TOKENS, "비", "value"], "strange.txt")
-    (tmp_path / "dev.tsv").write_text("text\tlabel\n" + "a cat sleeps\tno\n" * 20)
-    check_vocabulary(task, ["train"], TextSettings(strange), UnknownWords())  # few words
-    with pytest.raises(UserError, match=r"dev\.tsv: 100\.0 % of the words .* with strange\.txt"):
-        check_vocabulary(task, ["train", "dev"], TextSettings(strange), UnknownWords())

@@ -6,18 +6,13 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert_impl.config import named_config
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs import pretraining
-from pipelines.runs.pretraining import find_pretraining_start, run_pretraining
+from pipelines.runs.pretraining import run_pretraining
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from tests.support.model_folders import tiny_config, write_pretrainer
+from tests.support.model_folders import tiny_config
 from tests.support.pretraining_corpus import RECIPE, make_shards
 from tests.support.pretraining_run import GOLDEN
-
-GOLDEN_VOCABULARY = str(GOLDEN / "vocab.txt")  # 1,000 tokens
 
 
 def config(folder, training=(), **changes):
@@ -168,56 +163,6 @@ def test_another_models_weights_are_not_measured_in_its_place(trained, tmp_path)
         run_pretraining(
             dataclasses.replace(config(folder, do_eval=True), bert_config_file=str(other))
         )
-
-
-@pytest.fixture
-def shards(monkeypatch):
-    """Says what the shards tell of their text."""
-
-    def tell(do_lower_case, strip_accents):
-        casing = Casing(do_lower_case, strip_accents)
-        monkeypatch.setattr(pretraining, "casing_of_shards", lambda _: casing)
-
-    tell(None, None)
-    return tell
-
-
-def start(**options):
-    return find_pretraining_start(
-        RunPretrainingConfig(
-            output_dir="run", input_file=("x",), training=TrainingConfig(), **options
-        )
-    )
-
-
-@pytest.mark.usefixtures("shards")
-def test_a_published_size_takes_the_tokens_of_the_vocabulary():
-    source = start(model_size="mini", vocab_file=GOLDEN_VOCABULARY)
-    assert source.config == named_config("mini", 1000)
-    assert source.text.do_lower_case is True
-
-
-@pytest.mark.usefixtures("shards")
-def test_a_size_beside_a_configuration_is_refused():
-    with pytest.raises(UserError, match="`model_size=mini` is for a new model"):
-        start(model_size="mini", bert_config_file="bert_config.json", vocab_file=GOLDEN_VOCABULARY)
-
-
-@pytest.mark.usefixtures("shards")
-def test_without_anything_the_three_ways_are_named():
-    with pytest.raises(UserError, match="give it, or `model_size`, or `init_checkpoint`"):
-        start()
-
-
-def test_the_shards_say_the_casing_of_a_new_model(shards):
-    shards(False, True)
-    text = start(model_size="mini", vocab_file=GOLDEN_VOCABULARY).text
-    assert (text.do_lower_case, text.strip_accents) == (False, True)
-
-
-def test_a_model_directory_s_casing_counts_before_the_shards(shards, tmp_path):
-    shards(False, None)
-    assert start(init_checkpoint=str(write_pretrainer(tmp_path / "m"))).text.do_lower_case is True
 
 
 def test_a_left_to_right_model_learns_the_next_token_and_keeps_models_on_its_way(tmp_path):

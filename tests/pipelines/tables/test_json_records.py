@@ -44,7 +44,9 @@ def test_objects_in_objects_are_columns():
     [
         ('[{"a": 1},\n{"a": 2', r"t.json: ends inside its JSON array, .* begins on line 2"),
         ('[{"a": 1},\n', r"t.json: ends inside its JSON array"),
-        ('[{"a": 1},\n{"a": }]', r"t.json: line 2 is not JSON"),
+        ('[{"a": 1},\n{"a": }]', r"t.json: line 2 is not JSON from column 7 on"),
+        ('[{"a": 1}, {"a": }]', r"t.json: line 1 is not JSON from column 18 on"),
+        ('[{"a": 1}, {\n"a":\n 1 2}]', r"t.json: line 3 is not JSON from column 4 on"),
         ('[{"a": 1},\n["a"]]', r"t.json: line 2 is no JSON object"),
         ('[{"a": 1},\n"a"]', r"t.json: line 2 has text between the array's objects"),
         ('[{"a": 1, "a": 2}]', r"t.json: line 1 has the column 'a' twice"),

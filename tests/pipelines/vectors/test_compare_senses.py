@@ -28,6 +28,9 @@ class _Extractor:
     def __init__(self, config):
         self.layers = list(config.layers)
 
+    def tokens(self, text):
+        return [text]
+
     def extract(self, lines):
         assert list(lines) == ["the text"]
         assert self.layers == [-3, -2, -1]
@@ -40,7 +43,7 @@ def extractor(monkeypatch):
 
 
 def config(word: str) -> SensesConfig:
-    return SensesConfig(model="model", text="the text", word=word, last_layers=3)
+    return SensesConfig(model="model", text=["the text"], word=word, last_layers=3)
 
 
 def test_the_cosines_are_those_of_the_layers_sums():
@@ -54,9 +57,9 @@ def test_the_cosines_are_those_of_the_layers_sums():
 
 def test_each_use_is_shown_with_the_words_around_it():
     assert compare_word_senses(config("bank")).uses == [
-        "a river BANK; these bank",
-        "bank; these BANKs and the bank",
-        "banks and the BANK",
+        "a river [bank]; these banks and",
+        "river bank; these [bank]s and the bank",
+        "these banks and the [bank]",
     ]
 
 

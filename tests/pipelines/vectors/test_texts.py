@@ -109,3 +109,17 @@ def test_lines_are_counted_once(tmp_path):
     assert len(lines) == 2
     path.unlink()
     assert len(lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ('{"body": "a cat"}', "line 2 has no 'text'; add it or remove the line"),
+        ('{"text": 3}', "line 2 has 3 in the column 'text', which is no text"),
+        ('{"text" "a cat"}', "line 2 is not JSON from column 9 on"),
+    ],
+)
+def test_a_missing_field_is_no_broken_line(tmp_path, line, fault):
+    (tmp_path / "t.jsonl").write_text(f'{{"text": "a dog"}}\n{line}\n')
+    with pytest.raises(UserError, match=fault):
+        list(open_texts(str(tmp_path / "t.jsonl")))

@@ -1,0 +1,100 @@
+"""The start of a pre-training run: its model, and what is told before anything is loaded."""
+
+import pytest
+
+from keras_bert_impl.config import named_config
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import Casing
+from keras_bert_impl.training.config import TrainingConfig
+from pipelines.runs import pretraining_start
+from pipelines.runs.pretraining_config import RunPretrainingConfig
+from pipelines.runs.pretraining_start import check_start, find_pretraining_start
+from tests.support.model_folders import write_pretrainer
+from tests.support.pretraining_run import GOLDEN
+
+GOLDEN_VOCABULARY = str(GOLDEN / "vocab.txt")  # 1,000 tokens
+
+
+@pytest.fixture
+def shards(monkeypatch):
+    """Says what the shards tell of their text."""
+
+    def tell(do_lower_case, strip_accents):
+        casing = Casing(do_lower_case, strip_accents)
+        monkeypatch.setattr(pretraining_start, "casing_of_shards", lambda _: casing)
+
+    tell(None, None)
+    return tell
+
+
+def start(**options):
+    return find_pretraining_start(
+        RunPretrainingConfig(
+            output_dir="run", input_file=("x",), training=TrainingConfig(), **options
+        )
+    )
+
+
+@pytest.mark.usefixtures("shards")
+def test_a_published_size_takes_the_tokens_of_the_vocabulary():
+    source = start(model_size="mini", vocab_file=GOLDEN_VOCABULARY)
+    assert source.config == named_config("mini", 1000)
+    assert source.text.do_lower_case is True
+
+
+@pytest.mark.usefixtures("shards")
+def test_a_size_beside_a_configuration_is_refused():
+    with pytest.raises(UserError, match="`model_size=mini` is for a new model"):
+        start(model_size="mini", bert_config_file="bert_config.json", vocab_file=GOLDEN_VOCABULARY)
+
+
+@pytest.mark.usefixtures("shards")
+def test_without_anything_the_three_ways_are_named():
+    with pytest.raises(UserError, match="give it, or `model_size`, or `init_checkpoint`"):
+        start()
+
+
+def test_the_shards_say_the_casing_of_a_new_model(shards):
+    shards(False, True)
+    text = start(model_size="mini", vocab_file=GOLDEN_VOCABULARY).text
+    assert (text.do_lower_case, text.strip_accents) == (False, True)
+
+
+def test_a_model_directory_s_casing_counts_before_the_shards(shards, tmp_path):
+    shards(False, None)
+    assert start(init_checkpoint=str(write_pretrainer(tmp_path / "m"))).text.do_lower_case is True
+
+
+def asked(folder, **changes):
+    options = {
+        "output_dir": str(folder / "run"),
+        "input_file": (str(GOLDEN / "train.tfrecord"),),
+        "init_checkpoint": str(write_pretrainer(folder / "m")),
+        "max_seq_length": 8,
+        "do_train": True,
+    }
+    return RunPretrainingConfig(**{**options, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"do_train": False}, "nothing to do"),
+        ({"input_file": ()}, "`input_file` is missing"),
+        ({"input_file": ("/no/shards*",)}, "`input_file`: '/no/shards*' matches no file"),
+        ({"eval_input_file": ("/no/dev*",)}, "`eval_input_file`: '/no/dev*' matches no file"),
+        ({"init_checkpoint": "/no/model"}, "/no/model: no such file or folder"),
+        ({"max_seq_length": 999}, "`max_seq_length=999` is more than the"),
+    ],
+)
+def test_what_is_wrong_is_told_and_no_folder_is_made(tmp_path, changes, sentence):
+    with pytest.raises(UserError) as raised:
+        check_start(asked(tmp_path, **changes))
+    assert sentence in str(raised.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_shards_of_a_finished_run_may_be_gone(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".finished").write_text("100\n")
+    check_start(asked(tmp_path, input_file=("/no/shards*",)))
