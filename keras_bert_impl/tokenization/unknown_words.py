@@ -99,8 +99,8 @@ class UnknownWords:
 
     allow_unknown_words: bool = option(
         False,
-        "Go on though more than half of the words become [UNK], as in a sample of the text; "
-        "without it such a text is refused, because the vocabulary does not fit it.",
+        "Go on though more than half of the words of a sample of the text become [UNK]; without it "
+        "such a text is refused, because the vocabulary does not fit it.",
         resume=FREE,
     )
 

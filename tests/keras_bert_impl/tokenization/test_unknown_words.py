@@ -1,7 +1,10 @@
 """The share of [UNK], held against the reference, and what is said where it is large."""
 
+import json
 import logging
+import lzma
 import unicodedata
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -179,3 +182,26 @@ def test_only_the_beginning_is_read():
     assert count == WordCount(words=3000, unknown=0)
     long = check_words(["day " * 10**6], TextSettings(ENGLISH, **CASED), "x", may_refuse=True)
     assert long == WordCount(words=50_000, unknown=0)
+
+
+# Counted with the reference's `split_words` and `split_tokens`, word by word, on the lines of the
+# first 60 articles: words, and words that are [UNK]. All casings are the vocabulary's own.
+KOREAN_ARTICLES = {
+    ("bert-base-cased", "NFC", False): (51930, 41289),
+    ("bert-base-multilingual-cased", "NFC", False): (51930, 259),
+    ("bert-base-multilingual-cased", "NFD", False): (51935, 41477),
+    ("koelectra", "NFC", False): (51930, 1207),
+    ("bert-base-uncased", "NFC", True): (51934, 10024),
+}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("model", "form", "lower"), KOREAN_ARTICLES)
+def test_the_words_of_real_text(data_folder, model, form, lower):
+    vocabulary = Vocabulary.load(data_folder / "vocab" / f"{model}-vocab.txt")
+    with lzma.open(data_folder / "corpora" / "kowiki-2020-sample.jsonl.xz", "rt") as file:
+        texts = [json.loads(line)["text"] for line in islice(file, 60)]
+    lines = [line for text in texts for line in text.split("\n") if line.strip()]
+    lines = [unicodedata.normalize(form, line) if form == "NFD" else line for line in lines]
+    expected = WordCount(*KOREAN_ARTICLES[model, form, lower])
+    assert counted(lines, TextSettings(vocabulary, lower)) == expected
