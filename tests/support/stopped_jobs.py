@@ -193,7 +193,7 @@ _STUDY = (
     "--task=cola eval_accuracy run_classifier --train_file={data}/train.tsv"
     " --dev_file={data}/dev.tsv",
     "--fine_tuning_flags=--max_seq_length=16 --train_batch_size=16 --num_train_epochs=1",
-    "--tables=masking",
+    "--tables=sizes",
     "--seeds=1",
     "--num_models=2",
     "--ignore_check",
