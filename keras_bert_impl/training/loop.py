@@ -96,7 +96,7 @@ def train(
         hook.open(run),
         run.checkpoints,
     ):
-        if run.first_step:
+        if 0 < run.first_step < config.num_train_steps:
             goal = f"{config.num_train_steps:,}"
             _LOGGER.info("resuming from step %s of %s", f"{run.first_step:,}", goal)
         run.stopping = run.stop_requested()

@@ -77,8 +77,8 @@ class TrainingStep:
             For each step a float32 vector, perhaps still being computed; `metrics` reads it.
         """
         count = len(numbers["step"])
-        votes = tf.constant([stop, save], tf.float32) / self.devices.replicas
-        numbers = {**numbers, "votes": tf.tile(votes[tf.newaxis], [count, 1])}
+        votes = np.array([[stop, save]], np.float32) / self.devices.replicas
+        numbers = {**numbers, "votes": tf.constant(np.repeat(votes, count, axis=0))}
         if count == 1:
             return [self._one(features, numbers)]
         return tf.unstack(self._many(features, numbers), num=count)
