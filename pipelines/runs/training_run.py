@@ -105,6 +105,8 @@ class TrainingRun:
             UserError: see `loop.train`; or another process trains in this folder.
         """
         chief = self.devices.is_chief
+        if chief:
+            self._warn_of_one_evaluation()
         hooks = standard_hooks() if hooks is None else hooks
         state = TrainingState(model, self.config, self.devices)
         with (
@@ -130,6 +132,18 @@ class TrainingRun:
             if chief:
                 write_results(result)
         return replace(result, finished=result.finished and not stop.requested)
+
+    def _warn_of_one_evaluation(self) -> None:
+        """Says where there is nothing to choose among."""
+        chooses = self.config.save_best or self.config.early_stopping_evals
+        every, steps = self.config.steps_between_evaluations, self.config.num_train_steps
+        if chooses and every >= steps:
+            option = "save_best" if self.config.save_best else "early_stopping_evals"
+            _LOGGER.warning(
+                "`%s` has one evaluation to choose among, that of the last step: evaluations are "
+                "%d steps apart and the run has %d; give a smaller `eval_steps`.",
+                *(option, every, steps),
+            )
 
     def _take_weights(self, result: TrainingResult) -> TrainingResult:
         """Gives the model of a finished run the weights that it is evaluated and written with."""
