@@ -211,8 +211,8 @@ def check_trained(
     """
     if source.checkpoint is None:
         raise UserError(
-            f"{directory.path}: holds no trained model to score (no {directory.model.name}/); add "
-            "`do_train=True`, or name a fine-tuned model with `init_checkpoint`."
+            f"{directory.path}: holds no trained model to evaluate (no {directory.model.name}/); "
+            "add `do_train=True`, or name a fine-tuned model with `init_checkpoint`."
         )
     found = [label.lower() for label in source.labels]
     wanted = _label_names(config)
