@@ -45,8 +45,9 @@ def is_hanging_up(error: BaseException | None, traceback: TracebackType | None) 
         error: what was raised.
         traceback: from where.
     """
-    code = getattr(error, "code", None)
-    if not callable(code) or getattr(code(), "name", "") != "CANCELLED":
+    import grpc  # which Beam brings
+
+    if not isinstance(error, grpc.Call) or error.code() != grpc.StatusCode.CANCELLED:
         return False
     while traceback is not None:
         if traceback.tb_frame.f_globals.get("__name__") == _DATA_PLANE:

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,13 +14,17 @@ from pipelines.runners.quiet_beam import keep_beam_quiet
 DATA_PLANE = "apache_beam.runners.worker.data_plane"
 
 
+grpc = pytest.importorskip("grpc")
+
+
+@grpc.Call.register
 class RpcError(Exception):
     def __init__(self, name):
         super().__init__(name)
         self._name = name
 
     def code(self):
-        return SimpleNamespace(name=self._name)
+        return grpc.StatusCode[self._name]
 
 
 @pytest.fixture
