@@ -27,6 +27,9 @@ def _run(config: PretrainingDataConfig) -> None:
 
         description = run_local(config)
     else:
+        from pipelines.runners.quiet_beam import keep_beam_quiet
+
+        keep_beam_quiet()
         from pipelines.runners.beam import run_beam  # an extra: not installed everywhere
 
         description = run_beam(replace(config, beam_arguments=tuple(FLAGS.extra_arguments)))

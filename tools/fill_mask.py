@@ -51,7 +51,7 @@ def _run(config: FillMaskConfig) -> None:
         if filled.num_truncated:
             sys.stderr.write(
                 f"Warning: a text is longer than the model's positions; {filled.num_truncated} "
-                f"of its tokens were left out, and {len(filled.masks)} of its masks are answered.\n"
+                f"of its tokens were left out, and {len(filled.masks)} of its masks filled in.\n"
             )
         show(filled)
     if results.refused:

@@ -1,4 +1,4 @@
-"""Fine-tunes a model on labelled texts of your own or for a task of GLUE, scores it, and answers.
+"""Fine-tunes a model on labelled texts of your own or for a task of GLUE; evaluates, predicts.
 
 Give either --train_file (with --dev_file, --test_file), for classes, several labels at once or, by
 --regression, numbers; or --task_name and --data_dir for a task of GLUE.

@@ -1,4 +1,4 @@
-"""Fine-tunes a model to find named entities, scores it as conlleval does, tags files.
+"""Fine-tunes a model to find named entities, evaluates it as conlleval does, tags files.
 
 Files have a word and its tag on each line (CoNLL's form: tabs or blanks, -DOCSTART-, IOB1, IOB2,
 BIOES or bare types, told apart), or a character and its tag. Words are seen in their document, read

@@ -1,7 +1,7 @@
 """Splits a set in SQuAD's form in two by articles, so that a threshold is found on other questions.
 
 first.json has half of the articles (or --first_articles of them), second.json the others. A
-threshold of no answer that was found on the very questions it is scored on flatters.
+threshold of no answer that was found on the very questions it is evaluated on flatters.
 
 Example:
   keras-bert split_squad --input_file=dev-v2.0.json --output_dir=halves

@@ -210,7 +210,7 @@ def convert_checkpoint(config: ConvertConfig) -> str:
     """
     model = read_input(config)
     form = write_output(model, config)
-    table = model.report.table().replace("restored from", "converted from", 1)
+    table = model.report.table().replace("loaded from", "converted from", 1)
     lines = [line for line in table.splitlines() if "newly initialised" not in line]
     lines = [line.replace("  loaded   ", "  converted", 1) for line in lines]
     types = sorted({str(array.dtype) for array in model.weights.values()})

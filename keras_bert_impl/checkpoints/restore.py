@@ -59,7 +59,7 @@ class RestoreReport:
             ...     ignored=(("global_step", "training state"),),
             ... )
             >>> print(report.table())
-            restored from bert
+            loaded from bert
               loaded             2  layer_0 (2)
               newly initialised  1  classifier/dense/bias
               ignored            1  training state (1): global_step
@@ -73,7 +73,7 @@ class RestoreReport:
         for name, reason in self.ignored:
             reasons.setdefault(reason, []).append(name)
         lines = [
-            f"restored from {self.location}",
+            f"loaded from {self.location}",
             f"  loaded             {len(self.loaded)}  {loaded}",
             f"  newly initialised  {len(self.new)}  {_shorten(self.new)}",
         ]

@@ -186,7 +186,7 @@ class RunAblationsConfig:
         if not self.sizes:
             raise UserError("no model is named; give `size`, or a recipe that does.")
         if not self.tasks:
-            raise UserError("nothing says what to score; give `task`, or a recipe that does.")
+            raise UserError("nothing says what to evaluate; give `task`, or a recipe that does.")
         for kind, names in (("size", self.sizes), ("task", self.tasks)):
             given = [one.name for one in names]
             if len({*given}) < len(given):

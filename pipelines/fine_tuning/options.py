@@ -71,13 +71,13 @@ class ManyRunsConfig:
         1,
         "Train so many models, one after the other, with as many seeds, each in its folder "
         "seed-NUMBER of the run's folder, and write mean, deviation, median, minimum, the best on "
-        "the labelled split and how many failed. The first seed is the one that is given.",
+        "the dev set and how many failed. The first seed is the one that is given.",
         at_least=1,
         resume=FREE,
     )
     search: str | None = option(
         None,
-        "Try settings and choose the best on the labelled split: paper tries what BERT's paper did "
+        "Try settings and choose the best on the dev set: paper tries what BERT's paper did "
         "(batches of 16 and 32, learning rates 5e-5, 3e-5 and 2e-5, 2 to 4 epochs), 18 runs for "
         "each seed.",
         choices=tuple(SEARCHES),
@@ -175,7 +175,7 @@ class FineTuningConfig:
     output_dir: Path = option(REQUIRED, "The run's folder.", resume=FREE)
     do_train: bool = option(False, "Fine-tune on the training split.", resume=FREE)
     do_eval: bool = option(
-        False, "Score the labelled split, after training where both are given.", resume=FREE
+        False, "Evaluate the dev set, after training where both are given.", resume=FREE
     )
     do_predict: bool = option(False, "Answer the test split.", resume=FREE)
     # Of what stands for a file or a model, the content is compared when a run is resumed.
@@ -228,7 +228,7 @@ class FineTuningConfig:
     )
     engine: str = option(
         TENSORFLOW,
-        "What computes scores and answers where nothing is trained: tensorflow, or openvino, which "
+        "What evaluates and predicts where nothing is trained: tensorflow, or openvino, which "
         "is faster on CPUs and needs the extra openvino.",
         choices=ENGINES,
         resume=FREE,
@@ -321,8 +321,8 @@ class FineTuningConfig:
                 )
         elif self.do_train:
             raise UserError(
-                f"`engine={self.engine}` scores and answers, but trains nothing; leave it out of "
-                "the command that trains."
+                f"`engine={self.engine}` evaluates and predicts, but trains nothing; leave it out "
+                "of the command that trains."
             )
         elif self.training.precision != FLOAT32:
             raise UserError(

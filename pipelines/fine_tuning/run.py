@@ -433,7 +433,8 @@ class _Job:
                     return standard_hooks()
                 raise UserError(
                     f"`eval_steps` needs a loss, but the rows of the split {split} have no "
-                    f"{', '.join(missing)}; leave `eval_steps` at 0 to score after training only."
+                    f"{', '.join(missing)}; leave `eval_steps` at 0 to evaluate after training "
+                    "only."
                 )
             best_by = self._task.deciding_figure
         return standard_hooks(lambda: self._score(split), best_by=best_by, keep_best=asked)

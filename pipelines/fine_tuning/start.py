@@ -230,8 +230,8 @@ def check_trained(
         there = newest_checkpoint(directory.path)
         newest = f" ({directory.checkpoints} has those of this run)" if there else ""
         raise UserError(
-            f"{directory.path}: holds no trained model to score (no {directory.model.name}/); add "
-            f"`do_train=True`, or name a fine-tuned model with `init_checkpoint`{newest}."
+            f"{directory.path}: holds no trained model to evaluate (no {directory.model.name}/); "
+            f"add `do_train=True`, or name a fine-tuned model with `init_checkpoint`{newest}."
         )
     found = [label.lower() for label in source.labels]
     wanted = _label_names(config)

@@ -55,7 +55,7 @@ class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
     FILES_ARE_MISSING: ClassVar[str]
     NOTHING_TO_SCORE: ClassVar[str]
     NOTHING_TO_ANSWER: ClassVar[str] = (
-        "`do_predict=True`: there is no file to answer; name one with `test_file`."
+        "`do_predict=True`: there is no file to predict; name one with `test_file`."
     )
 
     def __init__(self, config: Options, trained: ModelSource | None) -> None:
@@ -80,7 +80,7 @@ class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
             raise UserError(cls.NOTHING_TO_ANSWER)
         if run.do_predict and "test" not in task.test_splits:
             _LOGGER.info(
-                "There is no test file: `do_predict` answers the dev file alone; name one with "
+                "There is no test file: `do_predict` predicts the dev file alone; name one with "
                 "`test_file`."
             )
         return task

@@ -132,7 +132,7 @@ class RunsReport:
             "",
             f"Median, minimum and failures are of {self.metric}; a run failed if its score is at "
             f"most {number(constant or 0.0):.4f}, that of one answer to every example.",
-            f"Best on the labelled split: {best.folder} ({self.metric} {self.score(best):.4f}).",
+            f"Best on the dev set: {best.folder} ({self.metric} {self.score(best):.4f}).",
             *([f"{missing} of {self.expected_runs} runs are missing."] if missing else []),
         ]
 

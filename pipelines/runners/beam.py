@@ -22,6 +22,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data import partner_join
@@ -154,7 +155,8 @@ class TokenizeBlock(beam.DoFn):
         self._config, self._vocabulary = config, vocabulary
 
     def setup(self) -> None:
-        """Makes the tokenizer once a worker."""
+        """Makes the tokenizer once a worker, which may be a process of its own."""
+        import_tensorflow_quietly()
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
         self._tokenizer = Tokenizer(self._config.text_settings(self._vocabulary))

@@ -30,7 +30,7 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
     )
     dev_file: Path | None = option(None, "Examples to score, as train_file.", resume=FREE)
     test_file: Path | None = option(
-        None, "Examples to answer, as train_file; scored where they have labels.", resume=FREE
+        None, "Examples to predict, as train_file; evaluated where they have labels.", resume=FREE
     )
 
     def __post_init__(self) -> None:

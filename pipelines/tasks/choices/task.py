@@ -246,9 +246,9 @@ class _Builder(TaskBuilder[RunSwagConfig, ChoiceFile, int, ChoiceFile, ChoiceTas
     """See `TaskBuilder`; what is found is how many endings an example has."""
 
     TRAINING_IS_MISSING = f"`train_file` is missing; name {ChoiceTask.NEEDED}."
-    FILES_ARE_MISSING = "there is no file to score or to answer; name one with `dev_file`."
+    FILES_ARE_MISSING = "there is no file to evaluate or to predict; name one with `dev_file`."
     NOTHING_TO_SCORE = (
-        "`do_eval=True`: there is no file with labels to score; name one with `dev_file`, or "
+        "`do_eval=True`: there is no file with labels to evaluate; name one with `dev_file`, or "
         "leave `do_eval` out."
     )
 

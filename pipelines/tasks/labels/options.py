@@ -33,7 +33,7 @@ class LabelledTextsConfig:
     )
     test_file: str | None = option(
         None,
-        "Examples to answer, in the same forms; where they have labels they are scored, too.",
+        "Examples to predict, in the same forms; where they have labels they are evaluated, too.",
         resume=FREE,
     )
     text_column: str | None = option(
@@ -66,8 +66,8 @@ class LabelledTextsConfig:
     regression: bool = option(False, "Labels are numbers to predict, not classes.")
     dev_share: float = option(
         0.0,
-        "Without a dev file, the share of the training file that is scored instead of trained on "
-        "(of each label alike; rows with the same texts and label stay together).",
+        "Without a dev file, the share of the training file that is evaluated instead of trained "
+        "on (of each label alike; rows with the same texts and label stay together).",
         at_least=0,
         at_most=0.9,
     )
@@ -187,7 +187,7 @@ class XnliConfig:
     )
     xnli_eval_languages: tuple[str, ...] = option(
         (),
-        "With task_name XNLI: the languages to score and to answer, or all; by default the one "
+        "With task_name XNLI: the languages to evaluate and to predict, or all; by default the one "
         "that is trained on.",
         resume=FREE,
     )
@@ -236,9 +236,9 @@ class RunClassifierConfig(FineTuningConfig):
     )
     scale_labels: bool | None = option(
         None,
-        "Learn numbers in units of the training labels' mean and deviation; answers, figures and "
-        "the model that is written are in the labels' own units all the same. By default so for "
-        "numbers of one's own, and not for STS-B, which the original learns as it is.",
+        "Learn numbers in units of the training labels' mean and deviation; predictions, figures "
+        "and the model that is written are in the labels' own units all the same. By default so "
+        "for numbers of one's own, and not for STS-B, which the original learns as it is.",
         resume=FREE,
         makes="label_units",
     )

@@ -112,7 +112,7 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
         wrong = _what_is_wrong(source, example, known)
         good += wrong is None
         bad = bad or wrong
-    empty.say("scored and answered as texts without words")
+    empty.say("evaluated and predicted as texts without words")
     if bad and (good or required):
         raise UserError(bad)
     return good > 0

@@ -80,10 +80,10 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
 
     TRAINING_IS_MISSING = "training needs `train_file`; name a file of labelled examples."
     FILES_ARE_MISSING = (
-        "there is no file to score or to answer; name one with `dev_file` or `test_file`."
+        "there is no file to evaluate or to predict; name one with `dev_file` or `test_file`."
     )
     NOTHING_TO_SCORE = (
-        "`do_eval=True`: there is no labelled file to score; name one with `dev_file`, give "
+        "`do_eval=True`: there is no labelled file to evaluate; name one with `dev_file`, give "
         "`dev_share`, or leave `do_eval` out."
     )
 
@@ -229,7 +229,7 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
                 f"{file.name}: no row has a label in the column "
                 f"{', '.join(map(repr, columns.labels))}; name another `label_column`."
             )
-        _LOGGER.warning("%s: its labels are none of training's; it is not scored.", file.name)
+        _LOGGER.warning("%s: its labels are none of training's; it is not evaluated.", file.name)
         return self._source(file, columns, None)
 
     def _kind_and_labels(
@@ -369,7 +369,7 @@ def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, .
 def _say_what_is_scored(sources: Mapping[str, Source]) -> None:
     if "dev" not in sources and not (sources.get("test") and sources["test"].labelling):
         _LOGGER.info(
-            "There is no labelled file next to the training file: nothing will be scored; give "
+            "There is no labelled file next to the training file: nothing will be evaluated; give "
             "`dev_file` or `dev_share` for that."
         )
 

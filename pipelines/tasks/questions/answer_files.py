@@ -133,7 +133,7 @@ def write_answer_table(
 def _say_if_words_are_whole(path: Path, count: int, total: int) -> None:
     if count > _MOST_WITH_MORE * total:
         _LOGGER.warning(
-            "%s: %d of %d answers are scored, as in the original, as the whole words that they "
+            "%s: %d of %d answers are compared, as in the original, as the whole words that they "
             "stand in, since lower-casing changes the number of their characters (accents are "
             "dropped, syllables taken apart). That lowers the figures; a cased vocabulary does not "
             "do it. The column `answer` and a served model have the characters that were meant.",

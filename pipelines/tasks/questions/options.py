@@ -33,7 +33,7 @@ class RunSquadConfig(FineTuningConfig):
         resume=FREE,  # its content is compared
     )
     predict_file: Path | None = option(
-        None, "Questions to answer and, with do_eval, to score; as train_file.", resume=FREE
+        None, "Questions to answer and, with do_eval, to evaluate; as train_file.", resume=FREE
     )
     max_seq_length: int = option(
         384,
@@ -56,8 +56,8 @@ class RunSquadConfig(FineTuningConfig):
         None,
         "Where there may be no answer, there is none if its score is greater than the best "
         "answer's by more than this. auto: do_eval finds the number with the highest F1 and keeps "
-        "it in the model directory. By default the number that the scored model's directory has, "
-        "else 0.",
+        "it in the model directory. By default the number that the evaluated model's directory "
+        "has, else 0.",
         resume=FREE,
     )
     trim_padding: bool = option(

@@ -136,7 +136,9 @@ class ScoredAnswers:
 
     def _check_some_are_right(self) -> None:
         if not any(self.right.values()):
-            raise UserError("`predict_file` has no answers to score; name a file with answers.")
+            raise UserError(
+                "`predict_file` has no answers to evaluate by; name a file with answers."
+            )
 
 
 def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:

@@ -141,7 +141,8 @@ def trivia_right_answers(path: Path, content: Mapping[str, Any]) -> dict[str, Ma
         for key in keys:
             if "NormalizedAliases" not in _of_kind(answer, Mapping, path, where):
                 raise UserError(
-                    f"{path}: question {key!r} has no answer to score by; name a file with answers."
+                    f"{path}: question {key!r} has no answer to evaluate by; name a file "
+                    "with answers."
                 )
             answers[key] = answer
     if without:

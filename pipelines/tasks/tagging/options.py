@@ -37,7 +37,7 @@ class TaggingConfig(SplitFiles):
     )
     dev_file: Path | None = option(None, "Tagged sentences to score, as train_file.", resume=FREE)
     test_file: Path | None = option(
-        None, "Sentences to tag, as train_file; scored where they have tags.", resume=FREE
+        None, "Sentences to tag, as train_file; evaluated where they have tags.", resume=FREE
     )
     word_column: int | None = option(
         None,

@@ -325,12 +325,12 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
         "train.txt."
     )
     FILES_ARE_MISSING = (
-        "there is no file to score or to tag; name one with `dev_file` or `test_file`, or with "
+        "there is no file to evaluate or to tag; name one with `dev_file` or `test_file`, or with "
         "`data_dir` the folder of dev.txt and test.txt."
     )
     NOTHING_TO_SCORE = (
-        "`do_eval=True`: there is no file with tags to score; name one with `dev_file`, or leave "
-        "`do_eval` out."
+        "`do_eval=True`: there is no file with tags to evaluate; name one with `dev_file`, or "
+        "leave `do_eval` out."
     )
     NOTHING_TO_ANSWER = "`do_predict=True`: there is no file to tag; name one with `test_file`."
 

@@ -43,7 +43,7 @@ def test_tables_take_all_tasks_or_those_that_are_named():
         ({"size": ("base 12 768",)}, r"`size=base 12 768`: give a name, layers, width and heads"),
         ({"size": ("a 2 128 2", "a 4 128 2")}, "`size`: a name is given twice"),
         ({"size": ("a 2 127 2",)}, "hidden_size 127 is not a multiple"),
-        ({"task": ()}, "nothing says what to score"),
+        ({"task": ()}, "nothing says what to evaluate"),
         ({"task": ("MRPC eval_f1",)}, r"`task=MRPC eval_f1`: give a name, a figure"),
         ({"task": ("MRPC eval_f1 fill_mask",)}, "one of run_classifier"),
         ({"task": ("MRPC eval_f1 run_ner data",)}, "and its flags"),

@@ -391,7 +391,7 @@ def test_without_a_trained_model_nothing_is_scored(cola, tmp_path):
         "vocab_file": str(golden / "vocab.txt"),
     }
     config = configuration(cola, tmp_path / "typo", do_eval=True, do_predict=True, **files)
-    with pytest.raises(UserError, match=r"typo: holds no trained model to score"):
+    with pytest.raises(UserError, match=r"typo: holds no trained model to evaluate"):
         run_classifier(config)
     assert not (tmp_path / "typo" / "eval_results.txt").exists()
 

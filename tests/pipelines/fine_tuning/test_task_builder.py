@@ -94,7 +94,7 @@ def test_what_is_to_be_done_needs_files(tmp_path):
     with pytest.raises(UserError, match="nothing to score"):
         ToyBuilder.for_run(run, named(train="a", test="c"))
     run.do_eval, run.do_predict = False, True
-    with pytest.raises(UserError, match="`do_predict=True`: there is no file to answer"):
+    with pytest.raises(UserError, match="`do_predict=True`: there is no file to predict"):
         ToyBuilder.for_run(run, named(train="a"))
 
 
@@ -122,7 +122,7 @@ def choices_task(folder, tests, **run):
 
 @pytest.mark.parametrize("make", [classes_task, tags_task, choices_task])
 def test_who_has_no_test_file_is_told_what_is_answered(make, tmp_path, caplog):
-    said = "There is no test file: `do_predict` answers the dev file alone"
+    said = "There is no test file: `do_predict` predicts the dev file alone"
     with caplog.at_level(logging.INFO, "pipelines"):
         assert make(tmp_path, tests=False, do_train=True).test_splits == ["dev"]
         assert said not in caplog.text  # nothing is answered

@@ -42,7 +42,7 @@ def test_the_runs_own_model_may_have_renamed_labels(tmp_path):
 def test_without_a_model_nothing_is_scored(tmp_path):
     directory, start = opened(tmp_path, write_classifier(tmp_path / "model", ["no"]))
     nothing = dataclasses.replace(start, checkpoint=None)
-    with pytest.raises(UserError, match="holds no trained model to score"):
+    with pytest.raises(UserError, match="holds no trained model to evaluate"):
         check_trained(directory, nothing, configured("no"), "toy")
 
 

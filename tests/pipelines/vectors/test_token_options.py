@@ -30,6 +30,6 @@ def test_other_choices_are_refused_in_one_sentence(changes, message):
 
 def test_a_text_that_uses_one_word_twice_is_the_default():
     config = SensesConfig(model="model")
-    assert config.text.split().count(config.word) == 3
+    assert config.EXAMPLE.split().count(config.word) == 3
     with pytest.raises(UserError, match="`last_layers=0` must be 1 or more"):
         SensesConfig(model="model", last_layers=0)

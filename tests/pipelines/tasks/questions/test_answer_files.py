@@ -51,7 +51,7 @@ def test_answers_scored_as_whole_words_are_counted_where_they_are_many(
     whole = [row(f"{number}", "day", 15, 18, 1.0) for number in range(20 - count)]
     answered = [*whole, *[(question, Prediction([part]))] * count]
     write_answer_table(tmp_path / "x.tsv", answered, math.inf, squad_v1_question)
-    assert (f"{count} of 20 answers are scored, as in the original, as" in caplog.text) == warned
+    assert (f"{count} of 20 answers are compared, as in the original, as" in caplog.text) == warned
 
 
 def test_an_empty_answer_holds_no_words(tmp_path, caplog):

@@ -125,7 +125,7 @@ def test_a_question_of_wikipedia_s_counts_without_a_document_too(tmp_path, domai
 @pytest.mark.parametrize(
     ("answer", "options", "sentence"),
     [
-        ({}, {}, r"question 'q0' has no answer to score by; name a file"),
+        ({}, {}, r"question 'q0' has no answer to evaluate by; name a file"),
         (RAIN, {"metric": "korquad"}, "TriviaQA's form, which has its own figures"),
         (RAIN, {"version_2_with_negative": True}, "TriviaQA's form, which has its own figures"),
     ],

@@ -54,5 +54,5 @@ def test_where_it_is_best_to_answer_nothing_nothing_is_answered():
 
 
 def test_without_right_answers_there_is_no_score():
-    with pytest.raises(UserError, match="`predict_file` has no answers to score"):
+    with pytest.raises(UserError, match="`predict_file` has no answers to evaluate by"):
         ScoredAnswers.of(answered((None, "red", 0.0))).figures_v2(0.0)

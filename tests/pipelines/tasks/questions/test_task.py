@@ -114,7 +114,7 @@ def test_korquads_figures_count_characters():
 
 
 def test_a_file_without_answers_has_no_score():
-    with pytest.raises(UserError, match="has no answers to score"):
+    with pytest.raises(UserError, match="has no answers to evaluate by"):
         QuestionTask(TEXT).score([(question("x"), answer("dog"))])
 
 

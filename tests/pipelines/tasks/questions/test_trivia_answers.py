@@ -52,7 +52,7 @@ def test_questions_without_answers_are_answered_and_not_scored(tmp_path):
     del content["Data"][0]["Answer"]
     path.write_text(json.dumps(content))
     task, pairs = QuestionTask(predict_file=path), PAIRS[:1]
-    with pytest.raises(UserError, match="question 't1' has no answer to score by"):
+    with pytest.raises(UserError, match="question 't1' has no answer to evaluate by"):
         task.score(pairs)
     *_, path = task.write(tmp_path, "predict", pairs)
     assert json.loads(path.read_text()) == {"t1": "empty"}

@@ -130,7 +130,7 @@ def test_a_model_that_was_not_trained_on_tags_is_refused(tmp_path):
     source = find_model(write_encoder(tmp_path / "model"), do_lower_case=True)
     with pytest.raises(UserError, match="are no tags in iob2; name a model that was trained"):
         open_tagging(write(tmp_path, dev="Bob B-P\n"), source)
-    with pytest.raises(UserError, match="there is no file to score or to tag"):
+    with pytest.raises(UserError, match="there is no file to evaluate or to tag"):
         open_tagging(TaggingConfig(train_file=tmp_path / "dev.txt"), source)
 
 
