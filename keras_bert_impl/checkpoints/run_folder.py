@@ -20,7 +20,7 @@ from keras_bert_impl.errors import UserError
 STATE, STEP_FILE, NAMES_FILE = "state", "checkpoint.json", "weights.json"
 CHECKPOINTS, BEST_CHECKPOINT, MODEL = "checkpoints", "best_checkpoint", "model"
 FINISHED_FILE = ".finished"
-"""Holds the step that `model/` is of."""
+"""Holds the last step of a finished run, and the step of `model/` where that is the best one."""
 AVERAGES = "ema"
 """The group of variables that are averages of the weights, where a run keeps them."""
 _STEP = re.compile(r"^step-(\d+)$")
@@ -80,8 +80,8 @@ def newest_checkpoint(folder: Path) -> Path | None:
 
 
 def _finished_step(run: Path, unknown: int) -> int:
-    with contextlib.suppress(OSError, ValueError):
-        return int((run / FINISHED_FILE).read_text())
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int((run / FINISHED_FILE).read_text().split()[0])
     return unknown
 
 
@@ -100,8 +100,8 @@ def no_such_checkpoint(path: Path) -> UserError | None:
         return None
     if path.name == BEST_CHECKPOINT and parent.is_dir():
         return UserError(
-            f"{path}: no such folder; the run's first evaluation (`eval_steps`) writes it: wait "
-            f"for it, or name {parent} for the newest checkpoint."
+            f"{path}: no such folder; the first evaluation of a run with `save_best` or "
+            f"`eval_steps` writes it: wait for it, or name {parent} for the newest checkpoint."
         )
     if not _STEP.match(path.name) or not (there := steps_in(parent)):
         return None

@@ -161,8 +161,8 @@ class TrainingConfig:
     best_figure: str | None = option(
         None,
         "The held-out figure that says which evaluation is the best: the lowest of one whose name "
-        "ends in loss, the highest of another one. By default loss, or the task's own figure "
-        "where there is no loss.",
+        "ends in loss or error, the highest of another one. By default loss, or the task's own "
+        "figure where there is no loss.",
         resume=FREE,
     )
     early_stopping_evals: int = option(

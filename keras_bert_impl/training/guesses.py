@@ -47,7 +47,7 @@ def line_of(name: str, value: float, guesses: Mapping[str, Guess]) -> str:
 def write_guesses(run: RunDirectory, guesses: Mapping[str, Guess]) -> None:
     """Writes `guesses.json`, by the names that the figures have in `evaluations.jsonl`.
 
-    The file stands beside `eval_results.txt`, which has the original's names and no others.
+    The file stands beside `eval_results.txt`, which has the original's names.
 
     Example:
         >>> import tempfile

@@ -320,7 +320,14 @@ class ShowProgress(Hook):
         """Starts the clock before the first call."""
         if self._progress is None:
             steps = run.config.num_train_steps
-            self._progress = Progress("train", steps, "steps", work=self._work, clock=self._clock)
+            # Evaluations are no part of the steps' time.
+            self._progress = Progress(
+                "train",
+                steps,
+                "steps",
+                work=self._work,
+                clock=lambda: self._clock() - run.paused_seconds,
+            )
             self._progress.resume_from(run.step)
             self._shown = run.step
 
@@ -373,6 +380,9 @@ class Profile(Hook):
             self._running = False
 
 
+_OLD_BEFORE_EVALUATION = 60.0  # seconds
+
+
 class SaveCheckpoints(Hook):
     """Saves by steps and by time, at the end and before a stop; logs what saves cost.
 
@@ -401,6 +411,8 @@ class SaveCheckpoints(Hook):
         """Saves where it is due."""
         by_time = run.metrics.get("save_votes", 0.0) > 0
         by_steps = run.is_due(run.config.steps_between_saves)
+        if run.is_due(run.config.steps_between_evaluations):  # which may take long
+            by_time |= self._clock() - self._saved_at >= _OLD_BEFORE_EVALUATION
         if run.stopping or run.step == run.last_step or by_steps or by_time:
             run.save()
             self._saved_at = self._clock()
@@ -420,6 +432,9 @@ class SaveCheckpoints(Hook):
             run.writers.write("save", save.step, figures)
 
 
+_LOW_IS_GOOD = ("loss", "error")  # the ends of the names of figures that are to be low
+
+
 class EvaluateHeldOut(Hook):
     """Evaluates every `eval_steps` and at the end; keeps the best variables, or ends the run early.
 
@@ -430,7 +445,7 @@ class EvaluateHeldOut(Hook):
         evaluate: measures the model; gives figures, `best_by` among them.
         held_out: says on which data; figures of other data are not compared.
         best_by: which figure says what is best, unless the run's `best_figure` does: the lowest of
-            a loss, the highest of another one.
+            a loss or an error, the highest of another one.
         keep_best: whether the best variables are kept, and the last step is evaluated. False where
             the evaluations are for the curve only and the last weights are evaluated afterwards.
     """
@@ -452,6 +467,7 @@ class EvaluateHeldOut(Hook):
         self._badness = self._read_badness(run)
         if run.stopping or run.step == 0:
             return
+        self._tell_of_a_best_that_is_not_kept(run)
         if self._is_due(run) and run.step not in self._badness:
             self._measure(run)
             return
@@ -488,6 +504,18 @@ class EvaluateHeldOut(Hook):
         run.writers.write("eval", run.step, {**results, **self._name()})
         self._end_early(run)
 
+    def _tell_of_a_best_that_is_not_kept(self, run: Run) -> None:
+        """Warns where an evaluation was better than the one whose weights are kept."""
+        earlier = {step: value for step, value in self._badness.items() if step != run.step}
+        if not (run.config.save_best and earlier):
+            return
+        best = min(sorted(earlier), key=earlier.__getitem__)
+        if earlier[best] < min(self._least_badness(run), self._badness.get(run.step, math.inf)):
+            run.log(
+                f"The best evaluation so far was at step {best:,}, whose weights were not kept: "
+                "`save_best` chooses among those that are kept, from now on."
+            )
+
     def _save_best(self, run: Run) -> None:
         if self._keep_best:
             run.save_best()
@@ -523,7 +551,7 @@ class EvaluateHeldOut(Hook):
             )
         if math.isnan(figure):
             return math.inf
-        return figure if self._best_by.endswith("loss") else -figure
+        return figure if self._best_by.endswith(_LOW_IS_GOOD) else -figure
 
     def _least_badness(self, run: Run) -> float:
         """That of the checkpoint that is there as the best: writing a better one may fail."""

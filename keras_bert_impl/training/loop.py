@@ -39,7 +39,8 @@ class TrainingResult:
         resumed_from: the checkpoint's step the run started at; 0 for a new one.
         metrics: the last step's figures; empty if there was nothing left to do.
         state: the variables as the run left them.
-        weights_step: the step that the model's weights are of: the last one, or the best one.
+        best_step: the step of the best evaluation, where the model has its weights; None where it
+            has those of the last step.
     """
 
     step: int
@@ -47,7 +48,12 @@ class TrainingResult:
     resumed_from: int
     metrics: Mapping[str, float]
     state: TrainingState = dataclasses.field(repr=False)
-    weights_step: int
+    best_step: int | None = None
+
+    @property
+    def weights_step(self) -> int:
+        """The step that the model's weights are of."""
+        return self.step if self.best_step is None else self.best_step
 
 
 def train(
@@ -113,7 +119,7 @@ def train(
         hook.end(run)
         run.checkpoints.wait()  # whichever hook saved last: a failure ends the run as one
     finished = (run.step >= config.num_train_steps or run.ended_early) and not run.stopping
-    return TrainingResult(run.step, finished, run.first_step, run.metrics, state, run.step)
+    return TrainingResult(run.step, finished, run.first_step, run.metrics, state)
 
 
 def _calls_ahead(steps_per_call: int) -> int:

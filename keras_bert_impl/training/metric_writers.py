@@ -177,7 +177,7 @@ class JsonLinesFiles:
 def add_evaluation(directory: RunDirectory, step: int, figures: Mapping[str, Any]) -> None:
     """Adds the figures of the finished model to those of the evaluations during training.
 
-    An evaluation of that step that is there already is of the same weights, and stays.
+    An evaluation of that step on the same data is there already where it was made during training.
 
     Args:
         directory: the run's folder.
@@ -189,7 +189,7 @@ def add_evaluation(directory: RunDirectory, step: int, figures: Mapping[str, Any
     """
     held_out = figures.get("held_out")
     lines = read_json_lines(directory.evaluations)
-    if any(line["step"] == step and line.get("held_out") == held_out for line in lines):
+    if any(line["step"] == step and line.get("held_out", held_out) == held_out for line in lines):
         return
     last = max([step, *(line["step"] for line in lines)])
     files = JsonLinesFiles(directory, kinds=("eval",))

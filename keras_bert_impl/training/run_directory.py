@@ -75,7 +75,7 @@ class RunDirectory:
 
     @property
     def best_checkpoint(self) -> Path:
-        """The checkpoint with the smallest held-out loss."""
+        """The checkpoint of the best held-out evaluation."""
         return self.path / BEST_CHECKPOINT
 
     @property
@@ -103,13 +103,22 @@ class RunDirectory:
         return {name: number for name, number in numbers.items() if number is not None}
 
     def finished_step(self) -> int | None:
-        """The step that `model/` is of; None before it is complete."""
+        """The last step of the run whose `model/` is complete; None before it is."""
         return _number(self._finished)
 
-    def write_finished_step(self, step: int) -> None:
-        """Notes, after `model/` was written, which step it is of."""
+    def best_step(self) -> int | None:
+        """The step whose weights `model/` has, where the best were chosen; else None."""
+        return _number(self._finished, 1)
+
+    def write_finished_step(self, step: int, best_step: int | None = None) -> None:
+        """Notes, after `model/` was written, that the run ended.
+
+        Args:
+            step: the run's last step.
+            best_step: the step whose weights `model/` has, where the best were chosen.
+        """
         with open_whole(self._finished) as file:
-            file.write(f"{step}\n")
+            file.write(f"{step}\n" if best_step is None else f"{step} {best_step}\n")
 
     def evaluated_step(self) -> int | None:
         """The step that `eval_results.txt` is of; None without one."""
@@ -163,10 +172,10 @@ class RunDirectory:
             file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
 
 
-def _number(path: Path) -> int | None:
-    """The whole number that a file holds; None where there is no such file, or something else."""
-    text = path.read_text(encoding="utf-8").strip() if path.exists() else ""
-    return int(text) if text.isdigit() else None
+def _number(path: Path, place: int = 0) -> int | None:
+    """A whole number of a file that holds some; None where there is no such file, or number."""
+    words = path.read_text(encoding="utf-8").split() if path.exists() else []
+    return int(words[place]) if len(words) > place and words[place].isdigit() else None
 
 
 def _figure(text: str) -> float | None:

@@ -32,6 +32,8 @@ _TAG = re.compile(
 _FEWEST_TAGS = 5
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _OBJECT_BEGINS = re.compile(rf'\{{\s*{_STRING}\s*:\s*["\[{{\d\-tfn]')
+_ARRAY_BEGINS = re.compile(rf"\[\s*(?:\{{\s*{_STRING}\s*:|{_STRING}\s*,)")
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 _JSON_BEGINS = re.compile(rf"\s*[\[{{]\s*(?:\{{\s*)?{_STRING}\s*[:,]")
 _JSON_LINE = re.compile(rf"\s*(?:{_STRING}\s*:.*|{_STRING},?|[\[\]{{}},\s]+)\s*")
 
@@ -63,6 +65,8 @@ def _json(lines: Sequence[str], is_cut: bool) -> Kind | None:
         return "JSON lines"
     if is_cut and _OBJECT_BEGINS.match(lines[0]):
         return "JSON lines"  # one object that is longer than the sample
+    if len(lines) == 1 and _ARRAY_BEGINS.match(lines[0]):
+        return "JSON"
     if _JSON_BEGINS.match("\n".join(lines[:3])) and all(map(_JSON_LINE.fullmatch, lines[1:])):
         return "JSON" if len(lines) > 1 else None
     return None
@@ -78,10 +82,11 @@ def _is_object(line: str) -> bool:
 
 
 def _markup(text: str, lines: Sequence[str]) -> Kind | None:
+    text = _COMMENT.sub("", text, count=1) if text.startswith("<!--") else text
     start = text[:100].lower()
     if start.startswith(("<!doctype html", "<html")):
         return "HTML"
-    if start.startswith("<?xml"):
+    if start.startswith(("<?xml", "<mediawiki")):
         return "XML"
     if start.startswith("<doc "):
         return "WikiExtractor's output"

@@ -375,8 +375,8 @@ class _Job:
         if training is not None:
             self._keep_final_figures(training, figures)
             figures["global_step"] = training.step
-            if self._run.config.save_best:
-                figures["best_step"] = training.weights_step
+            if training.best_step is not None:
+                figures["best_step"] = training.best_step
         self._run.write_eval_results(figures)
         if self._devices.is_chief:
             self._draw()
@@ -385,7 +385,8 @@ class _Job:
     def _keep_final_figures(self, training: TrainingResult, figures: Mapping[str, float]) -> None:
         """Adds the figures to those of the evaluations during training."""
         own = {name.removeprefix("eval_"): value for name, value in figures.items()}
-        self._run.log_final_evaluation(training.weights_step, own)
+        held_out = self._rows[self._task.evaluation_splits[0]].identity
+        self._run.log_final_evaluation(training.weights_step, {**own, "held_out": held_out})
 
     def predict(self) -> list[Path]:
         """Answers the test splits and writes the files."""
@@ -437,7 +438,12 @@ class _Job:
                     "only."
                 )
             best_by = self._task.deciding_figure
-        return standard_hooks(lambda: self._score(split), best_by=best_by, keep_best=asked)
+        return standard_hooks(
+            lambda: self._score(split),
+            held_out=self._rows[split].identity,
+            best_by=best_by,
+            keep_best=asked,
+        )
 
     def _fixed_length(self, training: TrainingConfig) -> int | None:
         """The common length of training batches, where one compiled call takes several."""

@@ -115,6 +115,8 @@ def check_disk(folder: Path, config: BertConfig, training: TrainingConfig) -> No
     """
     keep, one = training.keep_checkpoint_max, checkpoint_bytes(config, training.ema_decay > 0)
     saves = -(-training.num_train_steps // training.steps_between_saves)
+    if training.save_checkpoints_secs:
+        saves = max(saves, keep)  # more come by time
     wanted = min(keep, saves) + 1 + (1 if training.chooses_best else 0)
     there = len(list(folder.glob("checkpoints/step-*"))) + (folder / "best_checkpoint").is_dir()
     needed = one * max(wanted - there, 1) + 4 * count_parameters(config)  # and the model itself

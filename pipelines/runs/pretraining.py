@@ -229,6 +229,12 @@ class _Job:
         epochs = epochs_of(self._phases)
         for number, one in enumerate(epochs, start=1):
             _LOGGER.info("Phase %d: %s.", number, one.describe())
+        chooses = self._config.training.save_best or self._config.training.early_stopping_evals
+        if chooses and not self._config.eval_input_file:
+            _LOGGER.warning(
+                "the best evaluation is chosen by shards that are trained on, which says little of "
+                "other text; name held-out shards with `eval_input_file`."
+            )
         for remark in remarks(facts_of(self._config.training, self._run.devices, epochs)):
             _LOGGER.warning("%s", remark)
 
@@ -321,11 +327,11 @@ class _Job:
         figures = {"global_step": step, **measured}
         if self._config.do_train:
             # Training may have been finished by an earlier call, which a stop ended here.
-            of = training.weights_step if training else self._run.weights_step(step)
+            best = training.best_step if training else self._run.directory.best_step()
             named = {**measured, "held_out": self._describe_held_out()}
-            self._run.log_final_evaluation(of, named)
-            if self._run.config.save_best:
-                figures["best_step"] = of
+            self._run.log_final_evaluation(step if best is None else best, named)
+            if best is not None:
+                figures["best_step"] = best
         self._run.write_eval_results(figures)
         if self._run.devices.is_chief:
             self._draw()

@@ -14,7 +14,7 @@ from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_directory import describe_checkpoint
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.training.checkpoints import Checkpoints, read_best, read_description
+from keras_bert_impl.training.checkpoints import Checkpoints, read_best
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult, train
@@ -123,7 +123,7 @@ class TrainingRun:
                 self.config,
                 self.directory,
                 settings,
-                [KeepFlags(self.flags), *hooks],
+                [KeepFlags(self.flags), StayFinished(), *hooks],
                 log=_LOGGER.warning,
                 options=options,
             )
@@ -146,27 +146,24 @@ class TrainingRun:
             )
 
     def _take_weights(self, result: TrainingResult) -> TrainingResult:
-        """Gives the model of a finished run the weights that it is evaluated and written with."""
-        best = self.directory.best_checkpoint
-        if not self.config.save_best:
+        """Gives the model of a finished run the weights that it is evaluated and written with.
+
+        A model that was written before keeps the weights that were chosen then.
+        """
+        written = self.is_written(result.step) and result.resumed_from == result.step
+        best = self.directory.best_step() is not None if written else self.config.save_best
+        if written and best != self.config.save_best and self.devices.is_chief:
+            _LOGGER.warning(
+                "%s was written with %s and stays so; `save_best` is for runs that still train.",
+                *(self.directory.model, "the best weights" if best else "those of the last step"),
+            )
+        if not best:
             result.state.take_averages()
             return result
         check_same_step(self.devices, result.step)  # so that no worker reads before it is written
-        step = int(read_best(best, result.state)["step"])
-        _LOGGER.info(
-            "the best evaluation was at step %s: these weights are the result", f"{step:,}"
-        )
-        return replace(result, weights_step=step)
-
-    def weights_step(self, last_step: int) -> int:
-        """The step that the weights of the finished run's model are of.
-
-        Args:
-            last_step: the run's.
-        """
-        if not self.config.save_best:
-            return last_step
-        return int(read_description(self.directory.best_checkpoint)["step"])
+        step = int(read_best(self.directory.best_checkpoint, result.state)["step"])
+        _LOGGER.info("the model has the weights of step %s, the best evaluation", f"{step:,}")
+        return replace(result, best_step=step)
 
     def write_model(self, result: TrainingResult, write: Callable[[Path], None]) -> None:
         """Writes the trained model and marks the run as finished, if it is.
@@ -180,7 +177,7 @@ class TrainingRun:
         nothing_new = result.resumed_from == result.step and self.is_written(result.step)
         if result.finished and not nothing_new:
             write(self.directory.model)
-            self.directory.write_finished_step(result.step)
+            self.directory.write_finished_step(result.step, result.best_step)
 
     def is_written(self, step: int) -> bool:
         """Whether the run's model is there and is the one of `step`."""
@@ -235,6 +232,21 @@ class DescribeModel(Hook):
         run.checkpoints.describe_model = partial(
             describe_checkpoint, model=self._model, text=self._text, names=names
         )
+
+
+class StayFinished(Hook):
+    """Ends a run that ended early before, whatever the present command says of an early end."""
+
+    def begin(self, run: Run) -> None:
+        """Ends the run before its first step."""
+        directory, config = run.directory, run.config
+        ended = run.step == directory.finished_step() and directory.model.is_dir()
+        if ended and run.step < config.num_train_steps and not config.allow_changed_flags:
+            run.ended_early = True
+            run.log(
+                f"{directory.path}: training ended early at step {run.step:,} and is finished; "
+                "give `allow_changed_flags=True` to go on."
+            )
 
 
 def check_destination(directory: RunDirectory, checkpoint: str | Path | None = None) -> None:

@@ -73,7 +73,7 @@ def test_a_checkpoint_that_is_no_longer_there_names_those_that_are(run):
 def test_a_best_checkpoint_that_is_not_there_yet_is_no_name_on_the_hub(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=r"run/best_checkpoint: no such folder; the run's first"):
+    with pytest.raises(UserError, match=r"run/best_checkpoint: no such folder; the first"):
         locate("run/best_checkpoint")
 
 

@@ -276,3 +276,40 @@ def test_time_spent_on_evaluations_is_no_time_of_steps(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_bert_impl.training.hooks.time.monotonic", lambda: next(ticks, 200.0))
     EvaluateHeldOut(lambda: {"loss": 1.0}).after_call(at(run, 5))
     assert run.paused_seconds == 7.0
+
+
+def test_the_lowest_of_an_error_is_the_best(tmp_path):
+    errors = [0.9, 0.1, 0.5]
+    run = toy_run(tmp_path, eval_steps=5, best_figure="mean_absolute_error")
+    hook = EvaluateHeldOut(lambda: {"loss": 1.0, "mean_absolute_error": errors.pop(0)})
+    hook.begin(run)
+    for step in (5, 10, 15):
+        hook.after_call(at(run, step))
+    assert best(run) == 10
+
+
+def test_a_save_comes_before_an_evaluation_when_the_last_one_is_a_minute_old(tmp_path):
+    clock = FakeClock()
+    run = toy_run(tmp_path, save_checkpoints_steps=1000, eval_steps=5)
+    hook = SaveCheckpoints(clock)
+    hook.begin(run)
+    for step, seconds in ((5, 30.0), (9, 70.0), (10, 80.0), (15, 100.0)):
+        clock.now = seconds
+        hook.after_call(at(run, step))
+    assert saved(run) == [10]
+
+
+def test_an_evaluation_is_no_part_of_the_time_left(tmp_path, capsys):
+    clock = FakeClock()
+    run, hook = toy_run(tmp_path, num_train_steps=200), ShowProgress(clock=clock)
+    for step in range(60):
+        run.chunk = toy_chunk(step)
+        hook.before_call(run)
+        clock.now += 1.0
+        hook.after_step(at(run, step + 1))
+        hook.after_call(run)
+        if step == 30:
+            clock.now += 500.0
+            run.paused_seconds += 500.0
+    *_, last = capsys.readouterr().err.splitlines()
+    assert "2m2" in last.split("steps/s, ")[1]

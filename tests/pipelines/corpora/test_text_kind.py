@@ -172,3 +172,18 @@ def test_plain_text_is_not_mentioned(caplog):
     assert others.look("1.txt", "한 문장.\n".encode()) is None
     others.warn()
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('[{"text": "One."}, {"text": "Two."}]', "JSON"),
+        ('["One.", "Two."]\n', "JSON"),
+        ('<mediawiki xmlns="http://www.mediawiki.org/">\n<page>\n', "XML"),
+        ("<!-- made by hand -->\n<html>\n<body>One.</body>\n", "HTML"),
+        ("[1] A note, and nothing else.\n", None),
+        ("<!-- a remark -->\nAnd a sentence after it.\n", None),
+    ],
+)
+def test_what_begins_in_another_way_is_known_too(text, kind):
+    assert kind_of(text) == kind

@@ -112,7 +112,7 @@ def test_what_computes_is_said_and_what_is_probably_a_mistake_about_it(
     with caplog.at_level("INFO"):
         run_classifier(config)
     ours = [one.getMessage() for one in caplog.records if one.name == "pipelines.fine_tuning.run"]
-    described, mirrored, hidden = ours
+    described, mirrored, hidden, *_ = ours
     assert described.endswith(", bfloat16, plain kernels")
     assert mirrored.startswith("`distribution_strategy=mirrored` with one device")
     assert hidden.startswith("this machine has an NVIDIA GPU (/dev/nvidia0)")

@@ -259,3 +259,47 @@ def test_a_choice_of_one_evaluation_is_pointed_out(tmp_path, caplog):
     assert "to choose among" not in caplog.text
     finished_weights(run_of(tmp_path / "b", eval_steps=50, save_best=True), losses_in_turn(1.0))
     assert "`save_best` has one evaluation to choose among" in caplog.text
+
+
+def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, caplog):
+    """`save_best` given or left out afterwards: model, figures and sentence stay of one step."""
+    for name, first in (("last", False), ("best", True)):
+        run = run_of(tmp_path / name, eval_steps=5, save_best=first)
+        model, _ = run.build_model(make)
+        phases = one_phase(ArrayBatches(toy_features(), 30, seed=1), run.config)
+        write = lambda result, run=run: run.write_model(result, write_model)  # noqa: E731
+        measure = standard_hooks(losses_in_turn(3.0, 1.0, 2.0, 2.5))
+        run.train(model, ToyObjective(), phases, {}, write, hooks=measure)
+        caplog.clear()
+        again = run_of(tmp_path / name, eval_steps=5, save_best=not first)
+        weights, result = finished_weights(again, pytest.fail)
+        assert equal(weights, model.get_weights())
+        assert result.best_step == run.directory.best_step() == (10 if first else None)
+        assert "stays so; `save_best` is for runs that still train" in caplog.text
+
+
+def test_a_best_that_was_not_kept_is_not_claimed(tmp_path, caplog):
+    run = run_of(tmp_path, eval_steps=5, stop_after_step=12)
+    model, _ = run.build_model(make)
+    phases = one_phase(ArrayBatches(toy_features(), 30, seed=1), run.config)
+    hooks = standard_hooks(losses_in_turn(1.0, 2.0), keep_best=False)
+    run.train(model, ToyObjective(), phases, {}, lambda _result: None, hooks=hooks)
+    caught = run_of(tmp_path, eval_steps=5, save_best=True)
+    _, result = finished_weights(caught, losses_in_turn(3.0, 2.5))
+    assert result.best_step == 20
+    assert "The best evaluation so far was at step 5, whose weights were not kept" in caplog.text
+
+
+def test_a_run_that_ended_early_stays_finished_without_the_flag(tmp_path):
+    run = run_of(tmp_path, eval_steps=5, early_stopping_evals=1)
+    model, _ = run.build_model(make)
+    phases = one_phase(ArrayBatches(toy_features(), 30, seed=1), run.config)
+    write = lambda result: run.write_model(result, write_model)  # noqa: E731
+    run.train(
+        model, ToyObjective(), phases, {}, write, hooks=standard_hooks(losses_in_turn(1.0, 2.0))
+    )
+    _, result = finished_weights(run_of(tmp_path, eval_steps=5), pytest.fail)
+    assert (result.step, result.finished) == (10, True)
+    longer = run_of(tmp_path, eval_steps=5, allow_changed_flags=True)
+    _, result = finished_weights(longer, losses_in_turn(3.0, 4.0))
+    assert (result.step, result.finished) == (20, True)
