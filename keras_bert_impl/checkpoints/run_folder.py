@@ -122,12 +122,13 @@ def told_if_gone(checkpoint: Path | None) -> Iterator[None]:
     Raises:
         UserError: reading failed because the run removed or replaced the checkpoint.
     """
-    of_run = checkpoint is not None and is_run_checkpoint(checkpoint)
-    before = _identity(checkpoint) if checkpoint and of_run else None
+    before = _identity(checkpoint) if checkpoint else None
+    # One that was found by its name may be gone before it is looked at.
+    of_run = checkpoint and (is_run_checkpoint(checkpoint) or _STEP.match(checkpoint.name))
     try:
         yield
     except (UserError, OSError) as error:
-        if checkpoint is None or before is None or _identity(checkpoint) == before:
+        if not checkpoint or not of_run or (before and _identity(checkpoint) == before):
             raise
         raise UserError(
             f"{checkpoint}: was removed or replaced while it was read, because its run goes on; "

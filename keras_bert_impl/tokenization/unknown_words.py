@@ -29,6 +29,7 @@ WARNED_ABOVE, REFUSED_ABOVE = 0.05, 0.5
 _FEW_WORDS = 50  # of so few an unusual name is a large share
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 1000, 200_000
 _EXAMPLES, _SHOWN_CHARACTERS = 3, 20
+_OTHER_LANGUAGE = 0.2  # below that, most words of the text are known: it is of the same language
 
 
 @dataclass(frozen=True)
@@ -232,6 +233,11 @@ def _reason(
         return sentence
     missing = _missing_characters(words, settings.vocabulary)
     lacks = f", which has no {', '.join(missing)}," if missing else ""
+    if lacks and count.share < _OTHER_LANGUAGE:
+        return (
+            f"the vocabulary{lacks} lacks characters of the text; learn one with a larger "
+            "`limit_alphabet`, or take a model whose vocabulary has them"
+        )
     return (
         f"the vocabulary{lacks} seems to be of another language than the text; take a model, or "
         "learn a vocabulary, for the text's language"

@@ -24,7 +24,7 @@ class Guess(NamedTuple):
     value: float
 
     def __str__(self) -> str:
-        return f"{self.words}: {self.value:.4g}"
+        return f"{self.words}: {self.value:.6g}"
 
 
 def line_of(name: str, value: float, guesses: Mapping[str, Guess]) -> str:

@@ -1,6 +1,6 @@
 """The hooks of every run: checks, logs, saves and evaluations; one small class each."""
 
-import dataclasses
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -12,107 +12,12 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
 from keras_bert_impl.training.metric_writers import read_json_lines
+from keras_bert_impl.training.rates import Means, Rates, log_line
 from keras_bert_impl.training.run import Hook, Run
-from keras_bert_impl.training.step import OF_THE_STEP, Chunk
+from keras_bert_impl.training.step import OF_THE_STEP
 from keras_bert_impl.training.stop_signal import StopRequestedError
 
-
-@dataclasses.dataclass
-class _Measured:
-    """Gives the work done since the last reading."""
-
-    steps: int = 0
-    examples: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    compiling: bool = False
-
-
-class Rates:
-    """Counts steps and what they take; gives rates since the last reading.
-
-    The steps of one compiled call share its time. The first call is spent on compiling: its time
-    enters the lines of its own steps only.
-
-    Args:
-        work: floating-point operations of all steps up to a number of steps.
-        peak_flops: what the machine can do in a second.
-    """
-
-    def __init__(
-        self, work: Callable[[float], float] | None = None, peak_flops: float | None = None
-    ) -> None:
-        self._work, self._peak_flops = work, peak_flops
-        self._since, self._seconds_a_step = 0.0, 0.0
-        self._calls, self._measured = 0, _Measured()
-
-    def start(self, now: float) -> None:
-        """Starts the clock.
-
-        Args:
-            now: seconds of any clock.
-        """
-        self._since = now
-
-    def count(self, step: int, chunk: Chunk, now: float) -> None:
-        """Counts a step whose figures are there.
-
-        Args:
-            step: its number, counted from 1.
-            chunk: the inputs of the compiled call that it was part of.
-            now: seconds of the clock of `start`.
-        """
-        if step == chunk.first_step + 1:
-            self._begin_call(chunk, now)
-        measured = self._measured
-        measured.steps += 1
-        measured.examples += chunk.examples
-        measured.tokens += chunk.tokens
-        measured.seconds += self._seconds_a_step
-
-    def _begin_call(self, chunk: Chunk, now: float) -> None:
-        self._seconds_a_step = (now - self._since) / len(chunk.learning_rates)
-        self._since = now
-        self._calls += 1
-        if self._calls == 1:
-            self._measured = _Measured(compiling=True)
-        elif self._measured.compiling:
-            self._measured = _Measured()
-
-    def read(self, step: int) -> dict[str, float]:
-        """The rates of the steps since the last reading, up to `step`."""
-        measured, self._measured = self._measured, _Measured()
-        seconds = max(measured.seconds, 1e-9)
-        rates = {"examples_per_second": round(measured.examples / seconds, 2)}
-        if measured.tokens:
-            rates["tokens_per_second"] = round(measured.tokens / seconds, 1)
-        if self._work and self._peak_flops:
-            work = self._work(step) - self._work(step - measured.steps)
-            rates["share_of_peak"] = round(work / seconds / self._peak_flops, 4)
-        return rates
-
-
-def log_line(
-    metrics: Mapping[str, float], chunk: Chunk, step: int, rates: Mapping[str, float]
-) -> dict[str, float]:
-    """The figures of a logged step: losses first, then rates, then what else was measured.
-
-    Args:
-        metrics: the step's, with the means since the last line in place of its own where there are
-            any.
-        chunk: the inputs of the compiled call that it was part of.
-        step: its number, counted from 1.
-        rates: from `Rates.read`.
-    """
-    line = {
-        **{name: value for name, value in metrics.items() if name.endswith("loss")},
-        "learning_rate": chunk.learning_rates[step - 1 - chunk.first_step],
-        "gradient_norm": metrics["gradient_norm"],
-        **rates,
-    }
-    others = {n: v for n, v in metrics.items() if n not in line and not n.endswith("_votes")}
-    padding = {"padding_share": round(chunk.padding_share, 4)} if chunk.tokens else {}
-    return {**line, **others, **padding}
+_LOGGER = logging.getLogger(__name__)
 
 
 Work = Callable[[float], float]
@@ -200,36 +105,6 @@ def check_finite(
                 "of these examples are right, and resume with `allow_changed_flags=True`: the "
                 "newest checkpoint is from before this step."
             )
-
-
-class Means:
-    """Adds up figures step by step; gives their means since the last reading.
-
-    Args:
-        sums: by name the sum and the count so far. It is changed in place: what it holds are JSON
-            values, so that a checkpoint can keep them.
-
-    Example:
-        >>> means = Means({"loss": [5.0, 2]})
-        >>> means.add({"loss": 4.0})
-        >>> means.read(), means.read()
-        ({'loss': 3.0}, {})
-    """
-
-    def __init__(self, sums: dict[str, list[float]]) -> None:
-        self._sums = sums
-
-    def add(self, figures: Mapping[str, float]) -> None:
-        """Counts the figures of one step."""
-        for name, value in figures.items():
-            total, count = self._sums.get(name, (0.0, 0))
-            self._sums[name] = [total + value, count + 1]
-
-    def read(self) -> dict[str, float]:
-        """The means, which start anew."""
-        means = {name: total / count for name, (total, count) in self._sums.items()}
-        self._sums.clear()
-        return means
 
 
 class LogSteps(Hook):
@@ -432,6 +307,17 @@ class SaveCheckpoints(Hook):
             run.writers.write("save", save.step, figures)
 
 
+def _in_words(figures: Mapping[str, Any]) -> str:
+    """Figures as they follow each other in a line.
+
+    Example:
+        >>> _in_words({"loss": 0.68812, "accuracy": 0.5, "held_out": "dev"})
+        'loss 0.6881, accuracy 0.5'
+    """
+    numbers = {name: value for name, value in figures.items() if isinstance(value, (int, float))}
+    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())
+
+
 _LOW_IS_GOOD = ("loss", "error")  # the ends of the names of figures that are to be low
 
 
@@ -460,6 +346,7 @@ class EvaluateHeldOut(Hook):
         self._evaluate, self._held_out, self._best_by = evaluate, held_out, best_by
         self._keep_best = keep_best
         self._badness: dict[int, float] = {}  # on this held-out set, by step
+        self._figures: dict[int, Mapping[str, Any]] = {}  # of the newest evaluation
 
     def begin(self, run: Run) -> None:
         """Does for the step that the run resumes from what a stop or a kill left undone."""
@@ -498,10 +385,13 @@ class EvaluateHeldOut(Hook):
             return
         run.paused_seconds += time.monotonic() - start
         badness = self._badness_of(results, run)
+        self._figures = {run.step: results}
         if badness < self._least_badness(run):
             self._save_best(run)
         self._badness[run.step] = badness
         run.writers.write("eval", run.step, {**results, **self._name()})
+        if run.is_chief:
+            _LOGGER.info("step %s: evaluation: %s", f"{run.step:,}", _in_words(results))
         self._end_early(run)
 
     def _tell_of_a_best_that_is_not_kept(self, run: Run) -> None:
@@ -518,6 +408,8 @@ class EvaluateHeldOut(Hook):
 
     def _save_best(self, run: Run) -> None:
         if self._keep_best:
+            figures = self._figures.get(run.step, {})
+            run.kept["best"] = {"by": self._best_by, "figures": _in_words(figures)}
             run.save_best()
 
     def _end_early(self, run: Run) -> None:

@@ -99,7 +99,7 @@ _ABSOLUTE_ERROR = _Kind(
 _SQUARED = "mean_squared_error"  # the loss of a regression once more
 _FOOTNOTE = {
     "trained": "training: the batches that the model learns from",
-    "evaluated": "evaluation: the whole evaluation set after so many steps",
+    "evaluated": "evaluation: on held-out examples after so many steps",
     "guess": "dotted: what guessing reaches on the evaluation set",
 }
 

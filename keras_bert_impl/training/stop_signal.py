@@ -95,6 +95,8 @@ class _Handler:
             if self.stop.requested:
                 raise KeyboardInterrupt
             _LOGGER.warning("Ctrl-C: saving and stopping; press it again to end at once.")
+        elif not self.stop.requested:
+            _LOGGER.warning("SIGTERM: saving and stopping.")
         self.stop.request(number)
 
 

@@ -153,6 +153,7 @@ class SplitOutputs:
     fixed_length: int | None
     _kept: dict[str, RowOutputs] = field(default_factory=dict)
     _folders: ExitStack = field(default_factory=ExitStack)
+    _padding_told: set[str] = field(default_factory=set)
 
     def __enter__(self) -> Self:
         return self
@@ -174,7 +175,9 @@ class SplitOutputs:
             yield self._kept[split]
             return
         source = RowEvaluation(self.inputs[split], batch_size, self.fixed_length)
-        log_padding(split, source.padding_share())
+        if split not in self._padding_told:
+            self._padding_told.add(split)
+            log_padding(split, source.padding_share())
         with ExitStack() as folders:
             folder = folders.enter_context(scratch_folder(self.folder, ".outputs"))
             outputs = RowOutputs(folder, self.rows[split], self.head.token_outputs)

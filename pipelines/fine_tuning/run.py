@@ -511,8 +511,9 @@ def _constant_scores(
         return {}
     scores = dict(task.constant_scores(split))
     _LOGGER.warning(
-        "%s: the model gives one answer, %s, to all %d; it tells nothing apart. One answer to "
-        "everything has %s. Train longer, with another `learning_rate` or another `seed`.",
+        "%s: the model gives one answer, %s, to all %d; it tells nothing apart. The best single "
+        "answer to everything has %s. Train with a smaller `learning_rate`, longer, or with "
+        "another `seed`.",
         *(split, repr(variety.answer), variety.count),
         ", ".join(f"{name} = {score:.4f}" for name, score in scores.items()),
     )

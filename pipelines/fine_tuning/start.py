@@ -64,6 +64,7 @@ def check_run(
         raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
     directory = RunDirectory(config.output_dir)
     if not config.do_train:
+        _check_has_model(config, directory)
         config = with_kept_options(config, starting_point(config, directory))
         config.check_together()
     elif config.init_checkpoint and not may_be_hub_name(config.init_checkpoint):
@@ -74,6 +75,16 @@ def check_run(
     # Some examples of each split are read here, the others when their rows are made.
     check_vocabulary(task, wanted_splits(config, task), start.text, config.unknown)
     return CheckedRun(config, task, start)
+
+
+def _check_has_model(config: FineTuningConfig, directory: RunDirectory) -> None:
+    """Refuses to evaluate a run that is not finished, where no other model is named."""
+    named = config.init_checkpoint or config.members or directory.model.is_dir()
+    if not named and newest_checkpoint(directory.path):
+        raise UserError(
+            f"{directory.path}: its training is not finished; give the command that trains again, "
+            f"or name a checkpoint to evaluate: `init_checkpoint={directory.checkpoints}`."
+        )
 
 
 def check_vocabulary(

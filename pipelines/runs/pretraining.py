@@ -1,7 +1,7 @@
 """Pre-training: from shards to a model directory, and to those of steps on the way."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -230,13 +230,19 @@ class _Job:
         for number, one in enumerate(epochs, start=1):
             _LOGGER.info("Phase %d: %s.", number, one.describe())
         chooses = self._config.training.save_best or self._config.training.early_stopping_evals
-        if chooses and not self._config.eval_input_file:
+        held_out = list(self._config.eval_input_file)
+        if (self._config.do_eval or chooses) and self._trains_on(held_out):
             _LOGGER.warning(
-                "the best evaluation is chosen by shards that are trained on, which says little of "
-                "other text; name held-out shards with `eval_input_file`."
+                "the evaluation reads shards that are trained on, which says little of other text; "
+                "name held-out shards with `eval_input_file`."
             )
         for remark in remarks(facts_of(self._config.training, self._run.devices, epochs)):
             _LOGGER.warning("%s", remark)
+
+    def _trains_on(self, held_out: Sequence[str]) -> bool:
+        """Whether the shards of the evaluation are those of a phase."""
+        trained = [shards_identity(list(phase.input_file)) for phase in self._config.phases()]
+        return not held_out or shards_identity(list(held_out)) in trained
 
     def rehearse(self) -> list[dict[str, float]]:
         """Takes one step of each phase and leaves nothing behind."""

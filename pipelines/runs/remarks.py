@@ -84,12 +84,12 @@ def remarks(facts: RunFacts) -> list[str]:
         >>> remarks(RunFacts(training))
         []
     """
-    return _said((_warmup, *_OF_DEVICES, _epochs_over_text), facts)
+    return _said((_warmup, _learning_rate, *_OF_DEVICES, _epochs_over_text), facts)
 
 
 def device_remarks(facts: RunFacts) -> list[str]:
-    """Those about devices alone: what every training run should say."""
-    return _said(_OF_DEVICES, facts)
+    """Those about devices and the learning rate: what every training run should say."""
+    return _said((*_OF_DEVICES, _learning_rate), facts)
 
 
 def _said(rules: Sequence[Callable[[RunFacts], str | None]], facts: RunFacts) -> list[str]:
@@ -107,6 +107,20 @@ def _warmup(facts: RunFacts) -> str | None:
         f"the run ends, and its learning rate never passes {highest:.2g} (the peak is "
         f"{training.learning_rate:.2g}); give fewer, such as a tenth of the steps "
         f"(`num_warmup_steps={steps // 10}`)."
+    )
+
+
+_HIGHEST_RATE = 5e-3  # BERT is trained with 1e-4 and tiny models with 1e-3 at most
+
+
+def _learning_rate(facts: RunFacts) -> str | None:
+    training = facts.training
+    if training.optimizer != "adamw" or training.learning_rate <= _HIGHEST_RATE:
+        return None
+    return (
+        f"`learning_rate={training.learning_rate:g}` is far above what such models learn with "
+        "(1e-4 to 1e-3 from random weights, 1e-5 to 1e-4 in fine-tuning): the loss will probably "
+        "grow."
     )
 
 

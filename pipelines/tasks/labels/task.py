@@ -244,7 +244,8 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
             return kind, columns.labels
         labels = in_order(training.labels)
         if labels:
-            _LOGGER.info("labels: %s", ", ".join(labels[:50]))
+            counted = (f"{label} ({training.labels[label]:,})" for label in labels[:50])
+            _LOGGER.info("labels: %s", ", ".join(counted))
         if _UNDECIDED in labels and not {"+", "0"} & set(labels):
             _LOGGER.warning(
                 "%s: %d rows have the label %r, which is learned as any other; in SNLI and MNLI "

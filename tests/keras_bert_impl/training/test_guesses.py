@@ -15,6 +15,6 @@ def test_guesses_survive_the_file_to_the_bit(tmp_path):
 
 def test_a_figure_that_has_a_guess_is_printed_with_it():
     guesses = {"eval_accuracy": Guess("always the most frequent class", 0.550459)}
-    line = "eval_accuracy = 0.84  (always the most frequent class: 0.5505)"
+    line = "eval_accuracy = 0.84  (always the most frequent class: 0.550459)"
     assert line_of("eval_accuracy", 0.84, guesses) == line
     assert line_of("eval_loss", 0.5, guesses) == "eval_loss = 0.5"

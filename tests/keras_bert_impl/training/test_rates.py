@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert_impl.training.hooks import Rates, log_line
+from keras_bert_impl.training.rates import Rates, log_line
 from tests.support.toy_training import toy_chunk
 
 

@@ -140,3 +140,12 @@ def test_gpus_that_are_hidden_on_purpose_are_not_missed(tmp_path, value):
     (tmp_path / "dev/nvidia0").mkdir(parents=True)
     assert find_hidden_gpu(str(tmp_path), {"CUDA_VISIBLE_DEVICES": value}) is None
     assert find_hidden_gpu(str(tmp_path), {"CUDA_VISIBLE_DEVICES": "0"}) == "/dev/nvidia0"
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"), [(1.0, True), (6e-3, True), (5e-3, False), (2e-5, False)]
+)
+def test_a_rate_far_above_what_bert_learns_with_is_pointed_out(rate, said):
+    facts = RunFacts(TrainingConfig(num_train_steps=200, num_warmup_steps=20, learning_rate=rate))
+    for sentences in (remarks(facts), device_remarks(facts)):
+        assert any("is far above" in one for one in sentences) == said
