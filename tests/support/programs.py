@@ -147,6 +147,8 @@ def _serve():
         pid = os.fork()
         if pid == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            # As in a terminal, even where the tests were started in the background.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
             _become(order)
         folders[pid] = order["folder"]
