@@ -3,8 +3,9 @@
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.signatures import is_saved_model, load_signature
+from keras_bert_impl.serving.signatures import load_signature
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.records import paths
 from pipelines.records.check import find_shards
 from pipelines.records.paths import match_files
-from pipelines.runs.pretraining import casing_of_shards
+from pipelines.runs.pretraining_start import casing_of_shards
 from tests.support.pretraining_corpus import make_shards
 
 
