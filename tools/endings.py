@@ -9,6 +9,7 @@ from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops, signal_of, stops_rais
 
 CONTINUES = "the same command continues"
 _BEGINS_ANEW = "the same command begins anew"
+_NAMED = 3  # of more files a sentence says how many
 
 
 def end_quietly() -> None:
@@ -44,12 +45,14 @@ def _kept(continues: bool) -> str:
     """What a stop leaves of a tool that says nothing of it.
 
     Example:
-        >>> _kept(continues=False)
-        'no file was written, and the same command begins anew'
+        >>> _kept(continues=True)
+        'what is finished is kept, and the same command continues'
     """
     if continues:
         return f"what is finished is kept, and {CONTINUES}"
     from keras_bert_impl import files  # not before this module can tell of a stop
 
-    written = ", ".join(str(path) for path in files.appeared if path.exists())
-    return f"{f'{written} is written' if written else 'no file was written'}, and {_BEGINS_ANEW}"
+    there = [str(path) for path in files.appeared if path.exists()]
+    more = f" (and {len(there) - _NAMED:,} more)" if len(there) > _NAMED else ""
+    written = f"{', '.join(there[:_NAMED])}{more} is written" if there else "no file was written"
+    return f"{written}, and {_BEGINS_ANEW}"

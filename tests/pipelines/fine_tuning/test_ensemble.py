@@ -32,4 +32,4 @@ def test_a_model_is_made_when_the_one_before_has_answered(capsys):
     assert sums.tolist() == [15.0, 16.0]
     made = ["made 10", *["answers 10"] * 2, "made 20", *["answers 20"] * 2]
     assert events == made
-    assert capsys.readouterr().err.startswith("compute dev: 4 rows in ")
+    assert capsys.readouterr().err.startswith("compute dev: 4 of 4 rows in ")

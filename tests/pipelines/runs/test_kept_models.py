@@ -1,3 +1,4 @@
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 from pipelines.runs.pretraining import KeepModels
@@ -8,6 +9,7 @@ def run_at(folder, step, is_chief=True):
     return SimpleNamespace(
         directory=SimpleNamespace(path=folder),
         step=step,
+        state=SimpleNamespace(averaged=nullcontext),
         is_chief=is_chief,
         is_due=lambda every: every > 0 and step % every == 0,
     )
