@@ -473,7 +473,8 @@ class _Job:
         training = replace(training, num_train_steps=steps, num_warmup_steps=warmup)
         if not config.do_eval:
             return training
-        return training.evaluated_each(len(rows) // training.train_batch_size)
+        # Rounded up: the last epoch's evaluation is that of the end, not one a few steps before.
+        return training.evaluated_each(-(-len(rows) // training.train_batch_size))
 
     def _settings(self, rows: RowSet) -> dict[str, Any]:
         """Gives the settings that a resumed run must share, besides those of training."""

@@ -205,7 +205,7 @@ class _Job:
         )
         if config.do_eval:
             (first, *_) = epochs_of(self._phases)
-            each = config.training.evaluated_each(first.examples // first.batch_size)
+            each = config.training.evaluated_each(-(-first.examples // first.batch_size))
             self._run = replace(self._run, config=each)
         check_records(self._phases, _LOGGER.info)
         if config.do_train and devices.is_chief:
