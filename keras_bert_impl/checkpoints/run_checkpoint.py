@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.label_units import LabelUnits
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, head_names
 from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,
@@ -20,6 +19,7 @@ from keras_bert_impl.checkpoints.run_folder import (
 from keras_bert_impl.checkpoints.sources import FoundTensor
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import read_json_object
+from keras_bert_impl.models.head_settings import LabelUnits
 
 _WEIGHTS = "weights"
 _ROOT = "embeddings/token_embeddings"

@@ -10,7 +10,6 @@ from typing import Any, Literal, Protocol, Self
 import keras
 import numpy as np
 
-from keras_bert_impl.checkpoints.label_units import LabelUnits
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
@@ -20,6 +19,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
+from keras_bert_impl.models.head_settings import LabelUnits
 from keras_bert_impl.models.inputs import complete_inputs
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.text_settings import TextSettings

@@ -7,14 +7,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.checkpoints.label_units import LabelUnits
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import encoder_inputs
 from keras_bert_impl.models.head_inputs import HeadInputs
-from keras_bert_impl.models.head_settings import with_pooling
+from keras_bert_impl.models.head_settings import LabelUnits, with_pooling
 from keras_bert_impl.models.labeled import LabeledModel
 
 _KERNEL = "classifier/dense/kernel"

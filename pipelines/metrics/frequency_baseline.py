@@ -1,9 +1,17 @@
-"""The score of guessing by word frequency: the bar that a masked-word model has to clear."""
+"""What guessing reaches in pre-training: by word frequency, and by the more frequent answer."""
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from keras_bert_impl.training.guesses import Guess
+
+Batch = Mapping[str, np.ndarray]
+
+_BATCHES_TO_COUNT, _TOKENS_TO_COUNT = 64, 100_000
 
 
 class FrequencyBaseline(NamedTuple):
@@ -18,7 +26,7 @@ class FrequencyBaseline(NamedTuple):
     loss: float
 
 
-def count_masked_tokens(batches: Iterable[Mapping[str, np.ndarray]], vocab_size: int) -> np.ndarray:
+def count_masked_tokens(batches: Iterable[Batch], vocab_size: int) -> np.ndarray:
     """Counts how often each token stands at a masked position.
 
     Args:
@@ -57,3 +65,99 @@ def frequency_baseline(train_counts: np.ndarray, held_out_counts: np.ndarray) ->
     accuracy = held_out_counts[train_counts.argmax()] / total
     loss = -(held_out_counts * np.log(shares)).sum() / total
     return FrequencyBaseline(float(accuracy), float(loss))
+
+
+class AnswerCounts(NamedTuple):
+    """How often each right answer occurs in a set of examples.
+
+    Attributes:
+        tokens: how often each token is masked, int64 [vocab_size].
+        labels: how many examples have each next-sentence label, int64 [2].
+    """
+
+    tokens: np.ndarray
+    labels: np.ndarray
+
+    @property
+    def larger_label(self) -> float:
+        """The share of the more frequent label."""
+        return float(self.labels.max() / max(self.labels.sum(), 1))
+
+
+def count_answers(batches: Iterable[Batch], vocab_size: int) -> AnswerCounts:
+    """Counts the right answers of an evaluation set; rows that only fill a batch count nowhere.
+
+    Args:
+        batches: as `PretrainingEvaluation` gives them.
+        vocab_size: the number of tokens.
+
+    Example:
+        >>> batch = {"masked_lm_ids": np.array([[2], [2]]), "masked_lm_weights": np.ones([2, 1]),
+        ...          "next_sentence_labels": np.array([[1], [1]]),
+        ...          "example_weights": np.array([1.0, 0.0])}
+        >>> counts = count_answers([batch], 4)
+        >>> counts.tokens.tolist(), counts.labels.tolist()
+        ([0, 0, 1, 0], [0, 1])
+    """
+    labels = np.zeros(2, np.int64)
+
+    def real_rows() -> Iterator[Batch]:
+        for batch in batches:
+            real = batch[EXAMPLE_WEIGHTS] > 0
+            labels[:] += np.bincount(batch["next_sentence_labels"][real, 0], minlength=2)
+            yield {name: batch[name][real] for name in ("masked_lm_ids", "masked_lm_weights")}
+
+    return AnswerCounts(count_masked_tokens(real_rows(), vocab_size), labels)
+
+
+def count_sample(batches: Iterable[Batch], vocab_size: int) -> np.ndarray:
+    """Counts how often each token is masked in training, in every other batch and in the rest.
+
+    Only so many batches are read (two at least) as are needed to know how often the frequent
+    tokens occur. One half's shares, tried on the other half, give the loss of guessing by them.
+
+    Args:
+        batches: of the training data.
+        vocab_size: the number of tokens.
+
+    Returns:
+        Two halves, int64 [2, vocab_size].
+
+    Example:
+        >>> batch = {"masked_lm_ids": np.array([[1, 2]]), "masked_lm_weights": np.ones([1, 2])}
+        >>> count_sample([batch] * 5, 3).tolist()
+        [[0, 3, 3], [0, 2, 2]]
+    """
+    halves = np.zeros([2, vocab_size], np.int64)
+    for number, batch in enumerate(itertools.islice(batches, _BATCHES_TO_COUNT)):
+        halves[number % 2] += count_masked_tokens([batch], vocab_size)
+        if number % 2 and halves.sum() >= _TOKENS_TO_COUNT:
+            break
+    return halves
+
+
+def pretraining_guesses(train_tokens: np.ndarray, held_out: AnswerCounts) -> dict[str, Guess]:
+    """Gives what guessing reaches on held-out examples, by the figures' names.
+
+    Tokens are guessed as often as they are masked in the training data; next sentences by the
+    held-out examples' own shares, which no constant answer beats.
+
+    Args:
+        train_tokens: how often each token is masked in the training data, [vocab_size].
+        held_out: from `count_answers`.
+
+    Example:
+        >>> counts = AnswerCounts(np.array([3, 1]), np.array([2, 6]))
+        >>> guesses = pretraining_guesses(np.array([9, 3]), counts)
+        >>> guesses["masked_lm_accuracy"].value, guesses["next_sentence_accuracy"].value
+        (0.75, 0.75)
+    """
+    tokens = frequency_baseline(train_tokens, held_out.tokens)
+    shares = held_out.labels / max(held_out.labels.sum(), 1)
+    entropy = -float(sum(share * np.log(share) for share in shares if share > 0))
+    return {
+        "masked_lm_loss": Guess("guessing by word frequency", tokens.loss),
+        "masked_lm_accuracy": Guess("guessing the most frequent token", tokens.accuracy),
+        "next_sentence_loss": Guess("guessing by the answers' frequency", entropy),
+        "next_sentence_accuracy": Guess("always the more frequent answer", held_out.larger_label),
+    }

@@ -8,8 +8,11 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.progress import format_count, format_duration
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.inputs.pretraining import PretrainingEvaluation
-from pipelines.metrics.frequency_baseline import FrequencyBaseline, frequency_baseline
-from pipelines.runs.pretraining_guesses import count_answers
+from pipelines.metrics.frequency_baseline import (
+    FrequencyBaseline,
+    count_answers,
+    frequency_baseline,
+)
 
 _BATCH_SIZE = 256
 _TRAIN_BATCHES = 100  # 25,600 examples give the tokens' shares well enough

@@ -32,7 +32,12 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices, restart_when_a_worker_is_lost
 from pipelines.inputs.pretraining import PretrainingEvaluation
-from pipelines.metrics.frequency_baseline import frequency_baseline
+from pipelines.metrics.frequency_baseline import (
+    count_answers,
+    count_sample,
+    frequency_baseline,
+    pretraining_guesses,
+)
 from pipelines.pretraining_data.language_model import Targets
 from pipelines.runs.phases import open_phases, options_of_phase
 from pipelines.runs.preflight import (
@@ -45,7 +50,6 @@ from pipelines.runs.preflight import (
     facts_of,
 )
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
-from pipelines.runs.pretraining_guesses import count_answers, count_sample, pretraining_guesses
 from pipelines.runs.pretraining_start import check_asked, checked_start
 from pipelines.runs.remarks import remarks
 from pipelines.runs.resume_identity import (

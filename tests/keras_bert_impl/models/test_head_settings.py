@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from keras_bert_impl.config import BertConfig
@@ -5,6 +6,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import (
     FEATURES,
     FrozenFeatures,
+    LabelUnits,
     frozen_features,
     with_frozen_features,
 )
@@ -49,3 +51,11 @@ def test_a_configuration_keeps_them_through_its_file():
 def test_what_does_not_exist_is_named(entry, message):
     with pytest.raises(UserError, match=message):
         frozen_features(BertConfig(vocab_size=9, extra={"frozen_features": entry}))
+
+
+def test_only_the_head_is_in_other_units_and_keeps_its_type():
+    units, weight = LabelUnits(10.0, 4.0), np.float32([[0.5, -1.0]])
+    np.testing.assert_array_equal(units.fold("classifier/dense/kernel", weight), 4 * weight)
+    np.testing.assert_array_equal(units.fold("classifier/dense/bias", weight), 4 * weight + 10)
+    assert units.fold("classifier/dense/bias", weight).dtype == np.float32
+    assert units.fold("pooler/dense/bias", weight) is weight

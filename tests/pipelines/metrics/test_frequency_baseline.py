@@ -1,7 +1,20 @@
+import math
+from collections import Counter
+
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from pipelines.metrics.frequency_baseline import count_masked_tokens, frequency_baseline
+from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.metrics.frequency_baseline import (
+    AnswerCounts,
+    count_answers,
+    count_masked_tokens,
+    count_sample,
+    frequency_baseline,
+    pretraining_guesses,
+)
+from tests.support.pretraining_run import GOLDEN
 
 
 def test_equal_shares_cost_the_logarithm_of_the_vocabulary():
@@ -27,3 +40,63 @@ def test_padding_predictions_are_not_counted():
         {"masked_lm_ids": np.array([[1, 2]]), "masked_lm_weights": np.array([[1.0, 1.0]])},
     ]
     assert count_masked_tokens(batches, 3).tolist() == [0, 2, 1]
+
+
+VOCABULARY = 1000
+
+
+def records(count):
+    """The masked tokens and the labels of the first examples, read by TensorFlow alone."""
+    tokens, labels = Counter(), Counter()
+    for record in tf.data.TFRecordDataset(str(GOLDEN / "train.tfrecord")).take(count):
+        features = tf.train.Example.FromString(record.numpy()).features.feature
+        weights = features["masked_lm_weights"].float_list.value
+        ids = features["masked_lm_ids"].int64_list.value
+        tokens.update(i for i, weight in zip(ids, weights, strict=True) if weight > 0)
+        labels.update(features["next_sentence_labels"].int64_list.value)
+    return tokens, labels
+
+
+@pytest.mark.parametrize(("max_batches", "examples"), [(None, 10**9), (2, 14)])
+def test_answers_are_counted_in_the_examples_that_are_evaluated(max_batches, examples):
+    shards = [str(GOLDEN / "train.tfrecord")]
+    held_out = PretrainingEvaluation(shards, 7, 64, 10, max_batches=max_batches)
+    assert max_batches or held_out.num_examples % 7  # the last batch is filled up
+    counts = count_answers(held_out.batches(), VOCABULARY)
+    tokens, labels = records(examples)
+    assert {n: int(c) for n, c in enumerate(counts.tokens) if c} == tokens
+    assert counts.labels.tolist() == [labels[0], labels[1]]
+    guesses = pretraining_guesses(counts.tokens, counts)
+    best = max(tokens.values()) / tokens.total()
+    assert guesses["masked_lm_accuracy"].value == pytest.approx(best)
+    larger = max(labels.values()) / labels.total()
+    assert guesses["next_sentence_accuracy"].value == pytest.approx(larger)
+    assert guesses["next_sentence_loss"].value == pytest.approx(
+        -sum(n / labels.total() * math.log(n / labels.total()) for n in labels.values())
+    )
+
+
+def test_the_guessed_token_is_the_one_that_training_masks_most():
+    held_out = AnswerCounts(np.array([1, 3, 6]), np.array([1, 1]))
+    guesses = pretraining_guesses(np.array([10, 50, 40]), held_out)
+    assert guesses["masked_lm_accuracy"].value == pytest.approx(3 / 10)
+    shares = np.array([11, 51, 41]) / 103  # one is added to each
+    expected = -(np.array([0.1, 0.3, 0.6]) * np.log(shares)).sum()
+    assert guesses["masked_lm_loss"].value == pytest.approx(expected)
+
+
+def test_examples_of_one_label_need_no_guessing():
+    guesses = pretraining_guesses(np.ones(3), AnswerCounts(np.ones(3, np.int64), np.array([4, 0])))
+    assert guesses["next_sentence_accuracy"].value == 1.0
+    assert guesses["next_sentence_loss"].value == 0.0
+
+
+def test_guessing_among_four_equal_tokens_costs_log_four():
+    draws = np.random.default_rng(0)
+    batches = [
+        {"masked_lm_ids": draws.integers(0, 4, [8, 10]), "masked_lm_weights": np.ones([8, 10])}
+        for _ in range(40)
+    ]
+    halves = count_sample(batches, vocab_size=4)
+    assert halves.sum(axis=1).tolist() == [1600, 1600]
+    assert frequency_baseline(*halves).loss == pytest.approx(math.log(4), rel=0.01)
