@@ -74,15 +74,30 @@ def newest_checkpoint(folder: Path) -> Path | None:
     if steps:
         return step_folder(folder, steps[0])
     newest = next(iter(steps_in(of_run)), None)
-    if newest is None or ((folder / MODEL).is_dir() and newest <= _finished_step(folder, newest)):
+    finished, _ = finished_steps(folder)
+    if newest is None or ((folder / MODEL).is_dir() and newest <= (finished or newest)):
         return None
     return step_folder(of_run, newest)
 
 
-def _finished_step(run: Path, unknown: int) -> int:
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        return int((run / FINISHED_FILE).read_text().split()[0])
-    return unknown
+def finished_steps(run: Path) -> tuple[int | None, int | None]:
+    """The last step of a finished run, and the step whose weights are the best and in `model/`.
+
+    None where the run is not finished, or its model has the weights of the last step.
+
+    Example:
+        >>> import tempfile
+        >>> run = Path(tempfile.mkdtemp())
+        >>> _ = (run / FINISHED_FILE).write_text("20 15")
+        >>> finished_steps(run)
+        (20, 15)
+    """
+    try:
+        words = (run / FINISHED_FILE).read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        words = []
+    last, best, *_ = [*(int(word) if word.isdigit() else None for word in words), None, None]
+    return last, best
 
 
 def no_such_checkpoint(path: Path) -> UserError | None:

@@ -318,6 +318,16 @@ def _in_words(figures: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())
 
 
+def _lowest(badness: Mapping[int, float]) -> int:
+    """The step of the best evaluation, of equal ones the first.
+
+    Example:
+        >>> _lowest({10: 0.5, 5: 0.5, 15: 0.7})
+        5
+    """
+    return min(sorted(badness), key=badness.__getitem__)
+
+
 _LOW_IS_GOOD = ("loss", "error")  # the ends of the names of figures that are to be low
 
 
@@ -346,7 +356,6 @@ class EvaluateHeldOut(Hook):
         self._evaluate, self._held_out, self._best_by = evaluate, held_out, best_by
         self._keep_best = keep_best
         self._badness: dict[int, float] = {}  # on this held-out set, by step
-        self._figures: dict[int, Mapping[str, Any]] = {}  # of the newest evaluation
 
     def begin(self, run: Run) -> None:
         """Does for the step that the run resumes from what a stop or a kill left undone."""
@@ -361,6 +370,15 @@ class EvaluateHeldOut(Hook):
         if self._is_due(run) and self._badness[run.step] < self._least_badness(run):
             self._save_best(run)
         self._end_early(run)
+
+    def end(self, run: Run) -> None:
+        """Says whose weights a finished run ends with."""
+        at_the_end = run.step == run.config.num_train_steps or run.ended_early
+        if run.config.save_best and self._badness and at_the_end and run.is_chief:
+            by = self._best_by.replace("_", " ")
+            _LOGGER.info(
+                "the best evaluation by %s was at step %s", by, f"{_lowest(self._badness):,}"
+            )
 
     def after_call(self, run: Run) -> None:
         """Evaluates where it is due."""
@@ -385,7 +403,6 @@ class EvaluateHeldOut(Hook):
             return
         run.paused_seconds += time.monotonic() - start
         badness = self._badness_of(results, run)
-        self._figures = {run.step: results}
         if badness < self._least_badness(run):
             self._save_best(run)
         self._badness[run.step] = badness
@@ -399,7 +416,7 @@ class EvaluateHeldOut(Hook):
         earlier = {step: value for step, value in self._badness.items() if step != run.step}
         if not (run.config.save_best and earlier):
             return
-        best = min(sorted(earlier), key=earlier.__getitem__)
+        best = _lowest(earlier)
         if earlier[best] < min(self._least_badness(run), self._badness.get(run.step, math.inf)):
             run.log(
                 f"The best evaluation so far was at step {best:,}, whose weights were not kept: "
@@ -408,8 +425,6 @@ class EvaluateHeldOut(Hook):
 
     def _save_best(self, run: Run) -> None:
         if self._keep_best:
-            figures = self._figures.get(run.step, {})
-            run.kept["best"] = {"by": self._best_by, "figures": _in_words(figures)}
             run.save_best()
 
     def _end_early(self, run: Run) -> None:
@@ -417,7 +432,7 @@ class EvaluateHeldOut(Hook):
         patience, last = run.config.early_stopping_evals, run.config.num_train_steps
         if not (patience and self._badness) or run.step == last:
             return
-        best = min(sorted(self._badness), key=self._badness.__getitem__)
+        best = _lowest(self._badness)
         if sum(step > best for step in self._badness) < patience:
             return
         run.ended_early = True

@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     CHECKPOINTS,
     FINISHED_FILE,
     MODEL,
+    finished_steps,
 )
 from keras_bert_impl.files import make_folder, open_whole, remove
 from keras_bert_impl.locks import owned
@@ -104,11 +105,11 @@ class RunDirectory:
 
     def finished_step(self) -> int | None:
         """The last step of the run whose `model/` is complete; None before it is."""
-        return _number(self._finished)
+        return finished_steps(self.path)[0]
 
     def best_step(self) -> int | None:
         """The step whose weights `model/` has, where the best were chosen; else None."""
-        return _number(self._finished, 1)
+        return finished_steps(self.path)[1]
 
     def write_finished_step(self, step: int, best_step: int | None = None) -> None:
         """Notes, after `model/` was written, that the run ended.
@@ -170,12 +171,6 @@ class RunDirectory:
         """
         with open_whole(self.eval_results) as file:
             file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
-
-
-def _number(path: Path, place: int = 0) -> int | None:
-    """A whole number of a file that holds some; None where there is no such file, or number."""
-    words = path.read_text(encoding="utf-8").split() if path.exists() else []
-    return int(words[place]) if len(words) > place and words[place].isdigit() else None
 
 
 def _figure(text: str) -> float | None:

@@ -161,14 +161,8 @@ class TrainingRun:
             result.state.take_averages()
             return result
         check_same_step(self.devices, result.step)  # so that no worker reads before it is written
-        description = read_best(self.directory.best_checkpoint, result.state)
-        step, best_of = int(description["step"]), description.get("kept", {}).get("best", {})
-        by = best_of.get("by", "loss").replace("_", " ")
-        figures = f" ({best_of['figures']})" if best_of.get("figures") else ""
-        _LOGGER.info(
-            "the model has the weights of step %s, the best evaluation by %s%s",
-            *(f"{step:,}", by, figures),
-        )
+        step = int(read_best(self.directory.best_checkpoint, result.state)["step"])
+        _LOGGER.info("the model has the weights of step %s, the best that are kept", f"{step:,}")
         return replace(result, best_step=step)
 
     def write_model(self, result: TrainingResult, write: Callable[[Path], None]) -> None:
