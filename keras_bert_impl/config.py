@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import read_json_object
+from keras_bert_impl.json_files import read_json_object
 
 ACTIVATIONS = ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
 

@@ -1,6 +1,16 @@
-"""The exceptions for what a user can mend."""
+"""The exceptions for what a user can mend, and how foreign text is shown in their sentences."""
 
+import reprlib
+import unicodedata
 from collections.abc import Iterable
+from typing import Any
+
+MOST_SHOWN = 80
+"""Characters of what a file holds that a message shows."""
+
+_MOST_OF_MESSAGE = 1200  # two long paths and a sentence
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control characters, direction marks, lone surrogates
+_JOINERS = "\u200c\u200d"  # Persian and Indic words are spelled with them
 
 
 class UserError(Exception):
@@ -8,7 +18,8 @@ class UserError(Exception):
 
     The message is one sentence that names the file, line, parameter or record and says what to do.
     The command-line tools print it and exit with code 1, without a traceback; any other exception
-    that reaches a user is a bug.
+    that reaches a user is a bug. Control characters and direction marks, which a file or a name may
+    bring along, are shown escaped, and a message without end is cut in its middle.
 
     Example:
         >>> raise UserError("vocab.txt: has no [MASK] token; add a line '[MASK]'.")
@@ -16,6 +27,9 @@ class UserError(Exception):
         ...
         keras_bert_impl.errors.UserError: vocab.txt: has no [MASK] token; add a line '[MASK]'.
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_cut(escaped(message), _MOST_OF_MESSAGE))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -35,13 +49,73 @@ class SeveralUserError(UserError):
     """
 
     def __init__(self, sentences: Iterable[str]) -> None:
-        self._sentences = tuple(sentences)
-        super().__init__("\n".join(self._sentences))
+        self._sentences = tuple(str(UserError(sentence)) for sentence in sentences)
+        Exception.__init__(self, "\n".join(self._sentences))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Goes from one process to another with its sentences."""
+        return type(self), (self._sentences,)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is told, a sentence each."""
         return self._sentences
+
+
+def shown(value: Any) -> str:
+    r"""A value out of a file as a message shows it: as Python writes it, cut to `MOST_SHOWN`.
+
+    What a user typed (a path, a flag) is shown whole instead.
+
+    Example:
+        >>> print(shown("배\n"), shown({"a": [1, None]}), len(shown("x" * 10_000)))
+        '배\n' {'a': [1, None]} 80
+    """
+    try:
+        text = _SHORT.repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    return _cut(escaped(text), MOST_SHOWN)
+
+
+def escaped(text: str) -> str:
+    r"""Shows control characters, direction marks and halves of surrogate pairs as escapes.
+
+    Line ends, blanks and all letters stay as they are.
+
+    Example:
+        >>> print(escaped("\x1b[31mred \u202e\ud83d 한글"))
+        \x1b[31mred \u202e\ud83d 한글
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_escaped_character, text))
+
+
+def _escaped_character(character: str) -> str:
+    kept = character.isprintable() or character in "\n\t" or character in _JOINERS
+    if kept or unicodedata.category(character) not in _HIDDEN:
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def _cut(text: str, most: int) -> str:
+    """A text with its middle left out where it is longer than `most` characters."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) * 2 // 3
+    return f"{text[:head]}…{text[head + 1 - most :]}"
+
+
+def _short_repr() -> reprlib.Repr:
+    """Writes a few items of each level: a whole `repr` may be as large as the file."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = short.maxlong = 2 * MOST_SHOWN
+    short.maxlevel = 3
+    return short
+
+
+_SHORT = _short_repr()
 
 
 def reason_of(error: BaseException) -> str:

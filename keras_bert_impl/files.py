@@ -4,13 +4,13 @@ import codecs
 import contextlib
 import glob
 import hashlib
-import json
 import os
 import platform
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from keras_bert_impl.errors import UserError
 
@@ -254,11 +254,29 @@ def _unreadable(path: Path, error: OSError) -> UserError:
     return UserError(f"{path}: cannot be read ({error.strerror}); check the path and permissions.")
 
 
+def check_file(path: str | os.PathLike[str]) -> Path:
+    """Checks that a path is a plain file with content, before a foreign reader opens it.
+
+    Raises:
+        UserError: it does not exist, cannot be read, is empty, or is a folder, a pipe, a socket or
+            a device, at which a reader would wait for ever or never come to an end.
+
+    Example:
+        >>> check_file("/dev/zero")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: /dev/zero: is a device, but a file is needed; name a file.
+    """
+    open_input(path).close()
+    return Path(path)
+
+
 def open_input(path: str | os.PathLike[str]) -> IO[bytes]:
     """Opens an existing, non-empty file for reading bytes.
 
     Raises:
-        UserError: it does not exist, is a folder, cannot be read or is empty.
+        UserError: it does not exist, cannot be read, is empty, or is no plain file (a folder, a
+            pipe, a socket, a device).
 
     Example:
         >>> open_input("/no/such/file")
@@ -272,13 +290,30 @@ def open_input(path: str | os.PathLike[str]) -> IO[bytes]:
     if file.is_dir():
         raise UserError(f"{file}: is a folder, but a file is needed; name a file in it.")
     try:
-        opened = file.open("rb")
+        # Opening a pipe waits for its writer, unless it is told not to.
+        opened = open(file, "rb", opener=_without_waiting)  # noqa: SIM115
     except OSError as error:
         raise _unreadable(file, error) from error
-    if os.fstat(opened.fileno()).st_size == 0:
-        opened.close()
-        raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
-    return opened
+    status = os.fstat(opened.fileno())
+    kind = _SPECIAL.get(stat.S_IFMT(status.st_mode))
+    if kind is None and status.st_size > 0:
+        return opened
+    opened.close()
+    if kind is not None:
+        raise UserError(f"{file}: is a {kind}, but a file is needed; name a file.")
+    raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
+
+
+_SPECIAL = {
+    stat.S_IFIFO: "pipe",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+    stat.S_IFSOCK: "socket",
+}
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
@@ -334,57 +369,3 @@ def text_lines(path: str | os.PathLike[str]) -> Iterator[str]:
                 yield line.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise not_utf8(path, f"line {number}") from error
-
-
-def fault_of_json(
-    error: ValueError | RecursionError, first_line: int | None = 1, first_column: int = 1
-) -> str:
-    r"""Says where a text stops being JSON, and why.
-
-    Args:
-        error: of `json.loads`.
-        first_line: the line of the file in which the text begins; None where the text is one line,
-            which the message names already.
-        first_column: the column in which it begins.
-
-    Example:
-        >>> try:
-        ...     json.loads('{"a": 1,\n "b": }')
-        ... except ValueError as error:
-        ...     print(fault_of_json(error, first_line=7))
-        is not JSON from line 8, column 7 on (Expecting value)
-    """
-    if not isinstance(error, json.JSONDecodeError):
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        return f"is not JSON ({reason})"
-    column = error.colno + (first_column - 1 if error.lineno == 1 else 0)
-    line = "" if first_line is None else f"line {first_line + error.lineno - 1}, "
-    return f"is not JSON from {line}column {column} on ({error.msg})"
-
-
-def read_json_value(path: str | os.PathLike[str]) -> Any:
-    """Reads a small JSON file.
-
-    Raises:
-        UserError: no such file, not UTF-8 or not JSON.
-    """
-    with open_input(path) as file:
-        content = file.read()
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(
-            f"{path}: {fault_of_json(error)}; mend it, or name a configuration file."
-        ) from error
-
-
-def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads a small JSON file that holds one object.
-
-    Raises:
-        UserError: no such file, not UTF-8, not JSON, or not an object.
-    """
-    values = read_json_value(path)
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: holds no JSON object; name a configuration file.")
-    return values

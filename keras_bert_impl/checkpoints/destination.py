@@ -16,7 +16,7 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import read_json_object
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 

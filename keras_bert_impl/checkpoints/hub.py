@@ -18,7 +18,7 @@ from keras_bert_impl.checkpoints.sources import (
     WEIGHTS_FILE,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import read_json_object
+from keras_bert_impl.json_files import read_json_object
 
 _FILES = (
     CONFIG_FILE,

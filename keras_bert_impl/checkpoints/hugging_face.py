@@ -17,7 +17,7 @@ from keras_bert_impl.checkpoints.sources import (
     pickle_refused,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import read_json_object
+from keras_bert_impl.json_files import read_json_object
 
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
 # A file holds one of two tied tensors or both.

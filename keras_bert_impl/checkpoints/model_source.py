@@ -43,7 +43,7 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import read_json_object
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary

@@ -18,7 +18,7 @@ from keras_bert_impl.checkpoints.run_folder import (
 )
 from keras_bert_impl.checkpoints.sources import FoundTensor
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import read_json_object
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.models.head_settings import LabelUnits
 
 _WEIGHTS = "weights"

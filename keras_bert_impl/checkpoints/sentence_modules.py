@@ -25,7 +25,8 @@ from keras_bert_impl.checkpoints.sources import (
     WEIGHTS_FILE,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, read_json_object, read_json_value
+from keras_bert_impl.files import make_folder
+from keras_bert_impl.json_files import read_json_object, read_json_value
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
 
 MODULES_FILE = "modules.json"

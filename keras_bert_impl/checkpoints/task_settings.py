@@ -21,7 +21,7 @@ from typing import Any
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.files import read_json_object
+from keras_bert_impl.json_files import read_json_object
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from keras_bert_impl.checkpoints.sources import (
     VOCABULARY_FILE,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import read_json_object
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
 

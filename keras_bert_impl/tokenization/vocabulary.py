@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import not_utf8, open_input, open_whole, read_json_object
+from keras_bert_impl.files import not_utf8, open_input, open_whole
+from keras_bert_impl.json_files import read_json_object
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import fault_of_json
+from keras_bert_impl.json_files import fault_of_json
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.data_sets import opening_data_set

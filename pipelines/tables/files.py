@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import fault_of_json
+from keras_bert_impl.json_files import fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.unpacking import read_line_blocks

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import fault_of_json, not_utf8
+from keras_bert_impl.files import not_utf8
+from keras_bert_impl.json_files import fault_of_json
 from pipelines.corpora.unpacking import read_line_blocks, read_whole
 
 AnyPath = str | os.PathLike[str]

@@ -1,7 +1,49 @@
-from keras_bert_impl.errors import UserError
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import MOST_SHOWN, SeveralUserError, UserError, shown
 
 
 def test_a_users_error_is_no_error_of_the_programmer():
     """Whoever catches ValueError or OSError around a call must not swallow a user's message."""
     assert UserError.__mro__[1] is Exception
     assert str(UserError("vocab.txt: is empty.")) == "vocab.txt: is empty."
+
+
+@given(st.recursive(st.text() | st.binary() | st.integers(), st.lists))
+def test_what_a_file_holds_is_shown_on_one_short_line(value):
+    assert len(shown(value)) <= MOST_SHOWN
+    assert shown(value).isprintable()
+
+
+def test_what_no_repr_can_write_is_shown_by_its_type():
+    assert shown(10**9999) == "<int>"
+
+
+@pytest.mark.parametrize("hidden", ["\x1b", "\0", "\u202e", "\u200f", "\u2066", "\ud83d", "\u2028"])
+def test_control_characters_and_direction_marks_are_escaped_in_every_message(hidden):
+    message = str(UserError(f"a{hidden}b.txt: is empty."))
+    assert hidden not in message
+    assert message.isprintable()
+
+
+@pytest.mark.parametrize("letters", ["한글 배", "ﻼ سلام", "नमस्ते", "می\u200cخواهم", "👩🏽"])
+def test_letters_of_any_script_stay_as_they_are(letters):
+    assert letters in str(UserError(f"{letters}: is empty."))
+
+
+def test_a_message_without_end_is_cut_in_its_middle():
+    message = str(UserError(f"vocab.txt: {'x' * 100_000} is no token; remove it."))
+    assert len(message) < 2000
+    assert message.startswith("vocab.txt: x")
+    assert message.endswith("x is no token; remove it.")
+
+
+def test_several_mistakes_are_safe_one_by_one_and_survive_a_process():
+    error = SeveralUserError(["a.txt: \x1b[31m.", "b" * 100_000])
+    assert error.sentences[0] == "a.txt: \\x1b[31m."
+    assert len(error.sentences[1]) < 2000
+    assert pickle.loads(pickle.dumps(error)).sentences == error.sentences

@@ -15,11 +15,11 @@ from keras_bert_impl.files import (
     make_folder,
     open_input,
     open_whole,
-    read_json_object,
     text_lines,
     whole_files,
     whole_folder,
 )
+from keras_bert_impl.json_files import read_json_object
 
 
 def names_in(folder):

@@ -1,0 +1,300 @@
+"""JSON that somebody else may have written: bounded, and of the types that are expected.
+
+A file that says it is JSON may be anything: nested ten thousand deep, a gigabyte long, a number
+where a name is expected. `parse_json` bounds what is read, `typed` checks it against Python's own
+types, and every fault is one sentence with the file and the entry.
+"""
+
+import dataclasses
+import functools
+import json
+import math
+import os
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import open_input
+
+MOST_BYTES = 64 << 20
+"""The largest configuration, description or tokenizer file that is read."""
+
+_MOST_DEPTH = 64  # of lists and objects in one another; files of the field have less than ten
+_LARGEST = 1 << 63  # NumPy and TensorFlow hold nothing beyond
+
+_Value = TypeVar("_Value")
+
+
+def read_json_value(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
+    """Reads a small JSON file.
+
+    Raises:
+        UserError: no such file, not UTF-8, not JSON, nested too deeply, or too large.
+    """
+    with open_input(path) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise UserError(
+            f"{path}: has more than {most_bytes >> 20} MiB, which no such file needs; name a "
+            "configuration file."
+        )
+    return parse_json(content, str(path), "mend it, or name a configuration file")
+
+
+def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Reads a small JSON file that holds one object.
+
+    Raises:
+        UserError: no such file, not UTF-8, not JSON, or not an object.
+    """
+    values = read_json_value(path)
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: holds no JSON object; name a configuration file.")
+    return values
+
+
+def read_typed(path: str | os.PathLike[str], wanted: type[_Value], remedy: str) -> _Value:
+    """Reads a JSON file of ours: what it holds has the types that `wanted` says.
+
+    Args:
+        path: the file.
+        wanted: see `typed`.
+        remedy: what the user can do, for the message.
+
+    Raises:
+        UserError: it cannot be read, is no JSON, or holds values of other types.
+    """
+    return typed(read_json_value(path), wanted, str(path), remedy)
+
+
+def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int | None = 1) -> Any:
+    """Parses JSON text, nested at most 64 deep.
+
+    Args:
+        text: the text; bytes are UTF-8.
+        origin: where it is from, for the message.
+        remedy: what the user can do about a fault, for the message.
+        first_line: the line of the file in which it begins; see `fault_of_json`.
+
+    Raises:
+        UserError: it is not UTF-8, not JSON, or nested too deeply.
+
+    Example:
+        >>> parse_json('{"a": [1, 2]}', "x.json", "mend it")
+        {'a': [1, 2]}
+        >>> parse_json("[" * 9999, "x.json", "mend it")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: x.json: is not JSON (nested too deeply); mend it.
+    """
+    try:
+        value = json.loads(text.decode() if isinstance(text, bytes) else text)
+        _check_depth(value)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{origin}: {fault_of_json(error, first_line)}; {remedy}.") from error
+    return value
+
+
+def fault_of_json(
+    error: ValueError | RecursionError, first_line: int | None = 1, first_column: int = 1
+) -> str:
+    r"""Says where a text stops being JSON, and why.
+
+    Args:
+        error: of `json.loads`.
+        first_line: the line of the file in which the text begins; None where the text is one line,
+            which the message names already.
+        first_column: the column in which it begins.
+
+    Example:
+        >>> try:
+        ...     json.loads('{"a": 1,\n "b": }')
+        ... except ValueError as error:
+        ...     print(fault_of_json(error, first_line=7))
+        is not JSON from line 8, column 7 on (Expecting value)
+    """
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not JSON (byte {error.start} is not UTF-8)"
+    if not isinstance(error, json.JSONDecodeError):
+        deep = isinstance(error, RecursionError)
+        return f"is not JSON ({'nested too deeply' if deep else shown(str(error))[1:-1]})"
+    column = error.colno + (first_column - 1 if error.lineno == 1 else 0)
+    line = "" if first_line is None else f"line {first_line + error.lineno - 1}, "
+    return f"is not JSON from {line}column {column} on ({error.msg})"
+
+
+def typed(value: Any, wanted: Any, origin: str, remedy: str = "mend it") -> Any:
+    """Checks a parsed JSON value against a type, and gives it as that type.
+
+    Args:
+        value: of `parse_json`.
+        wanted: `int` (within 64 bits), `float` (finite; whole numbers count), `str`, `bool`,
+            `None`, `Any`, a union, a `Literal`, `list[...]`, `tuple[...]`, `dict[str, ...]` (or
+            `Mapping`), a `TypedDict`, or a dataclass, whose fields are the entries of an object:
+            those with a default may be missing, others than its fields may not be there.
+        origin: the file, for the message.
+        remedy: what the user can do, for the message.
+
+    Raises:
+        UserError: it is of another type; names the entry.
+
+    Example:
+        >>> typed({"stride": 128}, dict[str, int], "config.json")
+        {'stride': 128}
+        >>> typed({"stride": [1]}, dict[str, int], "x.json")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: x.json: stride is [1]; it must be a whole number; mend it.
+    """
+    try:
+        return _typed(value, wanted, ())
+    except _MismatchError as error:
+        raise UserError(f"{origin}: {error}; {remedy}.") from None
+
+
+class _MismatchError(Exception):
+    """A value of another type than the expected one."""
+
+    def __init__(self, path: tuple[str, ...], value: Any, must: str) -> None:
+        self.path = path
+        name = shown(".".join(path))[1:-1] if path else "its content"
+        super().__init__(f"{name} is {shown(value)}; it must be {must}")
+
+
+def _typed(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
+    origin, arms = typing.get_origin(wanted), typing.get_args(wanted)
+    if wanted is Any or wanted is object:
+        return value
+    if origin in (typing.Union, types.UnionType):
+        return _one_of(value, arms, path)
+    if origin is typing.Literal:
+        # `in` alone would take True for 1.
+        if not any(type(value) is type(arm) and value == arm for arm in arms):
+            raise _MismatchError(path, value, _in_words(wanted))
+        return value
+    if origin in (list, Sequence):
+        return _items(value, arms[0], path)
+    if origin is tuple:
+        return _tuple(value, arms, path)
+    if origin in (dict, Mapping):
+        return {name: _typed(one, arms[1], (*path, name)) for name, one in _object(value, path)}
+    if dataclasses.is_dataclass(wanted):
+        return _dataclass(value, wanted, path)
+    if typing.is_typeddict(wanted):
+        return _entries(value, wanted, path)
+    return _plain(value, wanted, path)
+
+
+def _plain(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if wanted is float and number and abs(value) < math.inf:
+        return float(value)
+    if wanted is int and type(value) is int and -_LARGEST <= value < _LARGEST:
+        return value
+    if wanted in (str, bool, list, dict) and type(value) is wanted:
+        return value
+    if wanted in (None, types.NoneType) and value is None:
+        return None
+    raise _MismatchError(path, value, _in_words(wanted))
+
+
+def _one_of(value: Any, arms: Sequence[Any], path: tuple[str, ...]) -> Any:
+    deepest = _MismatchError(path, value, " or ".join(map(_in_words, arms)))
+    # Exact types first: 1 fits `float | int` twice.
+    for arm in sorted(arms, key=lambda arm: arm is not type(value)):
+        try:
+            return _typed(value, arm, path)
+        except _MismatchError as error:
+            deepest = max(deepest, error, key=lambda mismatch: len(mismatch.path))
+    raise deepest
+
+
+def _items(value: Any, wanted: Any, path: tuple[str, ...]) -> list[Any]:
+    if not isinstance(value, list):
+        raise _MismatchError(path, value, "a list")
+    return [_typed(one, wanted, (*path, str(at))) for at, one in enumerate(value)]
+
+
+def _tuple(value: Any, arms: Sequence[Any], path: tuple[str, ...]) -> tuple[Any, ...]:
+    if len(arms) == 2 and arms[1] is Ellipsis:
+        return tuple(_items(value, arms[0], path))
+    if not isinstance(value, list) or len(value) != len(arms):
+        raise _MismatchError(path, value, f"a list of {len(arms)} items")
+    each = enumerate(zip(value, arms, strict=True))
+    return tuple(_typed(one, arm, (*path, str(at))) for at, (one, arm) in each)
+
+
+def _object(value: Any, path: tuple[str, ...]) -> Iterable[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        raise _MismatchError(path, value, "an object")
+    return value.items()
+
+
+def _entries(value: Any, wanted: Any, path: tuple[str, ...]) -> dict[str, Any]:
+    """The entries of a `TypedDict`; others are left as they are."""
+    values, hints = dict(_object(value, path)), typing.get_type_hints(wanted)
+    for name in sorted(wanted.__required_keys__ - values.keys()):
+        raise _MismatchError(path, value, f"an object with the entry {name}")
+    known = {name: hints[name] for name in values.keys() & hints.keys()}
+    checked = {name: _typed(values[name], hint, (*path, name)) for name, hint in known.items()}
+    return {**values, **checked}
+
+
+def _dataclass(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
+    values, hints = dict(_object(value, path)), _hints(wanted)
+    for name in values.keys() - hints.keys():
+        raise _MismatchError((*path, name), values[name], "left out: no such entry is known")
+    for field in dataclasses.fields(wanted):
+        bare = field.default is field.default_factory is dataclasses.MISSING
+        if bare and field.name not in values:
+            raise _MismatchError(path, value, f"an object with the entry {field.name}")
+    return wanted(**{name: _typed(one, hints[name], (*path, name)) for name, one in values.items()})
+
+
+@functools.cache
+def _hints(wanted: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(wanted)
+    return {field.name: hints[field.name] for field in dataclasses.fields(wanted)}
+
+
+_WORDS: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    None: "null",
+    types.NoneType: "null",
+}
+
+
+def _in_words(wanted: Any) -> str:
+    origin, arms = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(map(_in_words, arms))
+    if origin is typing.Literal:
+        return f"one of {', '.join(map(str, arms))}"
+    if origin in (list, tuple, Sequence):
+        return "a list"
+    return _WORDS.get(wanted, "an object")
+
+
+def _check_depth(value: Any) -> None:
+    """Refuses what is nested too deeply, level by level: nothing here may recurse either."""
+    level = [value]
+    for _ in range(_MOST_DEPTH):
+        level = [inner for outer in level for inner in _inner(outer)]
+        if not level:
+            return
+    raise RecursionError
+
+
+def _inner(value: Any) -> list[Any]:
+    """The lists and objects right inside a value."""
+    if not isinstance(value, dict | list):
+        return []
+    inside = value.values() if isinstance(value, dict) else value
+    return [one for one in inside if isinstance(one, dict | list)]
