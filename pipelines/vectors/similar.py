@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.unknown_words import check_words
 from pipelines.vectors.embed import open_embedder
 from pipelines.vectors.options import SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
@@ -53,7 +52,6 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
             f"{config.model} have {width}; name the model that made them."
         )
     embedder = open_embedder(config, texts)
-    check_words(queries, embedder.text, "the queries", may_refuse=False)
     numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     return [
