@@ -10,7 +10,7 @@ from tests.fuzz.runner import Kind
 _JSON = "json json bytes lines special"
 _LINES = "jsonl jsonl lines bytes special"
 _TABLE = "table table lines bytes special"
-_TEXT = "lines lines bytes special bombs"
+_TEXT = "lines lines lines lines bytes bytes special special bombs"
 _TUNED = {"model/config.json": "json json json json bytes special"}
 _MODEL = {
     "model/config.json": f"{_JSON} json",

@@ -4,6 +4,8 @@ A mutator takes a source of random numbers and a path. It gives its words for th
 where the file is not one that it can spoil.
 """
 
+import functools
+import importlib
 import json
 import os
 import random
@@ -572,14 +574,18 @@ def bomb(rng, path):
     """A gigabyte in a small file: packed, or with holes."""
     what = rng.choice([b"\0", b"x", b"a b ", b"[", b'"', b"\n"])
     if path.suffix in _PACKERS:
-        packer = __import__(_PACKERS[path.suffix])
-        block = packer.compress(what * ((16 << 20) // len(what)))
-        path.write_bytes(block * 64)
+        path.write_bytes(_packed(_PACKERS[path.suffix], what) * 64)
         return f"a packed gigabyte of {what!r}"
     with path.open("r+b") as file:
         file.seek(1 << 30)
         file.write(b"\n")
     return "a gigabyte of holes after its content"
+
+
+@functools.cache
+def _packed(packer, what):
+    """Sixteen megabytes, which may be packed once and stand there often."""
+    return importlib.import_module(packer).compress(what * ((16 << 20) // len(what)))
 
 
 def spoil(rng: random.Random, path: Path, groups: str) -> tuple[str, str]:

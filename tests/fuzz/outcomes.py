@@ -21,12 +21,13 @@ OUTCOMES = {
     UNCLEAR: "exit code 1 without one printable sentence that says where",
     WRONG: "exit code 0 although the input cannot be used",
     HALF: "something half-written is left, or looks whole",
-    REPLACED: "a device, a pipe or a link became a file",
+    REPLACED: "a device or a pipe became a file",
 }
 BAD = tuple(name for name in OUTCOMES if name not in (SUCCESS, SENTENCE))
 
 LONGEST = 600  # characters of a sentence, paths aside
 _SENTENCE = re.compile(r"^Error: .+[.!?)]$")
+_SPECIAL = (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK)
 _PLACE = re.compile(r"--[a-z]|`[a-z_]+")
 
 
@@ -102,9 +103,12 @@ class Traces:
         self._before = dict(self._look())
 
     def _look(self):
+        """The kind of every file, that of what a link leads to."""
         for path in sorted(self._folder.rglob("*")):
-            status = path.lstat()
-            yield path, (stat.S_IFMT(status.st_mode), status.st_mtime_ns, status.st_size)
+            try:
+                yield path, stat.S_IFMT(path.stat().st_mode)
+            except OSError:
+                yield path, stat.S_IFLNK
 
     def wrong(self, code: int, outputs: list[str]) -> Judged | None:
         """What is wrong with the folder now.
@@ -114,8 +118,8 @@ class Traces:
             outputs: patterns of the results, none of which a failure leaves behind.
         """
         now = dict(self._look())
-        for path, (kind, *_) in self._before.items():
-            if kind not in (stat.S_IFREG, stat.S_IFDIR) and now.get(path, (kind,))[0] != kind:
+        for path, kind in self._before.items():
+            if kind in _SPECIAL and now.get(path) != kind:
                 return Judged(REPLACED, f"{path.relative_to(self._folder)} is replaced")
         new = [path for path in now if path not in self._before]
         for path in new:

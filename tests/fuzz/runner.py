@@ -17,12 +17,12 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from tests.fuzz import readers
+from tests.fuzz import corpus, readers
 from tests.fuzz.mutators import SPECIAL, other_flag, spoil
 from tests.fuzz.outcomes import HANG, MEMORY, SUCCESS, TRACEBACK, WRONG, End, Judged, Traces, judge
 
@@ -85,6 +85,8 @@ class Case:
         spoiled: the file's name, or the flag's.
         words: what was done to it.
         reader: what reads it.
+        command: the tool and its words where they are what was changed.
+        kept: what a case of the corpus says; it is put where a number would draw.
         fatal: whether nothing of the file can be read.
         judged: the outcome.
         seconds: how long it took.
@@ -98,6 +100,8 @@ class Case:
     spoiled: str = ""
     words: str = ""
     reader: Reader = ""
+    command: list[str] | None = None
+    kept: dict[str, Any] | None = None
     fatal: bool = False
     judged: Judged = dataclasses.field(default_factory=lambda: Judged(SUCCESS))
     seconds: float = 0.0
@@ -109,8 +113,17 @@ class Case:
 
     def told(self) -> str:
         """The case in one line."""
-        reader = self.reader.__name__ if callable(self.reader) else " ".join(words_of(self.reader))
-        return f"{self.spoiled}: {self.words} → {reader}"
+        return f"{self.spoiled}: {self.words} → {self.reader_name}"
+
+    @property
+    def reader_name(self) -> str:
+        """What reads it, in words."""
+        return name_of(self.reader)
+
+
+def name_of(reader: Reader) -> str:
+    """A reader in words."""
+    return reader.__name__ if callable(reader) else " ".join(words_of(reader))
 
 
 def words_of(reader: str | list[str]) -> list[str]:
@@ -217,6 +230,8 @@ class Runner:
         if case.number < 0:  # as it is, for one reader after the other
             case.reader = case.kind.readers[case.number]
             return self._looked_at(case)
+        if case.kept is not None:
+            return self._as_kept(case, case.kept)
         rng = random.Random(f"{self._seed} {case.name}")
         case.reader = rng.choice(case.kind.readers)
         case.whole = case.whole and isinstance(case.reader, str)
@@ -226,9 +241,25 @@ class Runner:
         path, groups = rng.choice(files)
         case.spoiled = path.relative_to(case.folder).as_posix()
         group, case.words = spoil(rng, path, groups)
+        case.fatal = group == SPECIAL and self._is_needed(case, path)
+        return case
+
+    def _is_needed(self, case, path):
+        """Whether the reader cannot do without a file; blanks may be a text."""
         needed = any(path.match(pattern) for pattern in case.kind.needed)
-        # Blanks and a byte-order mark may be a text.
-        case.fatal = group == SPECIAL and needed and not (path.is_file() and path.stat().st_size)
+        named = callable(case.reader) or any(
+            part in case.reader for part in Path(case.spoiled).parts
+        )
+        return needed and named and not (path.is_file() and path.stat().st_size)
+
+    def _as_kept(self, case, values):
+        case.spoiled, case.words = values["spoiled"], values["words"]
+        if "command" in values:
+            case.reader = case.command = values["command"]
+            return self._looked_at(case)
+        names = {name_of(reader): reader for reader in case.kind.readers}
+        case.reader = names.get(values["reader"], case.kind.readers[0])
+        corpus.put(values, case.folder / case.spoiled)
         return case
 
     def _with_other_flag(self, rng, case):
@@ -238,7 +269,7 @@ class Runner:
         case.spoiled = tool
         for _ in range(rng.choice([1, 1, 1, 2])):
             words, case.words = other_flag(rng, words, names)
-        case.reader = [tool, *words]
+        case.reader = case.command = [tool, *words]
         case.whole = False  # one word may hold blanks
         return self._looked_at(case)
 
@@ -257,6 +288,15 @@ class Runner:
             return _Running(self.made(case))
         except NoSeedError as error:
             return _NotBegun(case, str(error))
+
+
+def cases_of_corpus(kinds: Mapping[str, Kind]) -> list[Case]:
+    """The cases that once failed."""
+    return [
+        Case(kinds[values["kind"]], number, kept=values)
+        for number, values in enumerate(corpus.kept().values())
+        if values["kind"] in kinds
+    ]
 
 
 def _files_of(kind, folder):
@@ -368,7 +408,9 @@ class _Running:
     def _judge(self, end):
         case = self._case
         path = Path(case.spoiled)
-        places = [path.name, *(part for part in path.parts[:-1]), path.stem]
+        places = [*path.parts, path.stem]
+        if case.command is not None:
+            places = [value for word in case.command if (value := word.partition("=")[2])]
         judged = judge(end, case.folder, places)
         if end.limit or judged.outcome == TRACEBACK:
             return judged
