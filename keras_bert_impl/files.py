@@ -7,7 +7,7 @@ import hashlib
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -363,6 +363,48 @@ def check_file(path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
+def is_named(path: Path) -> bool:
+    """Whether there is such a file, or a link that leads nowhere: whoever reads it tells of that.
+
+    Example:
+        >>> is_named(Path("/no/such/file"))
+        False
+    """
+    return is_there(path) or path.is_symlink()
+
+
+def check_plain(paths: Iterable[Path]) -> None:
+    """Refuses pipes and devices among files that a foreign reader opens itself, and waits for.
+
+    Raises:
+        UserError: one of them is neither a file nor a folder.
+
+    Example:
+        >>> check_plain([Path("/dev/zero")])
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: /dev/zero: is a device, but a file is needed; name a file.
+    """
+    for path in paths:
+        if kind := kind_of(path):
+            raise _no_file(path, kind)
+
+
+def check_parts(prefix: str | os.PathLike[str]) -> None:
+    """As `check_plain`, for the files of a TensorFlow checkpoint: a prefix, a dot and more.
+
+    Raises:
+        UserError: one of them is neither a file nor a folder.
+    """
+    path = Path(prefix)
+    check_plain(path.parent.glob(f"{glob.escape(path.name)}.*"))
+
+
+def _no_file(path: Path, kind: str) -> UserError:
+    remedy = "write it to a file and name that" if kind == PIPE else "name a file"
+    return UserError(f"{path}: is a {kind}, but a file is needed; {remedy}.")
+
+
 def open_input(
     path: str | os.PathLike[str], *, stream: bool = False, may_be_empty: bool = False
 ) -> IO[bytes]:
@@ -404,8 +446,7 @@ def open_input(
         empty = not os.fstat(opened.fileno()).st_size
     else:
         opened.close()
-        remedy = "write it to a file and name that" if kind == PIPE else "name a file"
-        raise UserError(f"{file}: is a {kind}, but a file is needed; {remedy}.")
+        raise _no_file(file, kind)
     if empty and not may_be_empty:
         opened.close()
         raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
