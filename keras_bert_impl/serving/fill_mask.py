@@ -123,7 +123,7 @@ def _given_texts(config: FillMaskConfig) -> Iterator[GivenText]:
         for line_number, line in enumerate(lines, start=1):
             yield GivenText(line, where + (f", line {line_number}" if len(lines) > 1 else ""))
     for line_number, line in enumerate(
-        text_lines(config.input_file) if config.input_file else (), 1
+        text_lines(config.input_file, stream=True) if config.input_file else (), 1
     ):
         yield GivenText(line, f"{config.input_file}: line {line_number}")
 

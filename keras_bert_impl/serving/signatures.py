@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import check_plain
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.serving.clients import TextSignature
 
@@ -147,6 +148,7 @@ def load_signature(
             "if you made it or trust who did, give `trust_saved_model=True`, else name a model "
             "directory, which holds numbers and text only."
         )
+    check_plain(Path(folder).rglob("*"))
     import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
 
     try:

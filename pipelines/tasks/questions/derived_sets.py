@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import check_output, make_folder, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, option
 from pipelines.metrics.answer_texts import squad_words
 from pipelines.tasks.questions.files import read_questions
@@ -101,6 +101,7 @@ def make_unanswerable(config: MakeUnanswerableConfig) -> MovedCounts:
         UserError: the file is not in SQuAD's form, has moved questions already, or none can be
             moved.
     """
+    check_output(config.output_file)
     articles: list[list[Question]] = []
     count = moved = wanted = 0
     for number, article in enumerate(_articles(config.input_file)):
