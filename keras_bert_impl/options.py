@@ -84,8 +84,8 @@ class Rules:
         )
         if not holds:
             return f"must be {self._range()}"
-        most = MOST_COUNTED if self.at_least is not None and self.at_most is None else _LARGEST
-        return _beyond(value, most)
+        counts = self.at_least is not None and self.at_most is None
+        return _beyond(value, MOST_COUNTED if counts else _LARGEST)
 
     def _range(self) -> str:
         """The allowed values in words: "1 or more", "0 to 1", "more than 0"."""
