@@ -176,6 +176,7 @@ class FillMask:
                 SIGNATURE,
                 "a model with a masked-LM head",
                 trusted=trust_saved_model,
+                answers=("tokens", "probabilities", "mask_counts", "num_truncated"),
             )
             signature = lambda texts: loaded(text=tf.constant(texts))  # noqa: E731
             return cls(signature, text_in_assets(Path(path)))

@@ -177,6 +177,7 @@ class LearnVocabularyConfig:
         None,
         "How many processes count words; by default one for each processor.",
         at_least=1,
+        at_most=1024,
     )
     reading: Reading = nested(Reading)
 

@@ -58,7 +58,9 @@ class SplitSentencesConfig:
         "are dealt out to them in turn. Files of that form from another number of shards are "
         "removed.",
     )
-    num_shards: int = option(1, "How many files to write into the folder.", at_least=1)
+    num_shards: int = option(
+        1, "How many files to write into the folder.", at_least=1, at_most=10_000
+    )
     language: str = option(
         "auto",
         "The language as an ISO 639 code such as en, ko or de; auto recognises Korean, Japanese "
@@ -69,6 +71,7 @@ class SplitSentencesConfig:
         "How many processes work; by default one for each processor. The output does not depend "
         "on it.",
         at_least=1,
+        at_most=1024,
     )
     reading: Reading = nested(Reading)
 

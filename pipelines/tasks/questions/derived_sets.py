@@ -43,7 +43,7 @@ class MakeUnanswerableConfig:
         "question's words (else the words alone would say that there is no answer), or any.",
         choices=("similar", "any"),
     )
-    seed: int = option(12345, "Fixes all draws.", at_least=0)
+    seed: int = option(12345, "Fixes all draws.", at_least=0, at_most=2**63 - 1)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -62,7 +62,7 @@ class SplitSquadConfig:
     first_articles: int = option(
         0, "So many articles stand in first.json; 0 is half of them.", at_least=0
     )
-    seed: int = option(12345, "Fixes which articles these are.", at_least=0)
+    seed: int = option(12345, "Fixes which articles these are.", at_least=0, at_most=2**63 - 1)
 
     def __post_init__(self) -> None:
         check_options(self)
