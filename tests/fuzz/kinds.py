@@ -314,7 +314,7 @@ KINDS = {
             seeds.study,
             {"study/**/*.json*": _JSON, "study/**/*.txt": _LINES, "text.jsonl": "lines"},
             (readers.study_again,),
-            weight=25,
+            weight=6,
             in_place=True,
         ),
         Kind(
@@ -349,12 +349,22 @@ KINDS = {
                 "convert_checkpoint --input=model --output=made",
                 "grow_vocabulary --input=model --output=made --words=ablaut",
                 "inspect_pretraining_data --input_file=out/train.tfrecord --vocab_file=vocab.txt",
+            ),
+            weight=60,
+            outputs=("out.*",),
+        ),
+        Kind(
+            "pretraining_flags",
+            seeds.for_flags,
+            {},
+            (
                 "run_pretraining --input_file=out/train.tfrecord --vocab_file=vocab.txt --dry_run"
                 " --output_dir=run --do_train --bert_config_file=bert_config.json"
                 " --max_seq_length=32 --max_predictions_per_seq=4 --train_batch_size=4",
             ),
-            weight=60,
-            outputs=("out.*",),
+            weight=3,
+            seconds=90,
+            megabytes=2000,
         ),
         Kind(
             "training_flags",

@@ -26,6 +26,7 @@ OUTCOMES = {
 BAD = tuple(name for name in OUTCOMES if name not in (SUCCESS, SENTENCE))
 
 LONGEST = 600  # characters of a sentence, paths aside
+_MOST_TYPED = 60
 _SENTENCE = re.compile(r"^Error: .+[.!?)]$")
 _SPECIAL = (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK)
 _PLACE = re.compile(r"--[a-z]|`[a-z_]+")
@@ -70,7 +71,10 @@ def judge(end: End, folder: Path, places: list[str]) -> Judged:
         return Judged(SUCCESS)
     if end.code != 1:
         return Judged(CRASH, f"exit code {end.code}: {_last_lines(end.said)}")
-    return _judge_sentences(end.said.replace(str(folder), "."), places)
+    said = end.said.replace(str(folder), ".")
+    for place in places:
+        said = said.replace(place, place[:_MOST_TYPED])  # what somebody typed is told whole
+    return _judge_sentences(said, [place[:_MOST_TYPED] for place in places])
 
 
 def _judge_sentences(said, places):

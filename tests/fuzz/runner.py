@@ -7,6 +7,7 @@ mutator and what reads it. Time and memory of its process are bounded from outsi
 import contextlib
 import dataclasses
 import functools
+import gc
 import importlib
 import os
 import random
@@ -191,6 +192,8 @@ def import_all() -> None:
         if not name.endswith(("__main__", "__init__", ".beam", "quiet_beam")):
             with contextlib.suppress(ImportError, UserError):  # extras that are not here
                 importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # what a collection in a process touches is copied for it
 
 
 class Runner:
@@ -375,7 +378,7 @@ class _Running:
         kind = self._case.kind
         self._peak = max(self._peak, _own_memory(self._pid))
         more = (_WHOLE_SECONDS, 800) if self._case.whole else (0, 0)
-        if time.monotonic() - self._started > kind.seconds + more[0]:
+        if time.monotonic() - self._started > (kind.seconds + more[0]) * _how_busy():
             self._limit = HANG
         elif (self._peak - self._base) >> 20 > kind.megabytes + more[1]:
             self._limit = MEMORY
@@ -410,7 +413,8 @@ class _Running:
         path = Path(case.spoiled)
         places = [*path.parts, path.stem]
         if case.command is not None:
-            places = [value for word in case.command if (value := word.partition("=")[2])]
+            values = [value for word in case.command if (value := word.partition("=")[2])]
+            places = [*values, *(one.strip(' "') for value in values for one in value.split(","))]
         judged = judge(end, case.folder, places)
         if end.limit or judged.outcome == TRACEBACK:
             return judged
@@ -423,6 +427,11 @@ class _Running:
         with contextlib.chdir(case.folder):
             wrong = case.kind.check()
         return Judged(WRONG, wrong) if wrong else judged
+
+
+def _how_busy():
+    """How often more processes want a core than there are; at most three times."""
+    return min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), 3.0)
 
 
 def _own_memory(pid):
