@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import read_json_object
 
 ACTIVATIONS = ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
@@ -26,6 +26,10 @@ _HUGGING_FACE_ACTIVATIONS = {
 _TO_GOOGLE = {"gelu_tanh": "gelu"}
 _TO_HUGGING_FACE = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu"}
 
+
+# Far above every model.
+_LARGEST_SIZE, _MOST_BLOCKS = 2**30, 10_000
+_MOST_WEIGHTS = 2**38  # a terabyte of them
 
 OWN_MODEL_TYPE = "keras_bert_impl"
 """The model_type of what `transformers` would open as a BERT and compute otherwise, unnoticed."""
@@ -87,10 +91,12 @@ class BertConfig:
         object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
         for name in _WHOLE_NUMBERS:
             value = getattr(self, name)
-            if type(value) is not int or value < 1:  # nor True, which is an int for isinstance
+            # Nor True, which is an int for isinstance.
+            most = _MOST_BLOCKS if name == "num_hidden_layers" else _LARGEST_SIZE
+            if type(value) is not int or not 1 <= value <= most:
                 raise UserError(
-                    f"model configuration: {name} is {value!r}; it must be a whole number from 1 "
-                    "on."
+                    f"model configuration: {name} is {shown(value)}; it must be a whole number "
+                    f"from 1 to {most}."
                 )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             _check_number(name, getattr(self, name), 0.0, 0.999, "from 0 to below 1")
@@ -98,9 +104,14 @@ class BertConfig:
         _check_number("layer_norm_eps", self.layer_norm_eps, 0.0, 1.0, "from 0 to 1")
         if self.hidden_act not in ACTIVATIONS:
             raise UserError(
-                f"model configuration: hidden_act is {self.hidden_act!r}; it must be one of "
+                f"model configuration: hidden_act is {shown(self.hidden_act)}; it must be one of "
                 f"{', '.join(ACTIVATIONS)}."
             )
+        for name in ("causal", "anticausal"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise UserError(
+                    f"model configuration: {name} is {shown(value)}; it must be true or false."
+                )
         if self.causal and self.anticausal:
             raise UserError(
                 "model configuration: causal and anticausal are both true, which leaves a token "
@@ -111,6 +122,17 @@ class BertConfig:
                 f"model configuration: hidden_size {self.hidden_size} is not a multiple of "
                 f"num_attention_heads {self.num_attention_heads}; change one of them."
             )
+        if self._weights() > _MOST_WEIGHTS:
+            raise UserError(
+                f"model configuration: its sizes make {self._weights():.1e} weights, more than any "
+                "machine holds; lower hidden_size, intermediate_size or num_hidden_layers."
+            )
+
+    def _weights(self) -> int:
+        """The numbers of the embeddings' tables and the blocks' matrices."""
+        rows = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
+        block = 4 * self.hidden_size + 2 * self.intermediate_size
+        return self.hidden_size * (rows + self.num_hidden_layers * block)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles by plain values: `extra` is a view, which can be neither."""
@@ -151,11 +173,13 @@ class BertConfig:
         """
         kind = values.get("model_type", "bert")
         if kind not in ("bert", OWN_MODEL_TYPE):
-            raise UserError(f"{origin}: model_type is {kind!r}; only 'bert' models can be opened.")
+            raise UserError(
+                f"{origin}: model_type is {shown(kind)}; only 'bert' models can be opened."
+            )
         position_type = values.get("position_embedding_type", "absolute")
         if position_type not in ("absolute", None):
             raise UserError(
-                f"{origin}: position_embedding_type is {position_type!r}; only "
+                f"{origin}: position_embedding_type is {shown(position_type)}; only "
                 "'absolute' exists here."
             )
         if values.get("add_cross_attention"):
@@ -261,7 +285,7 @@ class BertConfig:
             act = known["hidden_act"]
             if not isinstance(act, str) or act not in activations:
                 raise UserError(
-                    f"{origin}: hidden_act is {act!r}; known are "
+                    f"{origin}: hidden_act is {shown(act)}; known are "
                     f"{', '.join(filter(None, activations))}."
                 )
             known["hidden_act"] = activations[act]
@@ -340,4 +364,6 @@ def named_config(name: str, vocab_size: int | str = "uncased") -> BertConfig:
 def _check_number(name: str, value: Any, low: float, high: float, words: str) -> None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not low <= value <= high:
-        raise UserError(f"model configuration: {name} is {value!r}; it must be a number {words}.")
+        raise UserError(
+            f"model configuration: {name} is {shown(value)}; it must be a number {words}."
+        )

@@ -7,12 +7,22 @@ import hashlib
 import os
 import platform
 import shutil
-import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.special_files import (
+    PIPE,
+    kind_of,
+    open_pipe_to_read,
+    open_to_write_plainly,
+    without_waiting,
+)
+from keras_bert_impl.system_faults import refusal
+
+MOST_LINE_BYTES = 32 << 20
+"""The longest line of text that is read; documents of the field have some megabytes a line."""
 
 appeared: list[Path] = []
 """The files and folders that this process has finished and given their names."""
@@ -77,12 +87,76 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
         probe = folder / f".writable.{_machine()}.{os.getpid()}"
         probe.touch()
         probe.unlink(missing_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UserError(
-            f"{folder}: this folder cannot be written to ({error.strerror}); name another one or "
-            "change its permissions."
+            f"{folder}: this folder cannot be written to ({refusal(error) or error}); name another "
+            "one or change its permissions."
         ) from error
     return folder
+
+
+def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
+    """Checks before the work that a file can be written after it, and makes its folder.
+
+    Args:
+        path: the file's final name.
+        grows: whether something is kept beside the file until it is whole, so that it can be no
+            pipe and no device.
+
+    Raises:
+        UserError: it is a folder, its folder cannot be written to, or it cannot have this name.
+
+    Example:
+        >>> check_output("/tmp")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: /tmp: is a folder; name a file in it.
+    """
+    final = Path(path)
+    with writing(final):
+        kind = kind_of(final)
+        if final.is_dir():
+            raise UserError(f"{final}: is a folder; name a file in it.")
+        if kind and grows:
+            raise UserError(
+                f"{final}: is a {kind}, but parts of the result are kept beside it until it is "
+                "whole; name a file."
+            )
+        if not kind:
+            place = _place_of(final)
+            make_folder(place.parent)
+            aside = _aside(place)
+            aside.touch()
+            aside.unlink(missing_ok=True)
+    return final
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Inside the block what the system refuses is told as a fault of writing `path`.
+
+    Example:
+        >>> with writing("model"):
+        ...     raise OSError(28, "No space left on device")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: model: cannot be written (No space left on device); \
+free some space or name another place.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        reason = refusal(error)
+        if reason is None:
+            raise
+        raise not_written(path, reason) from error
+
+
+def _place_of(path: Path) -> Path:
+    """Where a file is written: a link stays, and what it leads to is replaced."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 @contextlib.contextmanager
@@ -90,6 +164,7 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     r"""Opens a file that appears under its name only when the block ends without an error.
 
     Text is written as UTF-8 with `\n` line ends. The file is flushed to disk before the rename.
+    What a link leads to is replaced, not the link; a pipe or a device is written to as it is.
 
     Args:
         path: the file's final name; its folder must exist.
@@ -106,30 +181,37 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
         >>> target.read_text()
         '1 2 3'
     """
-    final = Path(path)
-    aside = _aside(final)
+    named = Path(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
-    try:
-        with aside.open(mode, **text) as file:  # type: ignore[call-overload]
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(final)
-        appeared.append(final)
-    except OSError as error:
-        raise not_written(final, error.strerror) from error
-    finally:
-        aside.unlink(missing_ok=True)
+    with writing(named):
+        plainly = open_to_write_plainly(named, mode, text)
+        if plainly is not None:
+            with plainly:
+                yield plainly
+            return
+        final = _place_of(named)
+        if final.is_dir():
+            raise UserError(f"{named}: is a folder; name a file in it.")
+        aside = _aside(final)
+        try:
+            with aside.open(mode, **text) as file:  # type: ignore[call-overload]
+                yield file
+                flush(file)
+            aside.replace(final)
+            appeared.append(named)
+        finally:
+            with contextlib.suppress(OSError):  # it would hide why the file cannot be written
+                aside.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives a folder to fill that appears under its name only when the block ends without an error.
 
-    An older folder of that name is replaced.
+    An older folder of that name is replaced; of a link, the folder that it leads to.
 
     Raises:
-        UserError: the folder cannot be written.
+        UserError: the folder cannot be written, or something else than a folder stands there.
 
     Example:
         >>> import tempfile
@@ -139,31 +221,33 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         >>> [child.name for child in target.iterdir()]
         ['config.json']
     """
-    final = Path(path)
-    make_folder(final.parent)
-    for older in _left_by_the_dead(final, "replaced"):
-        # Its process was killed when the older folder had stepped aside and no other stood there.
-        if not final.exists():
-            older.rename(final)
-    aside = _aside(final)
-    make_folder(aside)
-    try:
-        yield aside
-        _flush(aside)
-        if final.exists():
-            # A folder cannot be renamed over a full one: the old one steps aside first.
-            old = _aside(final, "replaced")
-            final.rename(old)
-            aside.rename(final)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            aside.rename(final)
-        appeared.append(final)
-        _flush_entries(final.parent)
-    except OSError as error:
-        raise not_written(final, error.strerror) from error
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    named = Path(path)
+    with writing(named):
+        final = _place_of(named)
+        make_folder(final.parent)
+        for older in _left_by_the_dead(final, "replaced"):
+            # Its process was killed when the older folder had stepped aside and no other was there.
+            if not final.exists():
+                older.rename(final)
+        if final.exists() and not final.is_dir():
+            kind = kind_of(final) or "file"
+            raise UserError(f"{named}: is a {kind}, but a folder is written; name another place.")
+        aside = make_folder(_aside(final))
+        try:
+            yield aside
+            _flush(aside)
+            if final.exists():
+                # A folder cannot be renamed over a full one: the old one steps aside first.
+                old = _aside(final, "replaced")
+                final.rename(old)
+                aside.rename(final)
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                aside.rename(final)
+            appeared.append(named)
+            _flush_entries(final.parent)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -188,19 +272,20 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
         ['data', 'index']
     """
     final = make_folder(folder)
-    aside = _aside(final / names[-1])
-    make_folder(aside)
-    try:
-        yield aside
-        _flush(aside)
+    with writing(final / names[-1]):
         for name in names:
-            (aside / name).replace(final / name)
-            appeared.append(final / name)
-        _flush_entries(final)
-    except OSError as error:
-        raise not_written(final / names[-1], error.strerror) from error
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+            if kind := kind_of(final / name):
+                raise UserError(f"{final / name}: is a {kind}; name another place.")
+        aside = make_folder(_aside(final / names[-1]))
+        try:
+            yield aside
+            _flush(aside)
+            for name in names:
+                (aside / name).replace(final / name)
+                appeared.append(final / name)
+            _flush_entries(final)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def not_written(path: str | os.PathLike[str], reason: str | None) -> UserError:
@@ -212,6 +297,13 @@ def not_written(path: str | os.PathLike[str], reason: str | None) -> UserError:
     """
     remedy = "free some space or name another place"
     return UserError(f"{path}: cannot be written ({reason}); {remedy}.")
+
+
+def flush(file: IO) -> None:
+    """Waits until what was written is on the disk, if it is a file on a disk."""
+    file.flush()
+    if kind_of(file.fileno()) is None:
+        os.fsync(file.fileno())
 
 
 def _flush(folder: Path) -> None:
@@ -271,8 +363,58 @@ def check_file(path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def open_input(path: str | os.PathLike[str]) -> IO[bytes]:
+def is_named(path: Path) -> bool:
+    """Whether there is such a file, or a link that leads nowhere: whoever reads it tells of that.
+
+    Example:
+        >>> is_named(Path("/no/such/file"))
+        False
+    """
+    return is_there(path) or path.is_symlink()
+
+
+def check_plain(paths: Iterable[Path]) -> None:
+    """Refuses pipes and devices among files that a foreign reader opens itself, and waits for.
+
+    Raises:
+        UserError: one of them is neither a file nor a folder.
+
+    Example:
+        >>> check_plain([Path("/dev/zero")])
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: /dev/zero: is a device, but a file is needed; name a file.
+    """
+    for path in paths:
+        if kind := kind_of(path):
+            raise _no_file(path, kind)
+
+
+def check_parts(prefix: str | os.PathLike[str]) -> None:
+    """As `check_plain`, for the files of a TensorFlow checkpoint: a prefix, a dot and more.
+
+    Raises:
+        UserError: one of them is neither a file nor a folder.
+    """
+    path = Path(prefix)
+    check_plain(path.parent.glob(f"{glob.escape(path.name)}.*"))
+
+
+def _no_file(path: Path, kind: str) -> UserError:
+    remedy = "write it to a file and name that" if kind == PIPE else "name a file"
+    return UserError(f"{path}: is a {kind}, but a file is needed; {remedy}.")
+
+
+def open_input(
+    path: str | os.PathLike[str], *, stream: bool = False, may_be_empty: bool = False
+) -> IO[bytes]:
     """Opens an existing, non-empty file for reading bytes.
+
+    Args:
+        path: the file.
+        stream: whether a pipe will do (`/dev/stdin`, a shell's `<(...)`): the file is read once,
+            from its beginning to its end.
+        may_be_empty: whether a file of 0 bytes will do.
 
     Raises:
         UserError: it does not exist, cannot be read, is empty, or is no plain file (a folder, a
@@ -286,34 +428,29 @@ def open_input(path: str | os.PathLike[str]) -> IO[bytes]:
     """
     file = Path(path)
     if not is_there(file):
+        if file.is_symlink():
+            raise UserError(f"{file}: leads to {file.readlink()}, which is not there; mend it.")
         raise UserError(f"{file}: no such file; check the path.")
     if file.is_dir():
         raise UserError(f"{file}: is a folder, but a file is needed; name a file in it.")
     try:
         # Opening a pipe waits for its writer, unless it is told not to.
-        opened = open(file, "rb", opener=_without_waiting)  # noqa: SIM115
+        opened = open(file, "rb", opener=without_waiting)  # noqa: SIM115
     except OSError as error:
         raise _unreadable(file, error) from error
-    status = os.fstat(opened.fileno())
-    kind = _SPECIAL.get(stat.S_IFMT(status.st_mode))
-    if kind is None and status.st_size > 0:
-        return opened
-    opened.close()
-    if kind is not None:
-        raise UserError(f"{file}: is a {kind}, but a file is needed; name a file.")
-    raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
-
-
-_SPECIAL = {
-    stat.S_IFIFO: "pipe",
-    stat.S_IFCHR: "device",
-    stat.S_IFBLK: "device",
-    stat.S_IFSOCK: "socket",
-}
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
+    kind = kind_of(opened.fileno())
+    if kind == PIPE and stream:
+        opened = open_pipe_to_read(file, opened)
+        empty = not opened.peek(1)
+    elif kind is None:
+        empty = not os.fstat(opened.fileno()).st_size
+    else:
+        opened.close()
+        raise _no_file(file, kind)
+    if empty and not may_be_empty:
+        opened.close()
+        raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
+    return opened
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
@@ -345,14 +482,30 @@ def not_utf8(path: str | os.PathLike[str], where: str) -> UserError:
     )
 
 
-def text_lines(path: str | os.PathLike[str]) -> Iterator[str]:
+def line_too_long(path: str | os.PathLike[str], line: int) -> UserError:
+    """The one sentence for a line that no memory should be asked to hold.
+
+    Example:
+        >>> print(line_too_long("x.txt", 7))
+        x.txt: line 7 has more than 32 MiB, the longest that is read; cut it into several lines.
+    """
+    most = f"more than {MOST_LINE_BYTES >> 20} MiB, the longest that is read"
+    return UserError(f"{path}: line {line} has {most}; cut it into several lines.")
+
+
+def text_lines(path: str | os.PathLike[str], *, stream: bool = False) -> Iterator[str]:
     r"""The lines of a UTF-8 file, one after the other, without their ends.
 
     Only `\n` ends a line (`str.splitlines` would also cut at characters inside a sentence); `\r` in
     front of it and a byte-order mark at the file's beginning are left out.
 
+    Args:
+        path: the file.
+        stream: see `open_input`.
+
     Raises:
-        UserError: the file is missing, empty or not UTF-8.
+        UserError: the file is missing, empty or not UTF-8, or a line has more than
+            `MOST_LINE_BYTES`.
 
     Example:
         >>> import tempfile
@@ -361,10 +514,16 @@ def text_lines(path: str | os.PathLike[str]) -> Iterator[str]:
         >>> list(text_lines(path))
         ['one', '', 'three']
     """
-    with open_input(path) as file:
-        if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-            file.seek(0)
-        for number, line in enumerate(file, start=1):
+    number = 0
+    with open_input(path, stream=stream) as file:
+        while line := file.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MOST_LINE_BYTES:
+                raise line_too_long(path, number)
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
+                if not line:
+                    return  # a mark alone
             try:
                 yield line.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:

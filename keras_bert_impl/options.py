@@ -10,13 +10,14 @@ option of a nested config may be named with its path: `phase2.max_seq_length=64`
 
 import contextlib
 import dataclasses
+import math
 import re
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 
 SAME, FREE, ONCE = "same", "free", "once"
 """The ways of an option when a run is resumed: kept (a change would change the result); free to
@@ -24,6 +25,11 @@ change; or given anew each time, because it is about one call only."""
 
 REQUIRED: Any = dataclasses.MISSING
 """The default of an option that must be given."""
+
+MOST_COUNTED = 2**31 - 1
+"""The most of anything that an option counts: TensorFlow's sizes have 32 bits."""
+
+_LARGEST = 2**63 - 1  # NumPy and TensorFlow hold nothing beyond
 
 # An option in backquotes, with its value or without.
 _NAME = re.compile(r"(?<=`)[a-z][a-z0-9_.]*(?=[=`])")
@@ -43,7 +49,9 @@ class Rules:
         sentence: explains the option to a user.
         at_least: the smallest allowed value.
         more_than: a value that it must exceed.
-        at_most: the largest allowed value.
+        at_most: the largest allowed value. Where none is said, a count (a whole number with
+            `at_least`) is at most `MOST_COUNTED`, other whole numbers have 64 bits, and other
+            numbers are finite.
         choices: the allowed values.
         resume: `SAME`, `FREE` or `ONCE`.
         makes: the setting that the job makes of a `FREE` option, and that a resumed run must have
@@ -74,16 +82,32 @@ class Rules:
             and (self.more_than is None or value > self.more_than)
             and (self.at_most is None or value <= self.at_most)
         )
-        return None if holds else f"must be {self._range()}"
+        if not holds:
+            return f"must be {self._range()}"
+        counts = self.at_least is not None and self.at_most is None
+        return _beyond(value, MOST_COUNTED if counts else _LARGEST)
 
     def _range(self) -> str:
         """The allowed values in words: "1 or more", "0 to 1", "more than 0"."""
-        most = "" if self.at_most is None else f"{self.at_most:.15g}"
+        most = "" if self.at_most is None else _in_digits(self.at_most)
         if self.more_than is not None:
-            return f"more than {self.more_than:.15g}" + (f" and at most {most}" if most else "")
+            return f"more than {_in_digits(self.more_than)}" + (f" and at most {most}" * bool(most))
         if self.at_least is None:
             return f"at most {most}"
-        return f"{self.at_least:.15g} " + (f"to {most}" if most else "or more")
+        return f"{_in_digits(self.at_least)} " + (f"to {most}" if most else "or more")
+
+
+def _in_digits(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:.15g}"
+
+
+def _beyond(value: Any, most: int = _LARGEST) -> str | None:
+    """Says what a number must be that no rule expects: infinite, NaN, or of too many digits."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "must be a finite number"
+    if isinstance(value, int) and not -_LARGEST - 1 <= value <= most:
+        return f"must be at most {most}" if value > 0 else f"must be {-_LARGEST - 1} or more"
+    return None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -287,12 +311,19 @@ def check_options(config: Any) -> None:
     """
     for field in dataclasses.fields(config):
         rules, value = field.metadata.get(_RULES), getattr(config, field.name)
-        # None is "not given".
-        if rules is None or value is None or isinstance(value, (tuple, list)):
+        if rules is None or value is None:  # None is "not given"
             continue
-        wrong = rules.broken_by(value)
+        several = isinstance(value, (tuple, list))
+        wrong = next(filter(None, map(_beyond, value)), None) if several else rules.broken_by(value)
         if wrong:
-            raise UserError(f"`{field.name}={value}` {wrong}.")
+            raise UserError(f"`{field.name}={_written(value)}` {wrong}.")
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return ",".join(map(_written, value))
+    # Python refuses to write a number of more than 4300 digits.
+    return shown(value) if type(value) is int else str(value)
 
 
 @contextlib.contextmanager

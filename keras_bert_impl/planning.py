@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 
 ESTIMATE_WITHIN = 0.15
 """How far the estimate may be from a measured run, as a share of it."""
@@ -188,6 +188,7 @@ def largest_batch(
 ) -> int:
     """Finds the largest batch whose estimate fits into a device's memory; 0 if none does."""
     parts = replicas * training.accumulation_steps
+    most = MOST_EXAMPLES // parts
 
     def needed(rows: int) -> float:
         tried = dataclasses.replace(training, train_batch_size=rows * parts)
@@ -195,8 +196,9 @@ def largest_batch(
 
     # The estimate grows with the rows of a part: halve the range in which it passes the memory.
     fits, too_many = 0, 1
-    while needed(too_many) <= device_bytes:
+    while too_many <= most and needed(too_many) <= device_bytes:
         fits, too_many = too_many, 2 * too_many
+    too_many = min(too_many, most + 1)
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
         fits, too_many = (middle, too_many) if needed(middle) <= device_bytes else (fits, middle)

@@ -5,7 +5,6 @@ import functools
 import inspect
 import itertools
 import logging
-import os
 import re
 import sys
 import textwrap
@@ -16,13 +15,13 @@ from typing import Any
 
 from absl import flags
 
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import appeared
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import appeared, open_input
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 from keras_bert_impl.training.stop_signal import take_stop
-from tools.endings import run_to_an_end
+from tools.endings import EXIT_DONE, EXIT_USER_ERROR, run_to_an_end
 from tools.list_flags import SeveralFlag, define_several
 
 _INDENT = " " * 6
@@ -41,14 +40,14 @@ _WANTED: Sequence[tuple[type, Callable[[Any], str]]] = (
 
 _PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
 
+_MOST_FLAGS = 1 << 20  # bytes of a flag file
+
 _ABOUT_LISTS = (
     "Flags that hold a list: commas separate its items, and the flag given again adds to them. An "
     "item with a comma stands in double quotation marks, as in CSV: --flag='\"a,b\",c'. Flags for "
     "texts take one text each time. What the command line says of a list replaces what a flag file "
     "says of it."
 )
-
-EXIT_DONE, EXIT_USER_ERROR = 0, 1
 
 
 class FlagSet:
@@ -179,6 +178,8 @@ class FlagSet:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
             rest = list[str]()
             for source, words in self._parts(arguments):
+                if found := [word for word in words if "\0" in word]:
+                    raise UserError(f"{shown(found[0])} holds a NUL character; remove it.")
                 for several in self.lists():
                     several.source = source
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
@@ -253,11 +254,15 @@ class FlagSet:
     def _words_of(self, file: str) -> list[str]:
         """The flags of a flag file."""
         try:
-            with Path(file).open(encoding="utf-8-sig", newline="\n") as lines:
-                words = [line.strip() for line in lines]
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UserError(f"--flagfile={file}: cannot be read ({reason}).") from error
+            with open_input(file, stream=True, may_be_empty=True) as opened:
+                text = opened.read(_MOST_FLAGS + 1).decode("utf-8-sig")
+        except UserError as error:
+            raise UserError(f"--flagfile={error}") from error
+        except UnicodeDecodeError as error:
+            raise UserError(f"--flagfile={file}: cannot be read ({error}).") from error
+        if len(text) > _MOST_FLAGS:
+            raise UserError(f"--flagfile={file}: has more than a megabyte and is no flag file.")
+        words = [line.strip() for line in text.split("\n")]
         words = [word for word in words if word and not word.startswith(("#", "//"))]
         lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}
         for at, word in enumerate(words):
@@ -586,9 +591,5 @@ def _run(
         for sentence in error.sentences:
             sys.stderr.write(f"{how}: {' '.join(flag_set.in_flags(sentence).split())}\n")
         return EXIT_USER_ERROR if number is None else EXIT_SIGNAL + number
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): that is no error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_DONE
     number = take_stop()
     return EXIT_DONE if number is None else EXIT_SIGNAL + number

@@ -1,11 +1,18 @@
-"""How a stopped tool ends: with its exit code, and a sentence that says what is kept."""
+"""How a tool ends that is stopped, or that the machine refuses something: in one sentence."""
 
 import atexit
+import codecs
+import contextlib
+import os
 import signal
 import sys
 from collections.abc import Callable
 
+from keras_bert_impl.errors import shown
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops, signal_of, stops_raise, what_is_kept
+from keras_bert_impl.system_faults import refusal
+
+EXIT_DONE, EXIT_USER_ERROR = 0, 1
 
 CONTINUES = "the same command continues"
 _BEGINS_ANEW = "the same command begins anew"
@@ -21,6 +28,9 @@ def end_quietly() -> None:
 def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
     """Lets a tool work; a stop ends it with a sentence on standard error, and no traceback.
 
+    So does what the machine refuses and nobody has told better: a full disk, say. What was printed
+    is on its way when this returns.
+
     Args:
         work: does it, and gives the exit code; it gets what says whether a stop came.
         continues: whether the same command continues; otherwise it begins anew.
@@ -30,15 +40,72 @@ def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
     """
     with stops_raise() as stops:
         try:
-            return work(stops)
+            code = work(stops)
+            sys.stdout.flush()
+            return code
         except BaseException as error:
             # A stop may have become another exception on its way through foreign code.
             number = stops.number or signal_of(error)
             if number is None:
-                raise
+                return _end_of_refused(error)
             how = "Terminated" if number == signal.SIGTERM else "Interrupted"
             sys.stderr.write(f"\n{how}; {what_is_kept(error) or _kept(continues)}.\n")
             return EXIT_SIGNAL + number
+
+
+def _end_of_refused(error: BaseException) -> int:
+    """Tells what the machine refused; other exceptions are bugs and keep their traceback."""
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output went away (`| head`): that is no error of ours.
+        _print_no_more()
+        return EXIT_DONE
+    sentence = _sentence_of(error)
+    if sentence is None:
+        raise error
+    _print_no_more()
+    sys.stderr.write(f"Error: {sentence}\n")
+    return EXIT_USER_ERROR
+
+
+def _sentence_of(error: BaseException) -> str | None:
+    """What the machine refused, and what the user can do.
+
+    Example:
+        >>> print(_sentence_of(PermissionError(13, "Permission denied", "notes.txt")))
+        notes.txt: Permission denied; free some space, or check the name and permissions.
+    """
+    if isinstance(error, MemoryError):
+        return "the memory does not suffice; make the input or the batches smaller."
+    if isinstance(error, UnicodeEncodeError):
+        return _about_characters(error)
+    reason = refusal(error)
+    if reason is None:
+        return None
+    if reason.startswith("No usable temporary directory"):
+        return f"{reason}; free some space, or let TMPDIR name a folder that can be written to."
+    name = error.filename if isinstance(error, OSError) else None
+    return f"{name or 'the output'}: {reason}; free some space, or check the name and permissions."
+
+
+def _about_characters(error: UnicodeEncodeError) -> str | None:
+    encoding = codecs.lookup(sys.stdout.encoding or "utf-8").name
+    if codecs.lookup(error.encoding).name != encoding:
+        return None
+    character = shown(error.object[error.start : error.start + 1])
+    if encoding == "utf-8":
+        return (
+            f"what is written holds {character}, which is no character; take it out of the input."
+        )
+    return f"standard output is {encoding}, which has no {character}; set PYTHONIOENCODING=utf-8."
+
+
+def _print_no_more() -> None:
+    """Throws away what could not be printed: the interpreter would try again at its end."""
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        return
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _kept(continues: bool) -> str:

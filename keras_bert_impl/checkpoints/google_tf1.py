@@ -10,7 +10,7 @@ import numpy as np
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.sources import FoundTensor
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import not_written, whole_files
+from keras_bert_impl.files import check_parts, not_written, whole_files
 
 _REASONS = (
     (re.compile(r"/(adam_m|adam_v|lamb_m|lamb_v|Adam|Adam_1|LAMB|LAMB_1)$"), "optimizer slot"),
@@ -37,6 +37,7 @@ class GoogleSource:
         import tensorflow as tf  # late: importing it takes seconds
 
         self.location = str(prefix)
+        check_parts(prefix)
         self._errors = (tf.errors.OpError, ValueError, RuntimeError, LookupError)
         try:
             self._reader = tf.train.load_checkpoint(self.location)

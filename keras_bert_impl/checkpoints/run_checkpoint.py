@@ -18,6 +18,7 @@ from keras_bert_impl.checkpoints.run_folder import (
 )
 from keras_bert_impl.checkpoints.sources import FoundTensor
 from keras_bert_impl.errors import UserError, reason_of
+from keras_bert_impl.files import check_parts
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.models.head_settings import LabelUnits
 
@@ -56,6 +57,7 @@ class RunCheckpointSource:
         self._errors = (tf.errors.OpError, ValueError, RuntimeError, LookupError)
         with told_if_gone(self._folder):
             names, self._units = _read_names(self._folder)
+            check_parts(self._folder / STATE)
             try:
                 self._reader = tf.train.load_checkpoint(str(self._folder / STATE))
                 self._shapes = self._reader.get_variable_to_shape_map()

@@ -25,7 +25,7 @@ from keras_bert_impl.checkpoints.sources import (
     WEIGHTS_FILE,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder
+from keras_bert_impl.files import is_named, make_folder
 from keras_bert_impl.json_files import read_json_object, read_json_value
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
 
@@ -109,7 +109,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
         True
     """
     path = folder / MODULES_FILE
-    if not path.exists():
+    if not is_named(path):
         return None
     modules = _read_modules(path)
     pooling = _read_pooling(folder / modules["Pooling"] / CONFIG_FILE)
@@ -131,7 +131,7 @@ def read_dense(folder: Path) -> DenseWeights | None:
         UserError: they are no safetensors file, or not those of one layer.
     """
     path = folder / MODULES_FILE
-    modules = _read_modules(path) if path.exists() else {}
+    modules = _read_modules(path) if is_named(path) else {}
     if "Dense" not in modules:
         return None
     weights = folder / modules["Dense"] / WEIGHTS_FILE
@@ -235,7 +235,7 @@ def _read_length(folder: Path) -> int | None:
     """The most tokens of a text; later versions write it with the tokenizer alone."""
     for name, entry in ((LENGTH_FILE, "max_seq_length"), (TOKENIZER_FILE, "model_max_length")):
         path = folder / name
-        length = read_json_object(path).get(entry) if path.exists() else None
+        length = read_json_object(path).get(entry) if is_named(path) else None
         if length is None:
             continue
         if not isinstance(length, (int, float)) or length < 3:
@@ -245,7 +245,7 @@ def _read_length(folder: Path) -> int | None:
 
 
 def _read_prompt(path: Path) -> str:
-    if not path.exists():
+    if not is_named(path):
         return ""
     values = read_json_object(path)
     prompts, name = values.get("prompts"), values.get("default_prompt_name")

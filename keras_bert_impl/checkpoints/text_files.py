@@ -10,6 +10,7 @@ from keras_bert_impl.checkpoints.sources import (
     VOCABULARY_FILE,
 )
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import is_named
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
@@ -36,9 +37,9 @@ def read_casing(folder: Path) -> Casing:
         UserError: a file says what BERT's tokenizer does not do.
     """
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
-    values = read_json_object(path) if path.exists() else {}
+    values = read_json_object(path) if is_named(path) else {}
     lower, accents = values.get("do_lower_case"), values.get("strip_accents")
-    if not isinstance(lower, bool) and fast.exists():
+    if not isinstance(lower, bool) and is_named(fast):
         described = read_tokenizer_json(fast)
         lower = described.do_lower_case
         accents = described.strip_accents if accents is None else accents
@@ -76,7 +77,7 @@ def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
         >>> foreign_tokenizer(Path(tempfile.mkdtemp()))  # nothing says anything
     """
     for path in (folder / TOKENIZER_FILE, folder / CONFIG_FILE):
-        values = read_json_object(path) if path.exists() else {}
+        values = read_json_object(path) if is_named(path) else {}
         name, words = values.get("tokenizer_class"), values.get("word_tokenizer_type", "basic")
         if (name is not None and name not in _BERT_TOKENIZERS) or words not in (None, "basic"):
             return path, str(name or words)

@@ -8,9 +8,15 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, WINDOWS
-from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK
+from keras_bert_impl.tokenization.vocabulary import (
+    CLS,
+    MAX_CHARACTERS_PER_WORD,
+    PAD,
+    SEP,
+    SPECIAL_TOKENS,
+    UNK,
+)
 
 ONNX, OPENVINO, LITERT = "onnx", "openvino", "litert"
 

@@ -123,7 +123,7 @@ def _given_texts(config: FillMaskConfig) -> Iterator[GivenText]:
         for line_number, line in enumerate(lines, start=1):
             yield GivenText(line, where + (f", line {line_number}" if len(lines) > 1 else ""))
     for line_number, line in enumerate(
-        text_lines(config.input_file) if config.input_file else (), 1
+        text_lines(config.input_file, stream=True) if config.input_file else (), 1
     ):
         yield GivenText(line, f"{config.input_file}: line {line_number}")
 
@@ -176,6 +176,7 @@ class FillMask:
                 SIGNATURE,
                 "a model with a masked-LM head",
                 trusted=trust_saved_model,
+                answers=("tokens", "probabilities", "mask_counts", "num_truncated"),
             )
             signature = lambda texts: loaded(text=tf.constant(texts))  # noqa: E731
             return cls(signature, text_in_assets(Path(path)))

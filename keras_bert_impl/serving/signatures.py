@@ -1,14 +1,17 @@
 """Parts that served models share: input shapes, the module that holds the weights, its calls."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
 from keras_bert_impl.backend import need_tensorflow
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.compat import saved_model_fingerprint
+from keras_bert_impl.errors import UserError, reason_of, shown
+from keras_bert_impl.files import check_file, check_plain
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.serving.clients import TextSignature
 
@@ -122,7 +125,7 @@ class ServedModel(tf.Module):
 
 
 def load_signature(
-    folder: Path, name: str, what_has_it: str, *, trusted: bool
+    folder: Path, name: str, what_has_it: str, *, trusted: bool, answers: Sequence[str] = ()
 ) -> Callable[..., dict[str, Any]]:
     """Loads a SavedModel and gives one of its signatures.
 
@@ -134,6 +137,7 @@ def load_signature(
         name: the signature.
         what_has_it: the models that have the signature, for the message.
         trusted: whether the caller said so (an option `trust_saved_model`).
+        answers: outputs that it must have.
 
     Returns:
         A function of tensors by the names of the inputs; it holds the weights.
@@ -147,22 +151,68 @@ def load_signature(
             "if you made it or trust who did, give `trust_saved_model=True`, else name a model "
             "directory, which holds numbers and text only."
         )
+    check_plain(Path(folder).rglob("*"))
     import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
 
+    _check_undamaged(folder)
     try:
         loaded = tf.saved_model.load(str(folder))
-    except (OSError, tf.errors.OpError, ValueError) as error:
+    except _FAULTS as error:
+        raise _damaged(folder, reason_of(error)) from error
+    found = loaded.signatures.get(name) if hasattr(loaded, "signatures") else None
+    if found is None or not set(answers) <= set(found.structured_outputs):
+        known = ", ".join(sorted(getattr(loaded, "signatures", ())))
+        lacks = f" that gives {', '.join(answers)}" if found is not None else ""
         raise UserError(
-            f"{folder}: cannot be loaded ({str(error).splitlines()[0]}); export it again."
-        ) from error
-    if name not in loaded.signatures:
-        raise UserError(
-            f"{folder}: has no signature {name} (it has "
-            f"{', '.join(sorted(loaded.signatures))}); export {what_has_it}."
+            f"{folder}: has no signature {name}{lacks} (it has {shown(known)[1:-1]}); export "
+            f"{what_has_it}."
         )
 
     def ask(**inputs: Any) -> dict[str, Any]:
         # `loaded` stays in the function: a signature alone would let the weights go.
-        return loaded.signatures[name](**inputs)
+        try:
+            return loaded.signatures[name](**inputs)
+        except (tf.errors.InvalidArgumentError, TypeError) as error:
+            raise _damaged(folder, f"its signature {name} fails: {reason_of(error)}") from error
 
     return ask
+
+
+# What TensorFlow's loader raises at what is no SavedModel.
+_FAULTS = (OSError, tf.errors.OpError, ValueError, TypeError, LookupError, RuntimeError)
+_MOST_BYTES = 2**31 - 1  # protocol buffers hold no more
+
+
+def _check_undamaged(folder: Path) -> None:
+    """Holds the files against the fingerprint that TensorFlow wrote with them.
+
+    Its loader believes a graph: some damaged ones end the process. The variables' own checksums it
+    checks itself.
+    """
+    from tensorflow.core.protobuf import fingerprint_pb2
+
+    files = [
+        folder / "saved_model.pb",
+        folder / "fingerprint.pb",
+        *(folder / "variables").glob("*"),
+    ]
+    if any(check_file(file).stat().st_size > _MOST_BYTES for file in files[:2]):
+        raise _damaged(folder, "a file of it is too large")
+    for file in files[2:]:
+        check_file(file)
+    parse = fingerprint_pb2.FingerprintDef.FromString
+    try:
+        written = parse(files[1].read_bytes())
+        now = parse(saved_model_fingerprint(folder))
+    except (ValueError, DecodeError) as error:
+        raise _damaged(folder, "it is damaged") from error
+    for one in (written, now):
+        one.ClearField("uuid")  # drawn each time
+    # Another release of TensorFlow may count otherwise; the hash of the index it counts alike.
+    same_way = written.version == now.version
+    if written.checkpoint_hash != now.checkpoint_hash or (same_way and written != now):
+        raise _damaged(folder, "its files are not those that were exported together")
+
+
+def _damaged(folder: Path, reason: str) -> UserError:
+    return UserError(f"{folder}: cannot be loaded ({reason}); export it again.")

@@ -26,8 +26,11 @@ from keras_bert_impl.tokenization.kernel_models import (
     with_longest_word,
 )
 from keras_bert_impl.tokenization.kernels import CutTokens, Replaced
-from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD
-from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.tokenization.vocabulary import (
+    MAX_CHARACTERS_PER_WORD,
+    SPECIAL_TOKENS,
+    Vocabulary,
+)
 
 _MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD  # UTF-8 has at most four a character
 

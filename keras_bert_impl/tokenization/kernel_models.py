@@ -21,11 +21,11 @@ import numpy as np
 from keras_bert_impl.compat import wordpiece_model_builder
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.tokenization.character_table import PINNED_FILE, SIGMA, CharacterTable
+from keras_bert_impl.tokenization.character_table import DROPPED, PINNED_FILE, SIGMA, CharacterTable
 from keras_bert_impl.tokenization.normalizer import CharacterRules, build_normalizer_model
-from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, is_chinese
+from keras_bert_impl.tokenization.reference import is_chinese
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, MAX_CHARACTERS_PER_WORD, UNK
 
 _SHAPED_BY = (  # a change in one of these may change the models: kept ones do not count any more
     "character_table.py",
@@ -37,7 +37,6 @@ _SHAPED_BY = (  # a change in one of these may change the models: kept ones do n
 # NumPy's errors for a file that is cut off, no archive or without the arrays.
 _BROKEN_FILE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 _LIMIT_FIELD = 4  # of the kernel's flatbuffer: the longest word in bytes
-_MAX_PIECE_BYTES = 256
 _KERNEL_MAY_SPLIT = [  # no ideographs, Hangul or private use: there the kernel follows fixed blocks
     *(range(0x21, 0xAC00)),
     *(range(0xD7A4, 0xD800)),
@@ -64,11 +63,7 @@ class KernelModels(NamedTuple):
 
 
 def load_kernel_models(settings: TextSettings) -> KernelModels:
-    """Builds the models or finds them in the cache.
-
-    Raises:
-        UserError: the vocabulary has a token that is too long for the kernels.
-    """
+    """Builds the models or finds them in the cache."""
     folder = os.environ.get("KERAS_BERT_CACHE", Path.home() / ".cache" / "keras_bert_impl")
     if not str(folder):
         return build_kernel_models(settings)
@@ -102,11 +97,7 @@ def cache_name(settings: TextSettings) -> str:
 
 
 def build_kernel_models(settings: TextSettings) -> KernelModels:
-    """Builds the models from the vocabulary and the pinned character table.
-
-    Raises:
-        UserError: the vocabulary has a token that is too long for the kernels.
-    """
+    """Builds the models from the vocabulary and the pinned character table."""
     table = CharacterTable.load()
     all_tokens = settings.vocabulary.tokens
     in_vocabulary = set("".join(all_tokens))
@@ -172,11 +163,6 @@ def _kernel_token(token: str, number: int, rules: CharacterRules) -> str:
     if token != UNK and _never_in_text(token, rules):
         # The first character is one that is dropped from text, so that nothing can match.
         return f"\x01{number}"
-    if len(text.removeprefix(CONTINUATION).encode()) > _MAX_PIECE_BYTES:
-        raise UserError(
-            f"The vocabulary's token on line {number + 1} has more than {_MAX_PIECE_BYTES} bytes; "
-            "remove it (no text is cut into tokens of that length)."
-        )
     return text
 
 
@@ -184,10 +170,11 @@ def _never_in_text(token: str, rules: CharacterRules) -> bool:
     """Whether no word can have this token: the kernel might find it where BERT does not look."""
     text = token.removeprefix(CONTINUATION)
     is_word = len(text) == 1 and text == token
-    apart = any(character.isspace() or rules.splits_at(character) for character in text)
+    gone = any(c.isspace() or rules.table.has(c, DROPPED) for c in text)
+    apart = any(map(rules.splits_at, text))
     has_sigma = rules.do_lower_case and SIGMA in text
     too_long = len(text) > MAX_CHARACTERS_PER_WORD
-    return not text or has_sigma or too_long or (apart and not is_word)
+    return not text or gone or has_sigma or too_long or (apart and not is_word)
 
 
 def _warn_of_reordering(table: CharacterTable, in_vocabulary: set[str]) -> None:

@@ -27,14 +27,13 @@ from keras_bert_impl.tokenization.character_table import (
     CharacterTable,
 )
 from keras_bert_impl.tokenization.reference import (
-    MAX_CHARACTERS_PER_WORD,
     as_text,
     is_chinese,
     longest_matches,
 )
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.vocabulary import MAX_CHARACTERS_PER_WORD, Vocabulary
 
 
 class PinnedRules:
@@ -63,7 +62,7 @@ class PinnedRules:
         self._looks_aside = looks_aside
 
     def words(self, text: str) -> list[str]:
-        """The words of a text; lone surrogates are dropped."""
+        """The words of a text."""
         if self._looks_aside.isdisjoint(text):
             return text.translate(self._replacements).split()
         words = "".join(self._clean(character) for character in text).split()
@@ -78,7 +77,7 @@ class PinnedRules:
         return self._spaced(self._without_accents(text))
 
     def _clean(self, character: str) -> str:
-        if self._table.has(character, DROPPED) or "\ud800" <= character <= "\udfff":
+        if self._table.has(character, DROPPED):
             return ""
         return f" {character} " if is_chinese(character) else character
 
@@ -175,7 +174,7 @@ class PlainTokenizer:
             self._forget()
         text = [line if isinstance(line, str) else as_text(line) for line in lines]
         joined = f" {_LINE_END} ".join(text)
-        if joined.count(_LINE_END) != len(lines) - 1:  # lone surrogates in a line
+        if joined.count(_LINE_END) != len(lines) - 1:  # halves of surrogate pairs
             joined = f" {_LINE_END} ".join(map(as_text, text))
         parts = joined.split(" ")
         numbers = np.fromiter(map(self._numbers.__getitem__, parts), np.int64, len(parts))

@@ -2,7 +2,8 @@
 
 The rules, in order (those of google-research/bert):
 
-1. Bytes that are not UTF-8 are dropped.
+1. Bytes that are not UTF-8 are dropped. Half of a surrogate pair, which a `str` may have and no
+   vocabulary does, stays, so that its word is "[UNK]".
 2. NUL, U+FFFD and control and format characters (Cc, Cf) are dropped, except tab, line feed and
    carriage return; these three and space separators (Zs) become spaces.
 3. Spaces go around every Chinese character.
@@ -16,13 +17,17 @@ What a character is comes from the `unicodedata` of the running Python. `charact
 same facts for one fixed version of Unicode.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable, Container
 from typing import TypeVar
 
-from keras_bert_impl.tokenization.vocabulary import CONTINUATION
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, MAX_CHARACTERS_PER_WORD
 
-MAX_CHARACTERS_PER_WORD = 200
+UNKNOWN_HALF = "\ufdd0"
+"""Stands for half of a surrogate pair, which JSON may bring along: as long in UTF-8, and as unknown
+to every vocabulary, because Unicode keeps it free of any meaning."""
+_HALF = re.compile("[\ud800-\udfff]")
 
 _CHINESE = (
     (0x3400, 0x4DBF),
@@ -62,14 +67,17 @@ def is_punctuation(character: str) -> bool:
 
 
 def as_text(line: str | bytes) -> str:
-    r"""Decodes a line, dropping what is not UTF-8 (lone surrogates of a `str` included).
+    r"""A line as text that any file can hold.
+
+    Bytes that are not UTF-8 are dropped; half of a surrogate pair becomes `UNKNOWN_HALF`.
 
     Example:
-        >>> as_text(b"caf\xc3\xa9 \xff!"), as_text("a\ud800b")
-        ('café !', 'ab')
+        >>> as_text(b"caf\xc3\xa9 \xff!"), as_text("a\ud800b") == f"a{UNKNOWN_HALF}b"
+        ('café !', True)
     """
-    encoded = line.encode("utf-8", "ignore") if isinstance(line, str) else line
-    return encoded.decode("utf-8", "ignore")
+    if isinstance(line, bytes):
+        return line.decode("utf-8", "ignore")
+    return _HALF.sub(UNKNOWN_HALF, line)
 
 
 def as_name(text: str) -> str:

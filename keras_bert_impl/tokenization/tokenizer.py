@@ -246,9 +246,8 @@ class Tokenizer:
         constant, string = self._tf.constant, self._tf.string
         try:
             tensor = constant(lines, string)
-        except ValueError:  # a lone surrogate, which has no UTF-8: the kernel drops such bytes
-            encoded = [x if isinstance(x, bytes) else _encoded(x) for x in lines]
-            tensor = constant(encoded, string)
+        except ValueError:  # half of a surrogate pair, which has no UTF-8
+            tensor = constant([x if isinstance(x, bytes) else as_text(x) for x in lines], string)
         return self._cutter.cut(tensor, *self._models, with_spans)
 
 

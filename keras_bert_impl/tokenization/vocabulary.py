@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import not_utf8, open_input, open_whole
 from keras_bert_impl.json_files import read_json_object
 
@@ -36,12 +36,11 @@ def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
     """
     values = read_json_object(path)
     model = values.get("model")
-    kind = model.get("type", "WordPiece") if isinstance(model, dict) else None
+    kind = model.get("type", _WORDPIECE) if isinstance(model, dict) else None
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    if kind != "WordPiece" or not isinstance(vocabulary, dict):
+    if kind != _WORDPIECE or not isinstance(vocabulary, dict):
         raise UserError(
-            f"{path}: is no WordPiece tokenizer but {kind or 'none that is known'}; name BERT's "
-            "own vocab.txt."
+            f"{path}: is no WordPiece tokenizer but {_kind(kind)}; name BERT's own vocab.txt."
         )
     normalizer = values.get("normalizer")
     rules = normalizer if isinstance(normalizer, dict) else {}
@@ -59,13 +58,23 @@ def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
     )
 
 
+def _kind(kind: Any) -> str:
+    named = isinstance(kind, str) and kind != _WORDPIECE
+    return shown(kind)[1:-1] if named else "none that is known"
+
+
 def _added(path: str | os.PathLike[str], tokens: Any) -> dict[str, Any]:
-    if not isinstance(tokens or [], list):
+    rows = tokens or []
+    if not isinstance(rows, list) or not all(isinstance(_content(row), str) for row in rows):
         raise UserError(
-            f"{path}: its added_tokens are no list; save the tokenizer again, or name a vocab.txt."
+            f"{path}: its added_tokens are no list of objects with content and id; save the "
+            "tokenizer again, or name a vocab.txt."
         )
-    rows = [row for row in tokens or () if isinstance(row, dict)]
-    return {str(row.get("content")): row.get("id") for row in rows}
+    return {row["content"]: row.get("id") for row in rows}
+
+
+def _content(row: Any) -> Any:
+    return row.get("content") if isinstance(row, dict) else None
 
 
 def _in_order(path: str | os.PathLike[str], ids: dict[str, Any]) -> tuple[str, ...]:
@@ -76,22 +85,16 @@ def _in_order(path: str | os.PathLike[str], ids: dict[str, Any]) -> tuple[str, .
             f"{path}: its {len(ids)} tokens do not have the ids from 0 to {len(ids) - 1}, each "
             "once; save the tokenizer again, or name a vocab.txt."
         )
-    return tuple(_text(path, tokens[number]) for number in range(len(ids)))
-
-
-def _text(path: str | os.PathLike[str], token: str) -> str:
-    try:
-        token.encode()
-    except UnicodeEncodeError as error:  # half of a pair that stands for one character
-        raise UserError(
-            f"{path}: its token {token!r} is no text; save the tokenizer again, or name a "
-            "vocab.txt."
-        ) from error
-    return token
+    return tuple(tokens[number] for number in range(len(ids)))
 
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUATION = "##"  # how a token begins that continues a word
+MAX_CHARACTERS_PER_WORD = 200  # a longer word is [UNK]
+
+_WORDPIECE = "WordPiece"
+_MOST_BYTES, _MOST_TOKENS = 256 << 20, 1 << 24
+_LONGEST_TOKEN = 256  # bytes; the kernels take no more
 
 
 class Vocabulary:
@@ -102,7 +105,8 @@ class Vocabulary:
         name: what a message calls it, usually its file.
 
     Raises:
-        UserError: there are no tokens, an empty one, one twice, or a special one is missing.
+        UserError: there are no tokens, too many, an empty one, one twice, one that no file or no
+            kernel can hold, or a special one is missing.
 
     Example:
         >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word", "##s"])
@@ -135,7 +139,12 @@ class Vocabulary:
         if Path(path).suffix == ".json":
             return cls(read_tokenizer_json(path).tokens, str(path))
         with open_input(path) as file:
-            content = file.read()
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise UserError(
+                f"{path}: has more than {_MOST_BYTES >> 20} MiB, which no vocabulary needs; name a "
+                "vocab.txt."
+            )
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -143,7 +152,7 @@ class Vocabulary:
             raise not_utf8(path, f"line {line}") from error
         # Not `splitlines`: it cuts at U+2028, which is a token of google's Chinese vocabulary.
         lines = text.removesuffix("\n").split("\n")
-        return cls((line.strip() or line.strip(" \t\r") for line in lines), str(path))
+        return cls(map(_stripped, lines), str(path))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the tokens as a `vocab.txt`.
@@ -174,9 +183,15 @@ class Vocabulary:
         return "".join(f"{token}\n" for token in self.tokens).encode("utf-8")
 
 
+def _stripped(line: str) -> str:
+    return line.strip() or line.strip(" \t\r")
+
+
 def _check(tokens: tuple[str, ...], ids: dict[str, int], name: str) -> None:
     if not any(tokens):
         raise UserError(f"{name}: has no tokens; write one a line.")
+    if len(tokens) > _MOST_TOKENS:
+        raise UserError(f"{name}: has more than {_MOST_TOKENS} tokens; name a vocab.txt.")
     if "" in ids:
         line = tokens.index("") + 1
         raise UserError(
@@ -188,11 +203,39 @@ def _check(tokens: tuple[str, ...], ids: dict[str, int], name: str) -> None:
         first = tokens.index(token)
         lines = f"{first + 1} and {tokens.index(token, first + 1) + 1}"
         raise UserError(
-            f"{name}: '{token}' stands on lines {lines}; make the first a token that no text has, "
-            f"such as [unused{first + 1}] (the original takes the last one)."
+            f"{name}: {shown(token)} stands on lines {lines}; make the first a token that no text "
+            f"has, such as [unused{first + 1}] (the original takes the last one)."
         )
+    for number, token in enumerate(tokens, start=1):
+        fault = _fault(token)
+        if fault:
+            raise UserError(
+                f"{name}: token {number}, {shown(token)}, {fault}; write a token there that no "
+                f"text has, such as [unused{number}]."
+            )
     missing = [token for token in SPECIAL_TOKENS if token not in ids]
     if missing:
         raise UserError(
             f"{name}: has no {missing[0]} token; add a line '{missing[0]}' or name another file."
         )
+
+
+def _fault(token: str) -> str | None:
+    """Why a `vocab.txt` or the kernels cannot hold a token."""
+    if (
+        token.isascii()
+        and token.isprintable()
+        and " " not in token
+        and len(token) <= MAX_CHARACTERS_PER_WORD
+    ):
+        return None  # most of them
+    if "\n" in token or _stripped(token) != token:
+        return "has a line's end in it or blanks around it, which a vocab.txt cannot hold"
+    if any("\ud800" <= character <= "\udfff" for character in token):
+        return "is no text (half of a surrogate pair)"
+    # The kernels' tokens have three bytes for some characters of two.
+    part = token.removeprefix(CONTINUATION)
+    size = sum(max(3, len(c.encode())) if c > "\x7f" else 1 for c in part)
+    if size > _LONGEST_TOKEN and len(part) <= MAX_CHARACTERS_PER_WORD:
+        return f"has more than {_LONGEST_TOKEN} bytes, which the tokenizer's kernels do not take"
+    return None

@@ -29,7 +29,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     variable_key,
 )
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import remove, whole_folder
+from keras_bert_impl.files import check_parts, remove, whole_folder
 from keras_bert_impl.options import changed_settings
 from keras_bert_impl.training.state import TrainingState, local_copy
 
@@ -362,6 +362,7 @@ class Checkpoints:
         Raises:
             UserError: it is sound, but of a model of another shape.
         """
+        check_parts(folder / STATE)
         saved = tf.train.load_checkpoint(str(folder / STATE)).get_variable_to_shape_map()
         has_averages = variable_key(AVERAGES, 0) in saved
         names = {name: name for name in self._state if name != AVERAGES or has_averages}

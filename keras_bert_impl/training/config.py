@@ -27,6 +27,8 @@ STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
 PRECISIONS = tuple(_POLICIES)
 KERNELS = ("auto", "plain", "fast")
 OPTIMIZERS = ("adamw", "lamb")
+MOST_EXAMPLES = 2**24
+"""The largest batch: the numbers of its examples alone have 128 MB."""
 SCHEDULES = ("linear", "constant", "cosine", "inverse_sqrt")
 
 
@@ -53,6 +55,7 @@ class TrainingConfig:
         32,
         "Examples of one optimizer step, over all devices and micro-batches.",
         at_least=1,
+        at_most=MOST_EXAMPLES,
     )
     learning_rate: float = option(
         5e-5, "The peak learning rate, reached at the end of the warm-up.", more_than=0
@@ -91,6 +94,7 @@ class TrainingConfig:
         1,
         "Split the CPU into this many devices, to try the mirrored strategy without GPUs.",
         at_least=1,
+        at_most=1024,
         resume=FREE,
     )
     use_xla: bool | None = option(
@@ -112,13 +116,14 @@ class TrainingConfig:
         1,
         "Compute each device's share of a batch in this many micro-batches, to save memory.",
         at_least=1,
+        at_most=2**20,
         resume=FREE,
     )
     recompute: bool = option(
         False, "Recompute activations in the backward pass, to save memory.", resume=FREE
     )
     iterations_per_loop: int = option(
-        1, "How many steps run inside one compiled call.", at_least=1, resume=FREE
+        1, "How many steps run inside one compiled call.", at_least=1, at_most=2**20, resume=FREE
     )
     tpu_name: str | None = option(None, "The TPU's name or address.", resume=FREE)
     tpu_zone: str | None = option(None, "The TPU's zone.", resume=FREE)

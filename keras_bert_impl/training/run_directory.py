@@ -13,7 +13,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     MODEL,
     finished_steps,
 )
-from keras_bert_impl.files import make_folder, open_whole, remove
+from keras_bert_impl.files import make_folder, open_input, open_whole, remove
 from keras_bert_impl.locks import owned
 
 
@@ -98,7 +98,8 @@ class RunDirectory:
         """The figures of `eval_results.txt`; none without one."""
         if not self.eval_results.exists():
             return {}
-        lines = self.eval_results.read_text(encoding="utf-8").splitlines()
+        with open_input(self.eval_results, may_be_empty=True) as file:
+            lines = file.read().decode("utf-8", "replace").splitlines()
         values = dict(line.split(" = ", 1) for line in lines if " = " in line)
         numbers = {name: _figure(value) for name, value in values.items()}
         return {name: number for name, number in numbers.items() if number is not None}

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.files import open_input
 from keras_bert_impl.options import as_list_text, options_of
 from pipelines.ablations.config import RunAblationsConfig, Size, TaskRun
 from pipelines.many_runs.runs import Run, Values
@@ -34,7 +35,6 @@ _CONFIGS = {
     "run_squad": RunSquadConfig,
     "run_swag": RunSwagConfig,
 }
-_HEAD = 1 << 20  # bytes of a file that enter a digest, in addition to its size
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ def _digest(cell: Cell) -> str:
 
 
 def _content(value: str, own: str) -> list[list[object]]:
-    """The sizes and the first bytes of the files that a flag's value names, but for our own."""
+    """The sizes and the content of the files that a flag's value names, but for our own."""
     found: list[list[object]] = []
     for part in value.split(","):
         path = Path(part)
@@ -176,11 +176,16 @@ def _content(value: str, own: str) -> list[list[object]]:
     return found
 
 
-@lru_cache(maxsize=4096)
 def _identity(file: Path, folder: Path) -> list[object]:
-    with file.open("rb") as opened:
-        head = hashlib.sha256(opened.read(_HEAD)).hexdigest()[:16]
-    return [file.relative_to(folder).as_posix(), file.stat().st_size, head]
+    status = file.stat()
+    content = _sha256(file, status.st_size, status.st_mtime_ns)[:16]
+    return [file.relative_to(folder).as_posix(), status.st_size, content]
+
+
+@lru_cache(maxsize=4096)
+def _sha256(file: Path, _size: int, _time: int) -> str:
+    with open_input(file, may_be_empty=True) as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def _exists(path: Path) -> bool:

@@ -1,6 +1,6 @@
 """The options of a study: one command that stands for all runs of the paper's ablations."""
 
-import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import parse_json
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
 
 TASKS_TABLE, SIZES_TABLE, FEATURES_TABLE = "pretraining_tasks", "sizes", "features"
@@ -17,6 +18,9 @@ TABLES = (TASKS_TABLE, SIZES_TABLE, FEATURES_TABLE, MASKING_TABLE, STEPS_FIGURE)
 """Tables 5, 6, 7 and 8 of Devlin et al. 2019 and figure 5."""
 
 FINE_TUNING_TOOLS = ("run_classifier", "run_ner", "run_squad", "run_swag")
+
+
+_COUNT = re.compile("[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Size:
             Size(name='base', layers=12, hidden=768, heads=12)
         """
         name, *numbers = words.split() or [""]
-        if len(numbers) != 3 or not all(number.isdigit() for number in numbers):
+        if len(numbers) != 3 or not all(map(_COUNT.fullmatch, numbers)):
             raise UserError(
                 f"`size={words}`: give a name, layers, width and heads, such as base 12 768 12."
             )
@@ -107,13 +111,16 @@ class RunAblationsConfig:
     )
     text_flags: str = option("", "Flags of split_sentences.")
     num_shards: int = option(
-        20, "Files of sentences; the last one is held out from pre-training.", at_least=2
+        20,
+        "Files of sentences; the last one is held out from pre-training.",
+        at_least=2,
+        at_most=99_999,
     )
     vocab_file: str | None = option(
         None, "The vocabulary; by default one is learned from the text. See {data}."
     )
     vocabulary_flags: str = option("", "Flags of learn_vocabulary.")
-    vocab_size: int = option(16384, "Tokens of the vocabulary.", at_least=5)
+    vocab_size: int = option(16384, "Tokens of the vocabulary.", at_least=5, at_most=2**24)
     data_flags: str = option(
         "", "Flags of create_pretraining_data; masking is dynamic, so that all models share shards."
     )
@@ -156,13 +163,17 @@ class RunAblationsConfig:
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of fine-tuning.")
     pretraining_seeds: tuple[int, ...] = option((1,), "Seeds of pre-training.")
     num_models: int = option(
-        5, "Points of the figure: models kept at equal distances of steps.", at_least=2
+        5,
+        "Points of the figure: models kept at equal distances of steps.",
+        at_least=2,
+        at_most=10_000,
     )
     runs_at_once: int = option(
         1,
         "How many runs share the machine's processors and its memory; small models take less time "
         "side by side than one after the other with all processors each.",
         at_least=1,
+        at_most=1024,
         resume=FREE,
     )
     keep_models: bool = option(
@@ -237,10 +248,10 @@ class RunAblationsConfig:
         Raises:
             UserError: there is no such model.
         """
-        try:
-            given = json.loads(self.model_settings)
-        except ValueError as error:
-            raise UserError(f"`model_settings={self.model_settings}` is no JSON.") from error
+        origin, remedy = f"`model_settings={self.model_settings}`", "give a JSON object"
+        given = parse_json(self.model_settings, origin, remedy, first_line=None)
+        if not isinstance(given, dict):
+            raise UserError(f"{origin}: is no JSON object; give one, such as {{}}.")
         values: Mapping[str, Any] = {
             "vocab_size": self.vocab_size,
             "num_hidden_layers": size.layers,

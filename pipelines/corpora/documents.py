@@ -87,13 +87,15 @@ class Reading:
 def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
     """Reads a source in blocks that can be worked on independently.
 
+    A pipe is read as well: whoever asks for blocks reads them once.
+
     Raises:
         UserError: the source cannot be read.
     """
     blocks = (
         _read_data_set(source.name, reading)
         if source.form == "tfds"
-        else read_line_blocks(source.name)
+        else read_line_blocks(source.name, stream=True)
     )
     if source.form == "wikiextractor":
         blocks = _with_titles(blocks)

@@ -10,10 +10,9 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from keras_bert_impl.files import make_folder
+from keras_bert_impl.files import check_output
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization import reference
@@ -35,7 +34,12 @@ from pipelines.corpora.documents import (
     raw_paragraphs_of,
     read_blocks,
 )
-from pipelines.corpora.sources import Source, find_sources, refuse_output_among_input
+from pipelines.corpora.sources import (
+    Source,
+    find_sources,
+    packed_size,
+    refuse_output_among_input,
+)
 from pipelines.corpora.unpacking import say_what_was_dropped
 from pipelines.processes import in_order
 
@@ -173,6 +177,7 @@ class LearnVocabularyConfig:
         None,
         "How many processes count words; by default one for each processor.",
         at_least=1,
+        at_most=1024,
     )
     reading: Reading = nested(Reading)
 
@@ -281,7 +286,7 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     sources = find_sources(config.input_file, config.reading.input_format)
     files = (source.name for source in sources if source.form != "tfds")
     refuse_output_among_input(files, [config.vocab_file], "vocab_file")
-    make_folder(Path(config.vocab_file).parent)
+    check_output(config.vocab_file)
     counts, dropped = merge_counts(_count(config, sources), config.max_words)
     progress = Progress("learn tokens", None, "tokens")
     learned = learn_tokens(counts, config.options)
@@ -310,10 +315,7 @@ def _count(config: LearnVocabularyConfig, sources: list[Source]) -> Iterator[Cou
         do_lower_case=config.do_lower_case,
         strip_accents=config.removes_accents,
     )
-    packed = None
-    if all(source.form != "tfds" for source in sources):
-        packed = sum(Path(source.name).stat().st_size for source in sources)
-    progress = Progress("count words", packed, "bytes of input")
+    progress = Progress("count words", packed_size(sources), "bytes of input")
     blocks = (block for source in sources for block in read_blocks(source, config.reading))
     dropped_bytes = 0
     for counted in in_order(work, blocks, config.num_workers):

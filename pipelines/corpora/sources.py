@@ -70,6 +70,16 @@ def find_sources(patterns: Sequence[str], form: str = "auto") -> list[Source]:
     return list(sources)
 
 
+def packed_size(sources: Iterable[Source]) -> int | None:
+    """Bytes of all sources on the disk; None where one of them is a data set or a pipe."""
+    total = 0
+    for name, form in sources:
+        if form == "tfds" or not Path(name).is_file():
+            return None
+        total += Path(name).stat().st_size
+    return total
+
+
 def expand_patterns(patterns: Sequence[str]) -> list[str]:
     """Gives the files that paths, folders and glob patterns name, in a fixed order, each once.
 

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import logging
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import check_output, flush, open_whole
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.corpora.documents import (
@@ -22,7 +21,12 @@ from pipelines.corpora.documents import (
     read_blocks,
 )
 from pipelines.corpora.sentences import split_paragraph
-from pipelines.corpora.sources import Source, find_sources, refuse_output_among_input
+from pipelines.corpora.sources import (
+    Source,
+    find_sources,
+    packed_size,
+    refuse_output_among_input,
+)
 from pipelines.corpora.unpacking import say_what_was_dropped
 from pipelines.processes import in_order
 
@@ -54,7 +58,9 @@ class SplitSentencesConfig:
         "are dealt out to them in turn. Files of that form from another number of shards are "
         "removed.",
     )
-    num_shards: int = option(1, "How many files to write into the folder.", at_least=1)
+    num_shards: int = option(
+        1, "How many files to write into the folder.", at_least=1, at_most=10_000
+    )
     language: str = option(
         "auto",
         "The language as an ISO 639 code such as en, ko or de; auto recognises Korean, Japanese "
@@ -65,6 +71,7 @@ class SplitSentencesConfig:
         "How many processes work; by default one for each processor. The output does not depend "
         "on it.",
         at_least=1,
+        at_most=1024,
     )
     reading: Reading = nested(Reading)
 
@@ -110,7 +117,7 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
     sources = find_sources(config.input_file, config.reading.input_format)
     blocks = (block for source in sources for block in read_blocks(source, config.reading))
     work = functools.partial(split_block, reading=config.reading, language=config.language)
-    progress = Progress("split sentences", _packed_size(sources), "bytes of input")
+    progress = Progress("split sentences", packed_size(sources), "bytes of input")
     documents = sentences = dropped = 0
     is_open = False
     with _outputs(config, sources) as outputs:
@@ -172,17 +179,12 @@ def _deal_out(split: SplitBlock, outputs: list[IO[bytes]], documents: int) -> in
     return split.documents
 
 
-def _packed_size(sources: list[Source]) -> int | None:
-    if any(source.form == "tfds" for source in sources):
-        return None
-    return sum(Path(source.name).stat().st_size for source in sources)
-
-
 @contextlib.contextmanager
 def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[list[IO[bytes]]]:
     """Opens the files to write; they get their names together, when all are on the disk."""
     paths = _output_paths(config)
-    make_folder(paths[0].parent)
+    for path in paths:
+        check_output(path, grows=len(paths) > 1)
     refuse_output_among_input(
         (source.name for source in sources if source.form != "tfds"),
         [*paths, *_older_shards(config, paths)],
@@ -193,8 +195,7 @@ def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[li
         yield files
         # Flushing takes long, renaming does not: for a moment only there is no whole set.
         for file in files:
-            file.flush()
-            os.fsync(file.fileno())
+            flush(file)
         older = _older_shards(config, paths)
         # Before any new file has its name, so that old and new ones never pass for one set. The
         # first file of a set goes first and comes last: without it a set is not whole.

@@ -5,11 +5,10 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any, Literal, get_args
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
@@ -117,7 +116,7 @@ def _output(path: str | None, otherwise: IO[str]) -> Iterator[IO[str]]:
     if path is None:
         yield otherwise
     else:
-        make_folder(Path(path).parent)
+        check_output(path)
         with open_whole(path) as file:
             yield file
 

@@ -2,21 +2,33 @@
 
 A file is recognised by its first bytes, because names lie. What cannot be read here (other kinds of
 archives, UTF-16) is refused in one sentence with the command that converts it.
+
+Memory is bounded whatever a file holds: a line has at most `MOST_LINE_BYTES`, a file that is read
+at once `MOST_WHOLE_BYTES`, and what unpacks to far more than any text does (`MOST_TIMES`) is none.
+Text that is read once may come through a pipe.
 """
 
 import bz2
 import codecs
+import contextlib
 import gzip
 import io
 import logging
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input
+from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long, open_input
 from pipelines.corpora.text_kind import SAMPLE_BYTES
+
+MOST_WHOLE_BYTES = 2 << 30
+"""The largest file that is read at once, unpacked; TriviaQA's have some hundred megabytes."""
+
+MOST_TIMES, _SMALL_BYTES = 200, 64 << 20
+"""How many times its size a packed file may unpack to; text is packed to a tenth or so."""
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_ILL_FORMED = 0.01  # a larger share of bytes that are not UTF-8 means another encoding
@@ -130,12 +142,38 @@ BLOCK_BYTES = 1 << 20
 DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)  # what reading a damaged file raises
 
 
+class _Bounded(io.RawIOBase):
+    """What an unpacker gives, unless it is far more than the packed file can have meant."""
+
+    def __init__(self, path: str, packed: IO[bytes], unpacked: Any) -> None:
+        self._path, self._packed, self._unpacked = path, packed, unpacked
+        self._bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._unpacked.readinto(buffer)
+        self._bytes += count
+        if self._bytes > max(_SMALL_BYTES, MOST_TIMES * self._packed.tell()):
+            raise UserError(
+                f"{self._path}: unpacks to more than {MOST_TIMES} times its size, which no text "
+                "does; if it is meant, unpack it first, and name what comes out."
+            )
+        return count
+
+
 class Unpacked(io.BufferedReader):
     """A file read through its unpacker; `packed` is the file itself."""
 
     def __init__(self, packed: IO[bytes], unpacked: Any) -> None:
         super().__init__(unpacked, buffer_size=BLOCK_BYTES)
         self.packed = packed
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it can be read once only."""
+        return not self.packed.seekable()
 
     def close(self) -> None:
         """Closes the file and its unpacker."""
@@ -157,18 +195,32 @@ class LineBlock(NamedTuple):
     packed_bytes: int
 
 
-def open_unpacked(path: str) -> Unpacked:
+_begun: dict[str, Unpacked] = {}  # streams whose beginning was looked at
+
+
+def open_unpacked(path: str, *, stream: bool = False) -> Unpacked:
     """Opens a file for reading bytes, unpacking it by its first bytes or its name's ending.
+
+    Args:
+        path: the file.
+        stream: whether a pipe will do, because it is read once; `beginning_of_text` does not count.
 
     Raises:
         UserError: it does not exist, is a folder, is empty, cannot be read or is packed in a way
-            for which there is no unpacker.
+            for which there is no unpacker. When it is read: it unpacks to far more than it can
+            have meant.
     """
-    packed = open_input(path)
+    if stream and path in _begun:
+        return _begun.pop(path)
+    packed = open_input(path, stream=stream)
     try:
-        unpack = _unpacker(path, packed.read(_LONGEST_MAGIC))
-        packed.seek(0)
-        return Unpacked(packed, unpack(packed) if unpack else packed)
+        if packed.seekable():
+            start = packed.read(_LONGEST_MAGIC)
+            packed.seek(0)
+        else:
+            start = packed.peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]  # type: ignore[attr-defined]
+        unpack = _unpacker(path, start)
+        return Unpacked(packed, _Bounded(path, packed, unpack(packed)) if unpack else packed)
     except OSError as error:
         packed.close()
         raise UserError(f"{path}: cannot be read ({error}); get the file again.") from error
@@ -177,21 +229,30 @@ def open_unpacked(path: str) -> Unpacked:
         raise
 
 
-def read_line_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[LineBlock]:
+def read_line_blocks(
+    path: str, block_bytes: int = BLOCK_BYTES, *, stream: bool = False
+) -> Iterator[LineBlock]:
     """Reads a file in blocks of about `block_bytes` that end where a line ends.
 
     A byte-order mark at the file's beginning is no text: it is left out here, for all readers.
 
+    Args:
+        path: the file.
+        block_bytes: how much is read at once, and then the rest of the line.
+        stream: see `open_unpacked`.
+
     Raises:
         UserError: the file cannot be opened or unpacked to its end, or begins as no UTF-8
-            text does.
+            text does, or a line has more than `MOST_LINE_BYTES`.
     """
     line, position = 1, 0
-    with open_unpacked(path) as file:
+    with open_unpacked(path, stream=stream) as file:
         try:
             refuse_no_text(path, file.peek(_TAR_AT + len(_TAR)))
             while text := file.read(block_bytes):
-                text += b"" if text.endswith(b"\n") else file.readline()
+                text += b"" if text.endswith(b"\n") else file.readline(MOST_LINE_BYTES + 1)
+                if _length_of_last_line(text) > MOST_LINE_BYTES:
+                    raise line_too_long(path, line + text.count(b"\n", 0, -1))
                 if not position:
                     text = text.removeprefix(codecs.BOM_UTF8)
                 now = file.packed.tell()
@@ -204,28 +265,60 @@ def read_line_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Line
             ) from error
 
 
+def _length_of_last_line(text: bytes) -> int:
+    return len(text) - 1 - text.rfind(b"\n", 0, -1)
+
+
 def read_whole(path: str) -> bytes:
     """All bytes of a file, unpacked, without a byte-order mark at their beginning.
 
     Raises:
-        UserError: the file cannot be opened or unpacked to its end.
+        UserError: the file cannot be opened or unpacked to its end, or has more than
+            `MOST_WHOLE_BYTES`, or than the memory holds.
     """
+    content = io.BytesIO()
     try:
         with open_unpacked(path) as file:
-            return file.read().removeprefix(codecs.BOM_UTF8)
+            while part := file.read(BLOCK_BYTES):
+                content.write(part)
+                if content.tell() > MOST_WHOLE_BYTES:
+                    raise UserError(
+                        f"{path}: has more than {MOST_WHOLE_BYTES >> 30} GiB, the most that is "
+                        "read at once; cut it into several files."
+                    )
+        return content.getvalue().removeprefix(codecs.BOM_UTF8)
     except DAMAGED as error:
         raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
+    except MemoryError as error:
+        raise too_large_for_memory(path) from error
+
+
+def too_large_for_memory(path: str | os.PathLike[str]) -> UserError:
+    """The one sentence for a file that the memory does not hold.
+
+    Example:
+        >>> print(too_large_for_memory("train.json"))
+        train.json: the memory does not suffice to read it; cut it into several files.
+    """
+    return UserError(f"{path}: the memory does not suffice to read it; cut it into several files.")
 
 
 def beginning_of_text(path: str) -> bytes:
     """The first bytes of a file, unpacked, without a byte-order mark and blanks in front.
 
+    Of a stream they are kept for the one who reads it next.
+
     Raises:
         UserError: the file cannot be opened or unpacked, or begins as no UTF-8 text does.
     """
     try:
-        with open_unpacked(path) as file:
+        file = open_unpacked(path, stream=True)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(file)
             start = file.peek(_BEGINNING)[:_BEGINNING]
+            if file.is_stream:
+                stack.pop_all()
+                _begun[path] = file
     except DAMAGED as error:
         raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
     refuse_no_text(path, start)

@@ -25,7 +25,7 @@ from keras_bert_impl.options import (
     options_of,
 )
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
-from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 
 # BERT's paper, appendix A.3: what was searched for every task of GLUE, the best chosen on dev.
 _PAPER = ((16, 32), (5e-5, 3e-5, 2e-5), (2.0, 3.0, 4.0))
@@ -73,6 +73,7 @@ class ManyRunsConfig:
         "seed-NUMBER of the run's folder, and write mean, deviation, median, minimum, the best on "
         "the dev set and how many failed. The first seed is the one that is given.",
         at_least=1,
+        at_most=10_000,
         resume=FREE,
     )
     search: str | None = option(
@@ -208,9 +209,11 @@ class FineTuningConfig:
         "Without training the default means the length that the model was trained with.",
         at_least=5,
     )
-    eval_batch_size: int = option(8, "Rows computed at once when scoring.", at_least=1, resume=FREE)
+    eval_batch_size: int = option(
+        8, "Rows computed at once when scoring.", at_least=1, at_most=MOST_EXAMPLES, resume=FREE
+    )
     predict_batch_size: int = option(
-        8, "Rows computed at once when answering.", at_least=1, resume=FREE
+        8, "Rows computed at once when answering.", at_least=1, at_most=MOST_EXAMPLES, resume=FREE
     )
     trim_padding: bool = option(
         True,
@@ -244,6 +247,7 @@ class FineTuningConfig:
         3.0,
         "Passes over the training split.",
         at_least=0,
+        at_most=1e6,
         resume=FREE,
         makes="num_train_steps",
     )

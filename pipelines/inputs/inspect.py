@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_whole
+from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -102,6 +102,8 @@ def inspect_pretraining_data(config: InspectConfig) -> str:
     Raises:
         UserError: broken shards, or another vocabulary than theirs.
     """
+    if config.html is not None:
+        check_output(config.html)
     inspection = look(config)
     if config.html is not None:
         with open_whole(config.html) as file:

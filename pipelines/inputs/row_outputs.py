@@ -1,5 +1,6 @@
 """A model's outputs for the rows of a split, kept in files: read as often as answers are made."""
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder
+from keras_bert_impl.files import make_folder, writing
 from pipelines.records.row_set import RowSet
 from pipelines.records.rows import Numbers, Rows
 
@@ -38,7 +39,7 @@ class RowOutputs:
             share: how much they count, where several models answer.
 
         Raises:
-            UserError: an output is NaN or infinite.
+            UserError: an output is NaN or infinite, or the disk is full.
         """
         for name, values in outputs.items():
             array = values * np.asarray(share, values.dtype)
@@ -85,10 +86,17 @@ class RowOutputs:
         if name not in self._files:
             count = int(self._offsets[-1]) if name in self._token_outputs else len(self._lengths)
             path = self._folder / f"{name}.npy"
-            self._files[name] = np.lib.format.open_memmap(
-                path, mode="w+", dtype=kind, shape=(count, *shape)
-            )
+            with writing(path):
+                file = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(count, *shape))
+                _take_room(path)
+            self._files[name] = file
         return self._files[name]
+
+
+def _take_room(path: Path) -> None:
+    """Takes a file's room on the disk: a page of it that has none kills who writes to it."""
+    with path.open("r+b") as file:
+        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def _check_finite(name: str, values: NDArray) -> None:

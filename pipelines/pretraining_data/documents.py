@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import MOST_LINE_BYTES
 
 BLOCK_BYTES = 4 << 20
 MOST_BYTES = 256 << 20  # a block is held in memory; no real document is that long
@@ -132,7 +133,8 @@ def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> 
         drop_invalid: drop ill-formed UTF-8, as google's tokenizer does, instead of refusing it.
 
     Raises:
-        UserError: the bytes are not UTF-8 (names the file and the byte).
+        UserError: the bytes are not UTF-8 (names the file and the byte), or a line has more than
+            `MOST_LINE_BYTES`.
 
     Example:
         >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\r\n\nNö.".encode())
@@ -140,6 +142,8 @@ def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> 
     """
     if block.start == 0:
         data = data.removeprefix(_BYTE_ORDER_MARK)
+    if len(data) > MOST_LINE_BYTES:
+        _check_line_lengths(block, data)
     try:
         text = data.decode("utf-8", "ignore" if drop_invalid else "strict")
     except UnicodeDecodeError as error:
@@ -150,6 +154,18 @@ def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> 
             "`invalid_utf8=drop` to leave ill-formed bytes out."
         ) from error
     return [line.strip() for line in text.split("\n")]
+
+
+def _check_line_lengths(block: TextBlock, data: bytes) -> None:
+    start = 0
+    while len(data) - start > MOST_LINE_BYTES:
+        end = data.rfind(b"\n", start, start + MOST_LINE_BYTES + 1)
+        if end < 0:
+            raise UserError(
+                f"{block.path}: the line at byte {block.start + start} has more than "
+                f"{MOST_LINE_BYTES >> 20} MiB, the longest that is read; write a sentence a line."
+            )
+        start = end + 1
 
 
 def sample_lines(

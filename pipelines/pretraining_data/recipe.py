@@ -36,7 +36,10 @@ class Recipe:
         20, "Most masked positions of an example.", at_least=1, at_most=65535
     )
     dupe_factor: int = option(
-        10, "How often every document is used, each time with new draws.", at_least=1
+        10,
+        "How often every document is used, each time with new draws.",
+        at_least=1,
+        at_most=100_000,
     )
     short_seq_prob: float = option(
         0.1,
@@ -164,11 +167,13 @@ class PretrainingDataConfig:
         0,
         "Number of shards; 0 takes one for about 65,000 examples, at most 1,024.",
         at_least=0,
+        at_most=99_999,
     )
     num_workers: int = option(
         1,
         "Processes that work at the same time; 0 does all the work in the tool's own process.",
         at_least=0,
+        at_most=1024,
     )
     runner: str = option(
         "local",

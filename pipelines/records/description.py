@@ -17,7 +17,7 @@ from typing import Any
 import google_crc32c
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_whole
+from keras_bert_impl.files import open_input, open_whole
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 
@@ -36,7 +36,7 @@ def file_crc32c(path: Path) -> str:
         'e3069283'
     """
     checksum = google_crc32c.Checksum()
-    with path.open("rb", buffering=0) as file:
+    with open_input(path, may_be_empty=True) as file:
         while part := file.read(_READ_BYTES):
             checksum.update(part)
     return checksum.digest().hex()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import check_plain
 from pipelines.records.features import Feature, example_parser
 from pipelines.records.names import index_path
 from pipelines.records.serialise import FRAME_BYTES, masked_crcs
@@ -25,6 +26,7 @@ def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
         UserError: the shard is missing, empty, truncated or no TFRecord file.
     """
     path = Path(shard)
+    check_plain((path, Path(index_path(path))))
     try:
         size = path.stat().st_size
     except OSError as error:

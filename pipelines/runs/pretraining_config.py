@@ -6,7 +6,7 @@ from pathlib import Path
 from keras_bert_impl.config import MODEL_SIZES, BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, nested, option
-from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 from pipelines.pretraining_data.language_model import (
     MASKED_LM,
     NEXT_TOKEN,
@@ -39,7 +39,10 @@ class SecondPhaseConfig:
         76, "Most masked positions of a record of the second phase.", at_least=1
     )
     train_batch_size: int | None = option(
-        None, "Batch size of the second phase; by default that of the first.", at_least=1
+        None,
+        "Batch size of the second phase; by default that of the first.",
+        at_least=1,
+        at_most=MOST_EXAMPLES,
     )
     learning_rate: float | None = option(
         None,
@@ -136,7 +139,11 @@ class RunPretrainingConfig:
         20, "Most masked positions of a record, as the shards were made.", at_least=1
     )
     eval_batch_size: int = option(
-        8, "Examples computed at once when evaluating.", at_least=1, resume=FREE
+        8,
+        "Examples computed at once when evaluating.",
+        at_least=1,
+        at_most=MOST_EXAMPLES,
+        resume=FREE,
     )
     max_eval_steps: int = option(100, "The most batches of an evaluation.", at_least=1, resume=FREE)
     shuffle: bool = option(True, "Shuffle every epoch; otherwise read in file order.")

@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long
 from keras_bert_impl.json_files import fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.data_sets import opening_data_set
@@ -54,7 +55,6 @@ _IN_WORDS = {
     "json_array": "a JSON array",
     "tfds": "a TFDS data set",
 }
-_LONGEST_FIELD = 64 << 20  # what an opening quotation mark without its closing one may swallow
 _QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
 _NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
 
@@ -357,13 +357,14 @@ def _between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    csv.field_size_limit(_LONGEST_FIELD)
-    now = 0
+    # What an opening quotation mark without its closing one may swallow.
+    csv.field_size_limit(MOST_LINE_BYTES)
+    now, length = 0, 0
 
     def lines() -> Iterator[str]:
-        nonlocal now
+        nonlocal now, length
         for number, line in read_lines(name, keep_ends=True):
-            now = number
+            now, length = number, _checked_length(name, begins, length + len(line))
             yield line
 
     reader = csv.reader(lines(), delimiter=delimiter, strict=True)
@@ -386,7 +387,14 @@ def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             return
         if cells:  # of one column, "" in quotation marks is an empty text
             yield begins, cells
-        begins = now + 1
+        begins, length = now + 1, 0
+
+
+def _checked_length(name: str, begins: int, length: int) -> int:
+    """The characters of a record so far, whose lines are held in memory."""
+    if length > MOST_LINE_BYTES:
+        raise line_too_long(name, begins)
+    return length
 
 
 def _json_records(name: str, form: Form) -> Iterator[Record]:
@@ -480,7 +488,7 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
         >>> list(objects_of_array("t.json", [(1, '[{"a": 1},\n'), (2, '{"a":\n'), (3, "2}]\n")]))
         [(1, {'a': 1}), (2, {'a': 2})]
     """
-    depth, begins, column, parts = 0, 0, 1, list[str]()
+    depth, begins, column, length, parts = 0, 0, 1, 0, list[str]()
     for number, line in lines:
         start = 0  # of the object, within this line
         for found in _STRUCTURE.finditer(line):
@@ -488,7 +496,7 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
             if mark in ("{", "["):
                 depth += 1
                 if depth == 2:
-                    begins, start, parts = number, found.start(), []
+                    begins, start, parts, length = number, found.start(), [], 0
                     column = start + 1
             elif mark in ("}", "]"):
                 depth -= 1
@@ -499,6 +507,7 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
                 raise UserError(f"{name}: line {number} has text between the array's objects.")
         if depth > 1:
             parts.append(line[start:])
+            length = _checked_length(name, begins, length + len(parts[-1]))
     if depth:
         raise UserError(
             f"{name}: ends inside its JSON array, whose last object begins on line {begins}; get "

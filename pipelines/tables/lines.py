@@ -13,7 +13,7 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import not_utf8
 from keras_bert_impl.json_files import fault_of_json
-from pipelines.corpora.unpacking import read_line_blocks, read_whole
+from pipelines.corpora.unpacking import read_line_blocks, read_whole, too_large_for_memory
 
 AnyPath = str | os.PathLike[str]
 
@@ -29,7 +29,8 @@ def read_lines(path: AnyPath, *, keep_ends: bool = False) -> Iterator[tuple[int,
         keep_ends: give lines with their ends; where the last one has none, it gets one.
 
     Raises:
-        UserError: the file is missing, empty, damaged or not UTF-8.
+        UserError: the file is missing, empty, damaged or not UTF-8, or a line is longer than any
+            that is read.
 
     Example:
         >>> import gzip, tempfile
@@ -85,3 +86,5 @@ def read_json(path: AnyPath, wanted: str) -> Any:
     except (ValueError, RecursionError) as error:
         fault = fault_of_json(error)
         raise UserError(f"{path}: {fault}; mend it, or name {wanted}.") from error
+    except MemoryError as error:
+        raise too_large_for_memory(path) from error

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, text_lines
+from keras_bert_impl.files import check_output, text_lines
 from keras_bert_impl.options import options_named
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.vocabulary import UNK
@@ -85,6 +85,8 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
         vocab_file=config.vocab_file,
         do_lower_case=config.do_lower_case,
     )
+    if config.picture:
+        check_output(config.picture)
     with options_named({"layers": "last_layers"}):
         extractor = FeatureExtractor(features)
     word, form = _in_vocabulary(extractor, config.word)
@@ -108,7 +110,7 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
 def _texts(config: SensesConfig) -> list[str]:
     texts = list(config.text)
     if config.input_file:
-        texts += [line for line in text_lines(config.input_file) if line.strip()]
+        texts += [line for line in text_lines(config.input_file, stream=True) if line.strip()]
         if not texts:
             raise UserError(f"{config.input_file}: has no text; write a text a line.")
     return texts or [SensesConfig.EXAMPLE]
@@ -241,7 +243,6 @@ def draw_senses(
                 color="white" if dark else "black",
             )
     figure.suptitle("\n".join(textwrap.wrap(title, 60)), parse_math=False)
-    make_folder(path.parent)
     write_png(path, figure, dpi=100)
 
 

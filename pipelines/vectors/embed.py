@@ -13,7 +13,7 @@ import numpy as np
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.engines.config import check_engine
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256, make_folder
+from keras_bert_impl.files import check_output, file_sha256
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.tokenizer import find_text_settings
@@ -55,14 +55,12 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     """
     texts, output = open_texts(config.input_file, config.text_column), config.output_file
     total = _count(texts)
-    if output.is_dir():
-        raise UserError(f"{output}: is a folder; name a file in it with `output_file`.")
+    check_output(output, grows=True)
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
     # Before the model is opened: int8 keeps the scales that it finds on the texts.
     text = find_text_settings(config.model, do_lower_case=config.do_lower_case)
     config.unknown.check(texts, text, config.input_file)
-    make_folder(output.parent)
     embedder = open_embedder(config, texts)
     with growing_vectors(output, embedder.width, embedder.texts_at_once) as vectors:
         if vectors.open(_description(config, texts.column, embedder)):

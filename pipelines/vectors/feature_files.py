@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.progress import Progress
 from pipelines.vectors.extract import FeatureExtractor, LineFeatures, pool
 from pipelines.vectors.options import FeaturesConfig
@@ -144,7 +144,6 @@ def extract_features(config: FeaturesConfig) -> int:
     _check_output(config)
     extractor = FeatureExtractor(config)
     config.unknown.check(lines, extractor.text, config.input_file)
-    make_folder(Path(config.output_file).parent)
     features = _with_progress(extractor, lines)
     if config.output_format == "json":
         write_json(config, features)
@@ -161,9 +160,8 @@ def extract_features(config: FeaturesConfig) -> int:
 
 
 def _check_output(config: FeaturesConfig) -> None:
-    output = Path(config.output_file)
-    if output.is_dir():
-        raise UserError(f"{output}: is a folder; name a file in it with `output_file`.")
+    # An archive's arrays are gathered in files beside it.
+    output = check_output(config.output_file, grows=config.output_format == "npz")
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
 

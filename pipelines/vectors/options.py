@@ -11,6 +11,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
+from keras_bert_impl.training.config import MOST_EXAMPLES
 
 _MODEL_OF_TOKENS = (
     "A model directory, a TF1 checkpoint (prefix or folder), a run's folder or checkpoint, or a "
@@ -46,7 +47,9 @@ class FeaturesConfig(CheckpointOptions):
         "The most tokens of an input, [CLS] and [SEP] included; longer inputs are truncated.",
         at_least=3,
     )
-    batch_size: int = option(32, "How many inputs are computed at once.", at_least=1)
+    batch_size: int = option(
+        32, "How many inputs are computed at once.", at_least=1, at_most=MOST_EXAMPLES
+    )
     output_format: str = option(
         "json", "google's JSON lines, or NumPy arrays.", choices=("json", "npz")
     )

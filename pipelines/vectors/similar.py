@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import check_file, is_there
 from pipelines.vectors.embed import open_embedder
 from pipelines.vectors.options import SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
@@ -102,6 +103,8 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _open_vectors(path: Path) -> NDArray[np.float32]:
+    if is_there(path):
+        check_file(path)
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:

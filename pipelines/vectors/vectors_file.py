@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import make_folder, open_whole, writing
 from keras_bert_impl.locks import owned
 from pipelines.vectors.options import PARQUET
 
@@ -52,11 +52,13 @@ class GrowingVectors:
             vectors.unlink(missing_ok=True)
             with open_whole(said) as file:
                 json.dump(description, file, indent=2, sort_keys=True)
-        self._file = vectors.open("ab")
         block_bytes = self._block * self._width * _NUMBER.itemsize
-        whole = self._file.tell() // block_bytes
-        self._file.truncate(whole * block_bytes)
-        self._file.seek(0, os.SEEK_END)
+        with writing(self._output):
+            # Unbuffered: what a full disk did not take is not tried again when it is closed.
+            self._file = vectors.open("ab", buffering=0)
+            whole = self._file.tell() // block_bytes
+            self._file.truncate(whole * block_bytes)
+            self._file.seek(0, os.SEEK_END)
         self.rows = whole * self._block
         return known not in (None, description)
 
@@ -67,9 +69,11 @@ class GrowingVectors:
 
     def append(self, vectors: NDArray[np.float32]) -> None:
         """Adds a block, and sees that it is on disk."""
-        self._file.write(np.ascontiguousarray(vectors, _NUMBER).tobytes())
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        left = memoryview(np.ascontiguousarray(vectors, _NUMBER).tobytes())
+        with writing(self._output):
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
         self.rows += len(vectors)
 
     def finish(self, texts: Iterable[str]) -> None:

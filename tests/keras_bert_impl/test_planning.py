@@ -12,7 +12,7 @@ from keras_bert_impl.planning import (
     plan_run,
     training_memory,
 )
-from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 
 # size, batch, length, further settings, replicas, measured peak in GB; a checkpoint after each step
 FITTED = [
@@ -91,6 +91,13 @@ def test_micro_batches_and_replicas_make_room():
     eight = dataclasses.replace(TRAINING, accumulation_steps=8)
     assert largest_batch(config, TRAINING, 128, 20, False, 2, 16e9) == 2 * one
     assert largest_batch(config, eight, 128, 20, False, 1, 16e9) > 3 * one
+
+
+def test_the_largest_batch_is_one_that_can_be_trained_whatever_the_memory():
+    tiny = named_config("tiny", 100)
+    assert largest_batch(tiny, TRAINING, 5, 1, False, 1, 1e18) == MOST_EXAMPLES
+    parts = dataclasses.replace(TRAINING, accumulation_steps=2**20)
+    assert largest_batch(tiny, parts, 5, 1, False, 2**20, 1e18) == 0
 
 
 def test_a_model_that_does_not_fit_has_largest_batch_zero():

@@ -42,7 +42,7 @@ class MakeSwagConfig:
     most_per_document: int = option(2, "The most examples of a document.", at_least=1)
     min_words: int = option(5, "Shorter sentences are left out.", at_least=1)
     max_words: int = option(40, "Longer sentences are left out.", at_least=1)
-    seed: int = option(12345, "Fixes all draws.", at_least=0)
+    seed: int = option(12345, "Fixes all draws.", at_least=0, at_most=2**63 - 1)
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.options import REQUIRED, option
 from pipelines.fine_tuning.heads import RegressionHead
 from pipelines.tables.lines import read_lines
@@ -72,7 +72,7 @@ def write_submission_archive(config: SubmissionConfig) -> Submission:
     found = _find([Path(folder) for folder in config.run_dir])
     for name, path in found.items():
         _check(name, path)
-    make_folder(config.output_file.absolute().parent)
+    check_output(config.output_file)
     with (
         open_whole(config.output_file, "wb") as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,

@@ -110,7 +110,11 @@ def _load(config: AnswerConfig) -> tuple[Signature, TextSettings | None]:
         from keras_bert_impl.serving.signatures import load_signature
 
         loaded = load_signature(
-            config.model, ANSWERS, "a model for questions", trusted=config.trust_saved_model
+            config.model,
+            ANSWERS,
+            "a model for questions",
+            trusted=config.trust_saved_model,
+            answers=("starts", "ends", "scores", "answer_counts", "has_answer"),
         )
         return lambda question, passage: loaded(
             question=tf.constant([question]), passage=tf.constant([passage])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import check_output, make_folder, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, option
 from pipelines.metrics.answer_texts import squad_words
 from pipelines.tasks.questions.files import read_questions
@@ -43,7 +43,7 @@ class MakeUnanswerableConfig:
         "question's words (else the words alone would say that there is no answer), or any.",
         choices=("similar", "any"),
     )
-    seed: int = option(12345, "Fixes all draws.", at_least=0)
+    seed: int = option(12345, "Fixes all draws.", at_least=0, at_most=2**63 - 1)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -62,7 +62,7 @@ class SplitSquadConfig:
     first_articles: int = option(
         0, "So many articles stand in first.json; 0 is half of them.", at_least=0
     )
-    seed: int = option(12345, "Fixes which articles these are.", at_least=0)
+    seed: int = option(12345, "Fixes which articles these are.", at_least=0, at_most=2**63 - 1)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -101,6 +101,7 @@ def make_unanswerable(config: MakeUnanswerableConfig) -> MovedCounts:
         UserError: the file is not in SQuAD's form, has moved questions already, or none can be
             moved.
     """
+    check_output(config.output_file)
     articles: list[list[Question]] = []
     count = moved = wanted = 0
     for number, article in enumerate(_articles(config.input_file)):

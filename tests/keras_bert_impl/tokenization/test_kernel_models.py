@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization import kernel_models
 from keras_bert_impl.tokenization.kernel_models import (
     build_kernel_models,
@@ -72,12 +71,6 @@ def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("KERAS_BERT_CACHE", str(tmp_path / "file"))
     assert load_kernel_models(TextSettings(VOCABULARY, True, True)).wordpiece.size > 0
-
-
-def test_a_token_that_is_too_long_for_the_kernel_is_named():
-    long_token = "ガ" * 90
-    with pytest.raises(UserError, match="line 6 has more than 256 bytes"):
-        build_kernel_models(TextSettings(Vocabulary([*SPECIAL_TOKENS, long_token]), True, False))
 
 
 def test_a_token_longer_than_any_word_is_no_obstacle():

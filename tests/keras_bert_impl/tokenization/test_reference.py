@@ -100,5 +100,6 @@ def test_tokens_of_a_word(word, tokens):
     assert reference.split_tokens(word, TOKENS) == tokens
 
 
-def test_a_lone_surrogate_is_dropped_like_bytes_that_are_no_utf8():
-    assert reference.split_words("a\ud800b") == ["ab"]
+@pytest.mark.parametrize("text", ["a\ud800b", "\udfff", "\ud83d\ude00a"])
+def test_a_word_with_half_of_a_surrogate_pair_is_unknown_as_in_the_original(text):
+    assert reference.tokenize(f"a {text}", {*"ab", "##a", "##b"}) == ["a", "[UNK]"]

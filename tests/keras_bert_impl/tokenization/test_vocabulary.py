@@ -4,6 +4,9 @@ import json
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization import reference
+from keras_bert_impl.tokenization import vocabulary as vocabulary_module
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import (
@@ -53,8 +56,13 @@ def test_casing_that_is_not_said_is_not_guessed(tmp_path, normalizer):
         ({"added_tokens": [{"content": "list", "id": [7]}]}, "do not have the ids from 0 to 7"),
         ({"added_tokens": [{"content": "true", "id": True}]}, "do not have the ids from 0 to 7"),
         ({"model": {"type": "WordPiece", "vocab": {"a": [0]}}}, "do not have the ids from 0"),
-        ({"added_tokens": 5}, "its added_tokens are no list"),
-        ({"added_tokens": [{"content": "\ud800", "id": 7}]}, r"token '\\ud800' is no text"),
+        ({"model": {"type": "\x1b[31m" * 99, "vocab": {}}}, r"but \\x1b\[31m.{,80}; name"),
+        ({"model": {"type": ["WordPiece"], "vocab": {}}}, "none that is known"),
+        ({"added_tokens": 5}, "its added_tokens are no list of objects"),
+        ({"added_tokens": ["far"]}, "its added_tokens are no list of objects"),
+        ({"added_tokens": [{"content": ["far"], "id": 7}]}, "are no list of objects"),
+        ({"added_tokens": [{"content": "far", "id": 10**30}]}, "do not have the ids from 0 to 7"),
+        ({"added_tokens": [{"content": "far", "id": -1}]}, "do not have the ids from 0 to 7"),
         (
             {"normalizer": {"type": "BertNormalizer", "handle_chinese_chars": False}},
             "handle_chinese_chars is false",
@@ -124,6 +132,55 @@ def test_ways_of_writing_the_same_vocabulary(tmp_path, content):
 def test_a_file_that_is_no_vocabulary_is_refused_by_name(tmp_path, content, sentence):
     with pytest.raises(UserError, match=rf"vocab\.txt: .*{sentence}"):
         Vocabulary.load(file_with(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    ("token", "fault"),
+    [
+        ("\ud800", r"'\\ud800', is no text"),
+        ("two\nlines", r"'two\\nlines', has a line's end in it"),
+        (" blank", "' blank', has a line's end in it or blanks around it"),
+        ("\r", "has a line's end in it or blanks around it"),
+        ("한" * 100, "한', has more than 256 bytes"),
+        ("##" + "é" * 150, "é', has more than 256 bytes"),
+        ("§" * 100, "§', has more than 256 bytes"),
+    ],
+)
+def test_a_token_that_no_file_or_kernel_can_hold_is_refused_when_it_is_loaded(
+    tmp_path, token, fault
+):
+    write(tmp_path, added_tokens=[{"content": token, "id": 7}])
+    with pytest.raises(
+        UserError, match=rf"tokenizer\.json: token 8, .*{fault}.*\[unused8\]"
+    ) as said:
+        Vocabulary.load(tmp_path / "tokenizer.json")
+    assert len(str(said.value)) < 300 + len(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "token", ["\0", "a\0b", "##\0", "\x015", "c b", "\u2028", "\ufffd", "x" * 300, "##", "İ"]
+)
+@pytest.mark.parametrize("lower", [True, False])
+def test_a_token_that_no_text_has_is_no_obstacle(token, lower):
+    tokens = [*SPECIAL_TOKENS, "a", "b", token]
+    settings = TextSettings(Vocabulary(tokens), lower)
+    lines = ["a\0b", token, f"a {token} b", "5", "c b"]
+    expected = PlainTokenizer(settings).encode_lines(lines).ids.tolist()
+    assert Tokenizer(settings).encode_lines(lines).ids.tolist() == expected
+    known = [reference.tokenize(line, {*tokens}, lower) for line in lines]
+    assert expected == [settings.vocabulary.id_of(one) for line in known for one in line]
+
+
+def test_a_file_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(vocabulary_module, "_MOST_BYTES", 20)
+    with pytest.raises(UserError, match="which no vocabulary needs"):
+        Vocabulary.load(file_with(tmp_path, b"word\n" * 9))
+
+
+def test_more_tokens_than_any_model_has_are_refused(monkeypatch):
+    monkeypatch.setattr(vocabulary_module, "_MOST_TOKENS", 6)
+    with pytest.raises(UserError, match="has more than 6 tokens"):
+        Vocabulary(TOKENS)
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -129,7 +129,9 @@ def test_a_title_is_found_wherever_a_block_ends(tmp_path, monkeypatch):
 
     for size in range(1, len(WIKI), 7):
         monkeypatch.setattr(
-            module, "read_line_blocks", lambda path, s=size: read_line_blocks(path, s)
+            module,
+            "read_line_blocks",
+            lambda path, s=size, **more: read_line_blocks(path, s, **more),
         )
         assert documents(tmp_path / "wiki_00", "wikiextractor") == expected
 

@@ -32,7 +32,9 @@ def test_one_sentence_a_line_and_an_empty_line_between_documents(text, tmp_path)
 @pytest.mark.parametrize("size", [1, 5, 9, 10, 18, 19, 20, 27])
 @pytest.mark.parametrize("num_shards", [1, 2])
 def test_blocks_do_not_show(text, tmp_path, monkeypatch, size, num_shards):
-    monkeypatch.setattr(documents, "read_line_blocks", lambda path: read_line_blocks(path, size))
+    monkeypatch.setattr(
+        documents, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
+    )
     (tmp_path / "text2.txt").write_text(TEXT)
     config = SplitSentencesConfig(
         [f"{tmp_path}/text*"], output_dir=str(tmp_path), num_shards=num_shards, num_workers=1

@@ -2,6 +2,8 @@ import bz2
 import gzip
 import logging
 import lzma
+import os
+import threading
 import zipfile
 
 import pytest
@@ -9,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
+from pipelines.corpora import unpacking
 from pipelines.corpora.unpacking import (
+    beginning_of_text,
     decode,
     lines_of,
     open_unpacked,
     read_line_blocks,
+    read_whole,
     refuse_other_unicode,
     say_what_was_dropped,
 )
@@ -161,3 +166,58 @@ def test_a_damaged_archive_is_named(tmp_path, ending, damage):
     path.write_bytes(packed[: len(packed) // 2] if damage == "cut" else b"no archive at all")
     with pytest.raises(UserError, match=rf"text{ending}: cannot be unpacked after line \d+ \(.+\)"):
         list(read_line_blocks(str(path)))
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+@pytest.mark.parametrize("size", [100, 4000])
+def test_a_line_that_never_ends_is_refused_by_its_number(tmp_path, monkeypatch, ending, size):
+    monkeypatch.setattr(unpacking, "MOST_LINE_BYTES", 5000)
+    path = tmp_path / f"text{ending}"
+    path.write_bytes(PACKERS[ending](b"one\ntwo\n" + b"x" * 4999 + b"\nfour\n"))
+    assert sum(block.text.count(b"\n") for block in read_line_blocks(str(path), size)) == 4
+    path.write_bytes(PACKERS[ending](b"one\ntwo\n" + b"x" * 5000 + b"\nfour\n"))
+    with pytest.raises(UserError, match=r"text\S*: line 3 has more than \d+ MiB"):
+        list(read_line_blocks(str(path), size))
+
+
+@pytest.mark.parametrize("ending", [ending for ending in PACKERS if ending])
+@pytest.mark.parametrize("content", [b"\0", b"a b c\n", b"["])
+@pytest.mark.parametrize(
+    "read", [read_whole, lambda path: [*read_line_blocks(path)]], ids=["whole", "lines"]
+)
+def test_a_bomb_is_refused(tmp_path, monkeypatch, ending, content, read):
+    monkeypatch.setattr(unpacking, "_SMALL_BYTES", 4 << 20)
+    path = tmp_path / f"bomb{ending}"
+    path.write_bytes(PACKERS[ending](content * ((32 << 20) // len(content))))
+    with pytest.raises(UserError, match=r"bomb\S+: (unpacks to more than 200 times|line 1 has)"):
+        read(str(path))
+
+
+def test_a_file_that_is_read_at_once_has_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "MOST_WHOLE_BYTES", 1 << 20)
+    (tmp_path / "a.json").write_bytes(b"x" * (1 << 20))
+    assert len(read_whole(str(tmp_path / "a.json"))) == 1 << 20
+    (tmp_path / "a.json").write_bytes(b"x" * ((1 << 20) + 1))
+    with pytest.raises(UserError, match=r"a\.json: has more than"):
+        read_whole(str(tmp_path / "a.json"))
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+def test_a_stream_is_read_from_its_beginning_though_that_was_looked_at(tmp_path, ending):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=[PACKERS[ending](TEXT)])
+    writer.start()
+    assert beginning_of_text(str(path)).startswith(b"line 0 ")
+    blocks = list(read_line_blocks(str(path), block_bytes=1000, stream=True))
+    writer.join()
+    assert b"".join(block.text for block in blocks) == TEXT
+    assert sum(block.packed_bytes for block in blocks) == len(PACKERS[ending](TEXT))
+
+
+def test_a_stream_is_refused_where_a_text_is_read_again(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(
+        UserError, match="pipe: is a pipe, but a file is needed; write it to a file"
+    ):
+        list(read_line_blocks(str(tmp_path / "pipe")))

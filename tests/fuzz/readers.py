@@ -1,0 +1,182 @@
+"""What reads the files of a case besides whole tools: the library's own ways, without TensorFlow
+where they need none.
+
+Each works in the case's folder, and raises `UserError` for what a user can mend.
+"""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+
+def _config_of(tool: str, words: str | list[str]) -> tuple[object, Callable]:
+    """The config that flags make, and what makes the task of it."""
+    flags = importlib.import_module(f"tools.run_{tool}").FLAGS
+    flags.parse(words.split() if isinstance(words, str) else words)
+    family = {"classifier": "labels", "squad": "questions", "swag": "choices", "ner": "tagging"}
+    room = importlib.import_module(f"pipelines.tasks.{family[tool]}.task")
+    return flags.config(), room.task_of
+
+
+def checked(tool: str, words: str | list[str]) -> Callable[[], None]:
+    """A run up to where TensorFlow is needed, with all examples that it would read."""
+
+    def check() -> None:
+        from pipelines.fine_tuning.start import check_run, wanted_splits
+
+        config, task_of = _config_of(tool, words)
+        run = check_run(config, task_of)
+        for split in wanted_splits(run.config, run.task):
+            examples = list(run.task.examples(split))
+            tokenizer = _tokenizer(run.start.text)
+            run.task.rows(examples[:20], tokenizer, run.config.max_seq_length, training=False)
+
+    check.__name__ = f"checked {tool} {words}"
+    return check
+
+
+def checked_words(words: list[str]) -> Callable[[], None]:
+    """The same of a tool with its words."""
+    tool, *flags = words
+    return checked(tool.removeprefix("run_"), flags)
+
+
+def _tokenizer(text):
+    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+    return Tokenizer(text)
+
+
+def model_and_weights(name: str) -> Callable[[], None]:
+    """Finds a model, and reads all of its weights."""
+
+    def read() -> None:
+        from keras_bert_impl.checkpoints.model_source import find_model
+
+        source = find_model(name, default_lower_case=True)
+        tensors = source.tensors()
+        for tensor in tensors.names():
+            tensors.read(tensor)
+        source.labels  # noqa: B018
+
+    read.__name__ = f"weights of {name}"
+    return read
+
+
+def served_settings() -> None:
+    """Makes the task of a model directory's settings, as what serves it does."""
+    from keras_bert_impl.checkpoints.model_source import find_model
+    from keras_bert_impl.checkpoints.task_settings import num_texts, served_length, task_settings
+    from pipelines.tasks.register import SERVED_TASKS
+
+    source = find_model("model", default_lower_case=True)
+    settings = task_settings(source.config)
+    served_length(source.config, None)
+    num_texts(source.config)
+    if (made := SERVED_TASKS.get(settings.get("task", ""))) is not None:
+        made(settings).configure(source.config)
+
+
+def vocabulary() -> None:
+    """Opens a vocabulary, and cuts text by it."""
+    from keras_bert_impl.tokenization.text_settings import TextSettings
+    from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+    text = TextSettings(Vocabulary.load("vocab.txt"))
+    _tokenizer(text).encode_lines(["the dog's value é 배 [MASK]", ""])
+
+
+def graph_vocabulary() -> None:
+    """The same inside TensorFlow's graph."""
+    from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
+    from keras_bert_impl.tokenization.text_settings import TextSettings
+    from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+    GraphTokenizer(TextSettings(Vocabulary.load("vocab.txt")))(["the dog's value é 배 [MASK]", ""])
+
+
+def trivia_questions() -> None:
+    """Reads TriviaQA's tree; what lies beside it must not be read."""
+    from pipelines.tasks.questions.files import read_questions, read_training_questions
+
+    path = Path("qa/wikipedia-train.json")
+    for read in (read_questions, read_training_questions):
+        for question in read(path, version_2_with_negative=False):
+            if "secret" in question.passage.text:
+                raise RuntimeError("a file beside the tree was read")
+
+
+def google_configuration() -> None:
+    """Reads google's configuration."""
+    from keras_bert_impl.config import BertConfig
+
+    BertConfig.from_google_file("bert_config.json").to_hugging_face()
+
+
+def sentence_files() -> None:
+    """Reads sentence-transformers' files."""
+    from keras_bert_impl.checkpoints.sentence_modules import read_dense, read_sentence_settings
+
+    read_sentence_settings(Path("model"))
+    read_dense(Path("model"))
+
+
+def vectors_of_a_file() -> None:
+    """Opens an array of vectors, as `similar` does before it loads a model."""
+    from pipelines.vectors.similar import _open_vectors, nearest
+
+    array = _open_vectors(Path("lines.npy"))
+    nearest(array, array[:1], 2)
+
+
+def records_of_shards() -> None:
+    """Reads all records of shards, as training does."""
+    import numpy as np
+
+    from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
+    from pipelines.records.check import check_shards, find_shards
+
+    for patterns in (["out/train.tfrecord"], ["bare/*"]):
+        shards = find_shards(patterns)
+        expected, _ = stored_shape(shards)
+        check_shards(shards, expected)
+        records = PretrainingRecords(patterns, expected, seed=0)
+        numbers = np.arange(len(records))
+        records.batch(np.zeros_like(numbers), numbers)
+
+
+def files_of_a_run() -> None:
+    """Reads what a run notes of itself."""
+    from keras_bert_impl.training.checkpoints import read_description
+    from keras_bert_impl.training.guesses import read_guesses
+    from keras_bert_impl.training.metric_writers import read_json_lines
+    from keras_bert_impl.training.run_directory import RunDirectory
+
+    for folder in ("run", "finished"):
+        run = RunDirectory(Path(folder))
+        read_guesses(run)
+        run.read_eval_results()
+        run.finished_step()
+        for path in (run.metrics, run.evaluations, run.saves):
+            read_json_lines(path)
+        for path in run.checkpoints.iterdir():
+            read_description(path)
+
+
+def study_again() -> None:
+    """Continues a study with the tools that pretend."""
+    from pipelines.ablations.job import run_ablations
+    from tests.support.toy_study import PretendingTools, toy_recipe
+
+    run_ablations(
+        toy_recipe(Path(), seeds=(1,), num_models=2, ignore_check=True), PretendingTools()
+    )
+
+
+def same_shards() -> str:
+    """Compares the shards of a continued run with those of an undisturbed one."""
+    from tests.support.pretraining_corpus import contents
+
+    made, wanted = contents(Path("out")), contents(Path("whole/out"))
+    other = [name for name in wanted if name.endswith("0002") and made.get(name) != wanted[name]]
+    return f"{', '.join(other)}: other bytes than of an undisturbed run" if other else ""

@@ -1,0 +1,363 @@
+"""A tiny valid file or folder of every kind, made in code.
+
+Each maker fills a folder, most of them by the helpers of `tests/support`. What needs TensorFlow
+imports it inside: makers run in processes of their own.
+"""
+
+import bz2
+import contextlib
+import gzip
+import json
+import lzma
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+_DOCUMENT = (
+    "The {0} runs home.\nA {0} sleeps.\nThe list has a {0}, é and 배.\nIt runs. It sleeps.\n"
+    "The {0} saw.\nThe list has the {0}."
+)
+TEXT = "\n\n".join(map(_DOCUMENT.format, ("dog", "cat", "fox", "hen", "value", "배"))) + "\n"
+_COLUMNS = {"word_column": 1, "tag_column": -1, "columns": 2}
+SETTINGS = {
+    "labels": {
+        "task": "labelled texts",
+        "kind": "one",
+        "text_column": "text",
+        "num_texts": 1,
+        "text_pair_column": None,
+        "label_column": ["label"],
+        "header": True,
+        "dev_seed": 0,
+        "quotation": "auto",
+        "ignored_labels": [],
+        "dev_share": 0.0,
+        "max_seq_length": 12,
+        "labels_crc32": "e5b63f73",
+    },
+    "questions": {
+        "task": "squad",
+        "doc_stride": 4,
+        "max_query_length": 4,
+        "max_seq_length": 12,
+        "evidence_words": 400,
+        "max_answer_length": 30,
+        "n_best_size": 20,
+        "null_score_diff_threshold": 0.0,
+        "version_2_with_negative": True,
+    },
+    "tags": {
+        "task": "ner",
+        "context": "document",
+        "doc_stride": 0,
+        "max_seq_length": 12,
+        "tag_unit": "words",
+        "tagging_scheme": "iob2",
+        **_COLUMNS,
+    },
+    "choices": {"task": "swag", "max_seq_length": 12, "num_choices": 4},
+}
+"""What the model directories of the families of tasks keep, as their runs write it."""
+
+
+def text(folder: Path) -> None:
+    """Documents as text, as JSON lines, and packed in three ways."""
+    data = TEXT.encode()
+    (folder / "text.txt").write_bytes(data)
+    for pack, ending in ((gzip, "gz"), (lzma, "xz"), (bz2, "bz2")):
+        (folder / f"text.txt.{ending}").write_bytes(pack.compress(data))
+    lines = [json.dumps({"text": one, "id": at}) for at, one in enumerate(TEXT.split("\n\n"))]
+    (folder / "text.jsonl").write_text("\n".join(lines) + "\n")
+    vocabulary(folder)
+
+
+def vocabulary(folder: Path) -> None:
+    """The vocabulary of the tests' tiny models."""
+    from tests.support.model_folders import WORD_VOCABULARY
+
+    (folder / "vocab.txt").write_text("".join(f"{one}\n" for one in WORD_VOCABULARY.tokens))
+
+
+def google_config(folder: Path) -> None:
+    """google's form of a configuration."""
+    from tests.support.model_folders import tiny_config
+
+    (folder / "bert_config.json").write_text(json.dumps(tiny_config().to_google()))
+    vocabulary(folder)
+
+
+def _fast_tokenizer(folder: Path) -> None:
+    tokens = (folder / "vocab.txt").read_text().splitlines()
+    ids = {token: number for number, token in enumerate(tokens)}
+    added = [{"id": ids[one], "content": one, "special": True} for one in tokens[:5]]
+    values = {
+        "version": "1.0",
+        "added_tokens": added,
+        "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": ids},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(values))
+
+
+def encoder(folder: Path) -> None:
+    """A bare encoder with all of Hugging Face's text files, and sentence-transformers' modules."""
+    from keras_bert_impl.checkpoints.model_directory import write_json
+    from keras_bert_impl.checkpoints.sentence_modules import (
+        DenseWeights,
+        SentenceSettings,
+        write_sentence_files,
+    )
+    from tests.support.model_folders import write_start
+
+    write_start(folder / "model")
+    _fast_tokenizer(folder / "model")
+    pooler = DenseWeights(np.eye(16, dtype="float32"), np.ones(16, "float32"))
+    settings = SentenceSettings("pooler", True, 10)
+    write_sentence_files(folder / "model", settings, 16, pooler, write_json)
+    (folder / "lines.txt").write_text("the dog\na cat sleeps\na list\n")
+
+
+def fast_tokenizer(folder: Path) -> None:
+    """A model directory whose vocabulary stands in its `tokenizer.json` alone."""
+    encoder(folder)
+    (folder / "model/vocab.txt").unlink()
+
+
+def pretrainer(folder: Path) -> None:
+    """A model with pre-training's heads, as a directory, and texts with a mask."""
+    from tests.support.model_folders import write_pretrainer
+
+    write_pretrainer(folder / "model", num_hidden_layers=1)
+    (folder / "masked.txt").write_text("the [MASK] runs\na [MASK] .\n")
+
+
+def saved_model(folder: Path) -> None:
+    """A SavedModel of it."""
+    from tools import export_saved_model
+
+    pretrainer(folder)
+    words = [f"--model={folder}/model", f"--output_dir={folder}/saved", "--noverify", "--top_k=3"]
+    _done(export_saved_model.main(words))
+    shutil.rmtree(folder / "model")
+
+
+def tf1_checkpoint(folder: Path) -> None:
+    """google's form of a checkpoint."""
+    from tools import convert_checkpoint
+
+    pretrainer(folder)
+    _done(convert_checkpoint.main([f"--input={folder}/model", f"--output={folder}/tf1/bert.ckpt"]))
+    shutil.rmtree(folder / "model")
+
+
+def _done(code):
+    if code != 0:
+        raise RuntimeError("a seed could not be made")
+
+
+def labels(folder: Path) -> None:
+    """A classifier that was fine-tuned on files of one's own, and such files in three forms."""
+    from tests.support import labelled_files, model_folders
+
+    labelled_files.write_classes(folder / "train.csv", 12)
+    labelled_files.write_classes(folder / "dev.csv", 6, seed=4)
+    labelled_files.write_several(folder / "several.jsonl", 9)
+    labelled_files.write_numbers(folder / "numbers.tsv", 9)
+    (folder / "texts.txt").write_text("the dog runs\na cat\n")
+    model_folders.write_classifier(folder / "model", ["bad", "good", "so-so"], num_hidden_layers=1)
+    _keep(folder, "labels")
+
+
+def _keep(folder, family):
+    from keras_bert_impl.checkpoints.task_settings import keep_task_settings
+
+    keep_task_settings(folder / "model", SETTINGS[family])
+
+
+def glue(folder: Path) -> None:
+    """Two tasks in GLUE's layouts."""
+    from tests.support import glue_files, model_folders
+
+    glue_files.write_cola(folder / "cola", 8, 4, 3)
+    glue_files.write_sts(folder / "sts", 6)
+    model_folders.write_start(folder / "model")
+
+
+def submission(folder: Path) -> None:
+    """Answers to a test set as a run writes them."""
+    (folder / "runs/cola").mkdir(parents=True)
+    rows = "".join(f"{number}\t{number % 2}\n" for number in range(1063))
+    (folder / "runs/cola/CoLA.tsv").write_text("index\tprediction\n" + rows)
+
+
+def questions(folder: Path) -> None:
+    """A model that answers questions; questions of both kinds of SQuAD, with answers."""
+    from keras_bert_impl.checkpoints.model_directory import write_model_directory
+    from keras_bert_impl.models.token_models import BertSpanLabeler
+    from keras_bert_impl.tokenization.text_settings import TextSettings
+    from tests.support import model_folders, squad_files
+
+    squad_files.write_squad(folder / "dev.json", 4)
+    squad_files.write_squad(folder / "dev2.json", 4, negative=True)
+    squad_files.write_articles(folder / "articles.json", 2)
+    said = {f"q{number}": "dog" for number in range(4)}
+    (folder / "predictions.json").write_text(json.dumps(said))
+    odds = {f"q{number}": number - 1.5 for number in range(4)}
+    (folder / "null_odds.json").write_text(json.dumps(odds))
+    (folder / "passage.txt").write_text("the dog runs . a cat sleeps\n")
+    model = BertSpanLabeler(model_folders.tiny_config(num_hidden_layers=1))
+    write_model_directory(folder / "model", model, TextSettings(model_folders.WORD_VOCABULARY))
+    _keep(folder, "questions")
+
+
+def trivia(folder: Path) -> None:
+    """TriviaQA's tree, with answers; and a file beside the tree that nobody may read."""
+    from tests.support.trivia_tree import write_trivia
+
+    (folder / "secret.txt").write_text("the secret is Spain\n")
+    rain = {"Rain.txt": "It rains in  Spain,\r\n too.", "sub/B.txt": "the kingdom of\nSpain"}
+    aliases = ["Spain", "the Kingdom of Spain"]
+    write_trivia(folder, [("t1", "Where?", aliases, rain), ("t2", "Which?", aliases, rain)])
+    (folder / "predictions.json").write_text(json.dumps({"t1": "Spain", "t2": "Rome"}))
+
+
+def tags(folder: Path) -> None:
+    """A tagger that was fine-tuned, tagged words, and predictions beside the right tags."""
+    from tests.support import model_folders, tagged_files
+
+    tagged_files.write_tagged(folder / "train.txt", 8)
+    tagged_files.write_tagged(folder / "dev.txt", 6, seed=2, scheme="short", separator=" ")
+    (folder / "predictions.txt").write_text("Ada B-PER B-PER\nByron I-PER O\n\nIt O O\n")
+    names = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
+    model_folders.write_tagger(folder / "model", names, num_hidden_layers=1)
+    _keep(folder, "tags")
+
+
+def choices(folder: Path) -> None:
+    """A model that chooses; SWAG's columns, and JSON lines."""
+    from tests.support import choice_files, model_folders
+
+    choice_files.write_swag(folder / "train.csv", 9)
+    choice_files.write_json_lines(folder / "train.jsonl", 9)
+    model_folders.write_chooser(folder / "model", num_hidden_layers=1)
+    _keep(folder, "choices")
+
+
+def shards(folder: Path) -> None:
+    """Pre-training shards with all that describes them."""
+    from tests.support.pretraining_corpus import make_shards
+
+    make_shards(folder, num_shards=2)
+    (folder / "bare").mkdir()
+    for path in (folder / "out").glob("*-of-*[0-9]"):
+        shutil.copy(path, folder / "bare")
+
+
+def stopped_data_run(folder: Path) -> None:
+    """The work folder of a data run that was killed after its first shard; in `whole` all of it."""
+    from pipelines.runners import shards as of_runner
+    from pipelines.runners.local import run_local
+    from tests.support.pretraining_corpus import make_config, make_shards
+
+    make_shards(folder / "whole", num_shards=2)
+    true_write = of_runner.write_shard
+
+    def write_shard(task):
+        if task.number:
+            raise KeyboardInterrupt
+        return true_write(task)
+
+    of_runner.write_shard = write_shard
+    with contextlib.suppress(KeyboardInterrupt):
+        run_local(make_config(folder, num_shards=2))
+
+
+def vectors(folder: Path) -> None:
+    """Texts with their vectors, as NumPy's array and as Parquet."""
+    from tools import embed
+
+    encoder(folder)
+    for ending in ("npy", "parquet"):
+        words = [f"--model={folder}/model", f"--input_file={folder}/lines.txt"]
+        _done(embed.main([*words, f"--output_file={folder}/lines.{ending}"]))
+
+
+def run(folder: Path) -> None:
+    """A run of two steps that was stopped after the first, with all its files."""
+    from tools import run_classifier
+
+    labels(folder)
+    shutil.rmtree(folder / "model")
+    encoder(folder)
+    words = run_words(str(folder))
+    _done(run_classifier.main(words))
+    shutil.copytree(folder / "run", folder / "finished")
+    for name in ("model", ".finished", "eval_results.txt", "checkpoints/step-00000002"):
+        path = folder / "run" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def run_words(folder: str, output: str = "run") -> list[str]:
+    """The command of that run."""
+    return [
+        *(f"--train_file={folder}/train.csv", f"--dev_file={folder}/dev.csv", "--do_train"),
+        *("--do_eval", f"--init_checkpoint={folder}/model", f"--output_dir={folder}/{output}"),
+        *("--max_seq_length=12", "--num_train_epochs=2", "--train_batch_size=12"),
+        *("--save_checkpoints_steps=1", "--log_steps=1", "--eval_steps=1"),
+    ]
+
+
+def study(folder: Path) -> None:
+    """A finished study of ablations whose tools only pretended to work, and its recipe."""
+    from pipelines.ablations.job import run_ablations
+    from tests.support.toy_study import PretendingTools, toy_recipe
+
+    (folder / "text.jsonl").write_text('{"text": "A dog."}\n' * 3)
+    for name in ("MRPC", "ner"):
+        (folder / name).mkdir()
+        (folder / name / "train.tsv").write_text("a\tb\n")
+    run_ablations(
+        toy_recipe(folder, seeds=(1,), num_models=2, ignore_check=True), PretendingTools()
+    )
+
+
+def recipe(folder: Path) -> None:
+    """A flag file of a study, and one of another tool."""
+    lines = [
+        *("# a recipe", "--input_file={data}/text.jsonl", "--num_shards=2", "--vocab_size=100"),
+        *("--data_flags=--max_seq_length=32 --nodo_lower_case", "--size=tiny 1 16 2"),
+        '--model_settings={"max_position_embeddings": 64}',
+        "--pretraining_flags=--max_seq_length=32 --num_train_steps=40",
+        "--task=MRPC eval_f1 run_classifier --task_name=MRPC --data_dir={data}/MRPC",
+        *("--fine_tuning_flags=--max_seq_length=32", "--seeds=1,2", "--num_models=4"),
+    ]
+    (folder / "recipe.cfg").write_text("\n".join(lines) + "\n")
+    plan = ["--model_size=tiny", "--train_batch_size=8", "--num_train_steps=9", "--seed=1"]
+    (folder / "plan.cfg").write_text("\n".join([*plan, "--num_warmup_steps=1", ""]))
+    (folder / "text.jsonl").write_text('{"text": "A dog."}\n' * 3)
+
+
+def for_flags(folder: Path) -> None:
+    """Something for every tool, for commands whose flags are changed."""
+    from tests.support import choice_files, tagged_files
+
+    for make in (text, google_config, recipe, shards, encoder, labels, questions):
+        one = folder / "made"
+        one.mkdir()
+        make(one)
+        shutil.copytree(one, folder, dirs_exist_ok=True)
+        shutil.rmtree(one)
+    tagged_files.write_tagged(folder / "train.txt", 8)
+    choice_files.write_swag(folder / "swag.csv", 9)
+    (folder / "predictions.txt").write_text("Ada B-PER B-PER\nByron I-PER O\n\nIt O O\n")
+    values = json.loads((folder / "bert_config.json").read_text())
+    values |= {"vocab_size": 18, "max_position_embeddings": 32}
+    (folder / "bert_config.json").write_text(json.dumps(values))
+
+
+def for_outputs(folder: Path) -> None:
+    """The same with answers for GLUE, and something where the output goes."""
+    for_flags(folder)
+    submission(folder)
+    (folder / "out.txt").write_text("older\n")

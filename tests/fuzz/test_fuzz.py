@@ -1,0 +1,132 @@
+"""The fuzzer over a few cases, over those that once failed, and with mends taken back."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import corpus
+from tests.fuzz.__main__ import plan
+from tests.fuzz.kinds import KINDS
+from tests.fuzz.outcomes import (
+    BAD,
+    CRASH,
+    HALF,
+    HANG,
+    REPLACED,
+    SENTENCE,
+    SUCCESS,
+    TRACEBACK,
+    UNCLEAR,
+    End,
+    Traces,
+    judge,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What opens a model in TensorFlow takes seconds a case: ten thousand cases have some of each.
+QUICK = [kind.name for kind in KINDS.values() if kind.weight >= 8]
+
+
+def fuzz(folder, *words):
+    """Runs the command; gives the exit code, and the report's text."""
+    report = folder / "report.md"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz", f"--report={report}", f"--folder={folder}", *words],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert report.exists(), done.stderr[-3000:]
+    return done.returncode, report.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_three_hundred_cases_end_well(tmp_path):
+    code, report = fuzz(tmp_path, "--cases=300", f"--kinds={','.join(QUICK)}", "--whole=0.01")
+    assert code == 0, report
+
+
+@pytest.mark.slow
+def test_what_once_failed_ends_well(tmp_path):
+    code, report = fuzz(tmp_path, "--corpus")
+    assert code == 0, report
+
+
+@pytest.mark.long
+def test_every_reader_reads_the_valid_files(tmp_path):
+    code, report = fuzz(tmp_path, "--valid")
+    assert code == 0, report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mend", "words", "outcome"),
+    [
+        ("depth", ["--kinds=google_config", "--cases=60"], "traceback"),
+        ("special_files", ["--kinds=vocabulary", "--cases=40", "--seconds=10"], "hang"),
+        ("types", ["--kinds=labels_model", "--cases=40"], "traceback"),
+    ],
+)
+def test_a_mend_that_is_taken_back_is_found(tmp_path, mend, words, outcome):
+    code, report = fuzz(tmp_path, *words, "--whole=0", f"--take_back={mend}")
+    assert code == 1
+    assert re.search(rf"^## \w+:\d+ {outcome}$", report, re.MULTILINE), report
+
+
+def test_the_corpus_is_small_and_of_kinds_that_there_are():
+    files = list(corpus.FOLDER.glob("*.json"))
+    assert sum(path.stat().st_size for path in files) < 300_000
+    assert {values["kind"] for values in corpus.kept().values()} <= set(KINDS)
+
+
+def test_a_plan_has_cases_of_every_kind_and_is_the_same_again():
+    cases = plan(1000, 3, list(KINDS.values()), 0.1)
+    assert {case.kind.name for case in cases} == set(KINDS)
+    assert [case.name for case in cases] == [
+        case.name for case in plan(1000, 3, list(KINDS.values()), 0.1)
+    ]
+    assert 0 < sum(case.whole for case in cases) < 200
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome"),
+    [
+        (End(0, ""), SUCCESS),
+        (End(1, "reading\nError: x.json: is empty; name another.\n"), SENTENCE),
+        (End(1, "Error: --top_k=0 must be 1 or more.\n"), SENTENCE),
+        (End(1, "Traceback (most recent call last):\nKeyError: 'a'\n"), TRACEBACK),
+        (End(0, "Traceback (most recent call last):\nKeyError: 'a'\n"), TRACEBACK),
+        (End(-11, ""), CRASH),
+        (End(3, ""), CRASH),
+        (End(-9, "", HANG), HANG),
+        (End(1, ""), UNCLEAR),
+        (End(1, "Error: nothing was found.\n"), UNCLEAR),
+        (End(1, f"Error: x.json: {'y' * 700}.\n"), UNCLEAR),
+        (End(1, "Error: x.json: has \x1b[31m.\n"), UNCLEAR),
+        (End(1, "Error: x.json: has no end\n"), UNCLEAR),
+    ],
+)
+def test_an_end_is_judged_by_its_code_and_what_was_said(end, outcome, tmp_path):
+    assert judge(end, tmp_path, ["x.json"]).outcome == outcome
+    assert (outcome in BAD) == (outcome not in (SUCCESS, SENTENCE))
+
+
+def test_what_is_left_in_the_folder_counts(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    traces = Traces(tmp_path)
+    assert traces.wrong(0, ["out*"]) is None
+    (tmp_path / "out.txt").write_text("half")
+    assert traces.wrong(0, ["out*"]) is None
+    assert traces.wrong(1, ["out*"]).outcome == HALF
+    (tmp_path / "out.txt").rename(tmp_path / ".out.txt.incomplete")
+    assert traces.wrong(0, ["out*"]).outcome == HALF
+    (tmp_path / ".out.txt.incomplete").unlink()
+    (tmp_path / "pipe").unlink()
+    (tmp_path / "pipe").write_text("a file")
+    assert traces.wrong(0, []).outcome == REPLACED
