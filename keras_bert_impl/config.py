@@ -4,10 +4,10 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict
 
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.json_files import read_json_object, typed
 
 ACTIVATIONS = ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
 
@@ -33,6 +33,18 @@ OWN_MODEL_TYPE = "keras_bert_impl"
 BILSTM_ENTRY = "encoder_bilstm"
 """True in the configuration of a model with a BiLSTM on its encoder; see `models.head_settings`."""
 
+_LARGEST = 1 << 63
+
+
+class _Understood(TypedDict, total=False):
+    """The types of further entries of a file that heads and tasks read."""
+
+    classifier_pooling: str
+    num_labels: int | None
+    pad_token_id: int | None
+    problem_type: str | None
+    task_specific_params: dict[str, Any] | None
+
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
@@ -57,6 +69,7 @@ class BertConfig:
             mirror it is. `transformers` has no such model: the `config.json` of one has a
             model_type that `transformers` does not know.
         extra: further entries of a configuration file; kept and written back.
+        origin: the file that it was read from, for messages.
 
     Raises:
         UserError: a value that no model can have.
@@ -81,34 +94,36 @@ class BertConfig:
     causal: bool = False
     anticausal: bool = False
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+    origin: str = dataclasses.field(default="model configuration", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # A copy and a view of it: the caller's dict may change, a frozen configuration may not.
         object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
         for name in _WHOLE_NUMBERS:
             value = getattr(self, name)
-            if type(value) is not int or value < 1:  # nor True, which is an int for isinstance
+            if (
+                type(value) is not int or not 1 <= value < _LARGEST
+            ):  # nor True, which is an int for isinstance
                 raise UserError(
-                    f"model configuration: {name} is {value!r}; it must be a whole number from 1 "
-                    "on."
+                    f"{self.origin}: {name} is {shown(value)}; it must be a whole number from 1 on."
                 )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            _check_number(name, getattr(self, name), 0.0, 0.999, "from 0 to below 1")
-        _check_number("initializer_range", self.initializer_range, 0.0, 10.0, "from 0 to 10")
-        _check_number("layer_norm_eps", self.layer_norm_eps, 0.0, 1.0, "from 0 to 1")
+            self._check_number(name, 0.999, "from 0 to below 1")
+        self._check_number("initializer_range", 10.0, "from 0 to 10")
+        self._check_number("layer_norm_eps", 1.0, "from 0 to 1")
         if self.hidden_act not in ACTIVATIONS:
             raise UserError(
-                f"model configuration: hidden_act is {self.hidden_act!r}; it must be one of "
+                f"{self.origin}: hidden_act is {shown(self.hidden_act)}; it must be one of "
                 f"{', '.join(ACTIVATIONS)}."
             )
         if self.causal and self.anticausal:
             raise UserError(
-                "model configuration: causal and anticausal are both true, which leaves a token "
+                f"{self.origin}: causal and anticausal are both true, which leaves a token "
                 "itself alone to attend to; set one of them."
             )
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
-                f"model configuration: hidden_size {self.hidden_size} is not a multiple of "
+                f"{self.origin}: hidden_size {self.hidden_size} is not a multiple of "
                 f"num_attention_heads {self.num_attention_heads}; change one of them."
             )
 
@@ -151,11 +166,13 @@ class BertConfig:
         """
         kind = values.get("model_type", "bert")
         if kind not in ("bert", OWN_MODEL_TYPE):
-            raise UserError(f"{origin}: model_type is {kind!r}; only 'bert' models can be opened.")
+            raise UserError(
+                f"{origin}: model_type is {shown(kind)}; only 'bert' models can be opened."
+            )
         position_type = values.get("position_embedding_type", "absolute")
         if position_type not in ("absolute", None):
             raise UserError(
-                f"{origin}: position_embedding_type is {position_type!r}; only "
+                f"{origin}: position_embedding_type is {shown(position_type)}; only "
                 "'absolute' exists here."
             )
         if values.get("add_cross_attention"):
@@ -230,7 +247,7 @@ class BertConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields under their own names, as plain values (for `get_config`)."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values = {name: getattr(self, name) for name in _FIELDS}
         return {**values, "extra": dict(self.extra)}
 
     @classmethod
@@ -261,16 +278,21 @@ class BertConfig:
             act = known["hidden_act"]
             if not isinstance(act, str) or act not in activations:
                 raise UserError(
-                    f"{origin}: hidden_act is {act!r}; known are "
+                    f"{origin}: hidden_act is {shown(act)}; known are "
                     f"{', '.join(filter(None, activations))}."
                 )
             known["hidden_act"] = activations[act]
         else:
             known["hidden_act"] = activations["gelu"]
-        try:
-            return cls(**known, extra=extra)
-        except UserError as error:
-            raise UserError(str(error).replace("model configuration", origin, 1)) from error
+        typed(extra, _Understood, origin)
+        return cls(**known, extra=extra, origin=origin)
+
+    def _check_number(self, name: str, most: float, words: str) -> None:
+        value = getattr(self, name)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 <= value <= most:
+            must = f"it must be a number {words}"
+            raise UserError(f"{self.origin}: {name} is {shown(value)}; {must}.")
 
     def _known(self, activations: Mapping[str, str]) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in _FIELDS}
@@ -278,8 +300,9 @@ class BertConfig:
         return values
 
 
+_BESIDE = ("extra", "origin")
 _WHOLE_NUMBERS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.type is int)
-_FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name != "extra")
+_FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name not in _BESIDE)
 _HUGGING_FACE_DEFAULTS = {
     "pad_token_id": 0,
     "position_embedding_type": "absolute",
@@ -335,9 +358,3 @@ def named_config(name: str, vocab_size: int | str = "uncased") -> BertConfig:
         num_attention_heads=heads,
         intermediate_size=4 * width,
     )
-
-
-def _check_number(name: str, value: Any, low: float, high: float, words: str) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not low <= value <= high:
-        raise UserError(f"model configuration: {name} is {value!r}; it must be a number {words}.")

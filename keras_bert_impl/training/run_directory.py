@@ -96,9 +96,9 @@ class RunDirectory:
 
     def read_eval_results(self) -> dict[str, float]:
         """The figures of `eval_results.txt`; none without one."""
-        if not self.eval_results.exists():
+        if not self.eval_results.is_file():
             return {}
-        lines = self.eval_results.read_text(encoding="utf-8").splitlines()
+        lines = self.eval_results.read_text(encoding="utf-8", errors="replace").splitlines()
         values = dict(line.split(" = ", 1) for line in lines if " = " in line)
         numbers = {name: _figure(value) for name, value in values.items()}
         return {name: number for name, number in numbers.items() if number is not None}

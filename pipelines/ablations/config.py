@@ -1,6 +1,5 @@
 """The options of a study: one command that stands for all runs of the paper's ablations."""
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import parse_json, typed
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
 
 TASKS_TABLE, SIZES_TABLE, FEATURES_TABLE = "pretraining_tasks", "sizes", "features"
@@ -237,10 +237,8 @@ class RunAblationsConfig:
         Raises:
             UserError: there is no such model.
         """
-        try:
-            given = json.loads(self.model_settings)
-        except ValueError as error:
-            raise UserError(f"`model_settings={self.model_settings}` is no JSON.") from error
+        name, remedy = "`model_settings`", "give a JSON object of a model's sizes"
+        given = typed(parse_json(self.model_settings, name, remedy), dict, name, remedy)
         values: Mapping[str, Any] = {
             "vocab_size": self.vocab_size,
             "num_hidden_layers": size.layers,

@@ -174,7 +174,10 @@ def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
 
 
 def _changed_flags(config: RunPretrainingConfig, run: RunDirectory) -> list[str]:
-    return changed_flags(run.flags.read_text(), config.flags) if run.flags.exists() else []
+    if not run.flags.is_file():
+        return []
+    before = run.flags.read_text(encoding="utf-8", errors="replace")  # a damaged one is another
+    return changed_flags(before, config.flags)
 
 
 class _Job:

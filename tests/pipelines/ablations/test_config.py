@@ -51,7 +51,7 @@ def test_tables_take_all_tasks_or_those_that_are_named():
         ({"tables": ("nine",)}, "`tables=nine` is unknown"),
         ({"steps_tasks": ("CoLA",)}, "`steps_tasks=CoLA` is no task; choose of MRPC"),
         ({"seeds": ()}, "need a number each"),
-        ({"model_settings": "{"}, "is no JSON"),
+        ({"model_settings": "{"}, "is not JSON"),
         ({"model_settings": '{"hidden_act": "swish"}'}, "hidden_act is 'swish'"),
     ],
 )
