@@ -20,6 +20,9 @@ from pipelines.vectors.options import PARQUET
 _NUMBER = np.dtype("<f4")
 _VECTORS, _DESCRIPTION = "vectors", "description.json"
 
+INPUT_SHA256 = "input_sha256"
+"""The entry of a description that says of which file the texts are."""
+
 
 class GrowingVectors:
     """The vectors that are there so far, in a folder next to the output.
@@ -38,6 +41,7 @@ class GrowingVectors:
         self._output, self._width, self._block = output, width, block
         self._folder = _folder_of(output)
         self._file: Any = None
+        self._description: Mapping[str, Any] = {}
         self.rows = 0
 
     def open(self, description: Mapping[str, Any]) -> bool:
@@ -47,11 +51,10 @@ class GrowingVectors:
             Whether something else had been begun, which is gone now.
         """
         said, vectors = self._folder / _DESCRIPTION, self._folder / _VECTORS
-        known = _read(said)
+        known, self._description = _read(said), description
         if known != description:
             vectors.unlink(missing_ok=True)
-            with open_whole(said) as file:
-                json.dump(description, file, indent=2, sort_keys=True)
+            _write(said, description)
         self._file = vectors.open("ab")
         block_bytes = self._block * self._width * _NUMBER.itemsize
         whole = self._file.tell() // block_bytes
@@ -73,11 +76,12 @@ class GrowingVectors:
         self.rows += len(vectors)
 
     def finish(self, texts: Iterable[str]) -> None:
-        """Writes the output and removes the folder."""
+        """Writes the output, next to an array what it was made from, and removes the folder."""
         self._file.close()
         if self._output.suffix == PARQUET:
             _write_parquet(self._output, texts, self._blocks(), self._width)
         else:
+            _write(origin_of(self._output), self._description)
             _write_npy(self._output, self._blocks(), (self.rows, self._width))
         shutil.rmtree(self._folder)
 
@@ -105,6 +109,21 @@ def growing_vectors(output: Path, width: int, block: int) -> Iterator[GrowingVec
         f"{output}: another process is writing it; wait for it or name another file.",
     ):
         yield GrowingVectors(output, width, block)
+
+
+def origin_of(vectors: Path) -> Path:
+    """The file that says what an array of vectors was made from: its text, model and options.
+
+    Example:
+        >>> origin_of(Path("lines.npy")).name
+        'lines.npy.json'
+    """
+    return vectors.with_name(f"{vectors.name}.json")
+
+
+def _write(path: Path, description: Mapping[str, Any]) -> None:
+    with open_whole(path) as file:
+        json.dump(description, file, indent=2, sort_keys=True)
 
 
 def _folder_of(output: Path) -> Path:
