@@ -158,6 +158,16 @@ def test_a_dry_run_takes_a_step_of_each_phase_and_leaves_nothing(capsys, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stop_of_the_start_says_that_nothing_was_begun(capsys, tmp_path, monkeypatch):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipelines.runs.pretraining_start.check_start", stop)
+    assert main(words(tmp_path / "run")) == 130
+    error = capsys.readouterr().err.strip()
+    assert error == "Interrupted; training had not begun, and the same command begins it."
+
+
 def test_a_finished_run_names_the_flags_that_differ(capsys, tmp_path, small):
     assert main(words(tmp_path / "run", **small, num_train_steps=2)) == 0
     assert capsys.readouterr().out.endswith(f"wrote {tmp_path}/run/model\n")
