@@ -160,17 +160,22 @@ def _tell_of_many_tokens(
     lines: Sequence[str], settings: TextSettings, name: str, count: WordCount
 ) -> None:
     """Warns of words in crumbs: English with a Korean vocabulary makes no [UNK], and no sense."""
-    tokens = len(PlainTokenizer(settings).encode_lines(lines).ids)
-    characters = sum(len("".join(line.split())) for line in lines)
-    each = tokens / max(count.words, 1)
-    has_spaces = characters <= _LONGEST_WORDS * count.words
-    if count.words >= _FEW_WORDS and each > _MOST_TOKENS and has_spaces:
+    each = _tokens_of_a_word(lines, settings, count)
+    if count.words >= _FEW_WORDS and each > _MOST_TOKENS:
         _LOGGER.warning(
             "%s: a word of a sample takes %.1f tokens of %s on average, where a vocabulary of the "
             "text's language takes one or two: it is of another language, or far too small; take "
             "another model, or learn a vocabulary for the text.",
             *(name, each, settings.vocabulary.name),
         )
+
+
+def _tokens_of_a_word(lines: Sequence[str], settings: TextSettings, count: WordCount) -> float:
+    """How many a word has on average; 0 of a text without spaces, whose words are none."""
+    characters = sum(len("".join(line.split())) for line in lines)
+    if characters > _LONGEST_WORDS * count.words:
+        return 0.0
+    return len(PlainTokenizer(settings).encode_lines(lines).ids) / max(count.words, 1)
 
 
 def _describe(lines: Sequence[str], settings: TextSettings, count: WordCount) -> str:
@@ -254,7 +259,8 @@ def _reason(
         return sentence
     missing = _missing_characters(words, settings.vocabulary)
     lacks = f", which has no {', '.join(missing)}," if missing else ""
-    if lacks and count.share < _OTHER_LANGUAGE:
+    in_crumbs = _tokens_of_a_word(lines, settings, count) > _MOST_TOKENS
+    if lacks and count.share < _OTHER_LANGUAGE and not in_crumbs:
         return (
             f"the vocabulary{lacks} lacks characters of the text; learn one with a larger "
             "`limit_alphabet`, or take a model whose vocabulary has them"

@@ -225,3 +225,11 @@ def test_words_in_crumbs_are_told(caplog):
 def test_a_language_without_spaces_has_long_words(caplog):
     check_words(["the" * 9] * 60, TextSettings(SINGLE), "text.txt", may_refuse=True)
     assert caplog.messages == []
+
+
+def test_words_in_crumbs_are_of_another_language_though_few_are_unknown(caplog):
+    lines = ["The rainy weather stays another month. 비"] * 10
+    check_words(lines, TextSettings(SINGLE), "text.txt", may_refuse=True)
+    (told,) = caplog.messages
+    assert "12.5 % of the words of a sample become [UNK]" in told
+    assert "seems to be of another language than the text" in told
