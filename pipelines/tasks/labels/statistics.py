@@ -87,6 +87,7 @@ def training_statistics(source: Source, seed: int) -> LabelStatistics:
             _check_number_of_labels(statistics)
     empty.say("left out of training")
     _check_labels(statistics)
+    _warn_of_contradictions(statistics, seed)
     return statistics
 
 
@@ -162,6 +163,27 @@ def warn_of_shared_rows(training: LabelStatistics, other: Source, seed: int) -> 
             _lines_in_words(lines, count),
         )
     return count
+
+
+def _warn_of_contradictions(found: LabelStatistics, seed: int) -> None:
+    """Says how many rows have the same text as others and another label."""
+    if found.source.labelling is None or found.source.labelling.kind != "one":
+        return
+    distinct = [np.unique(np.frombuffer(keys, np.uint64)) for keys in found.keys.values()]
+    texts, labels = np.unique(np.concatenate(distinct), return_counts=True)
+    several = set(texts[labels > 1].tolist())
+    if not several:
+        return
+    lines = [
+        example.line
+        for example in found.source.examples()
+        if text_key(seed, example.text_a, example.text_b) in several and not is_empty(example)
+    ]
+    _LOGGER.warning(
+        "%s: %d rows have the text of another row with another label (%s), and no model can be "
+        "right about both; correct them or leave them out.",
+        *(found.source.file.name, len(lines), _lines_in_words(lines[:_SHOWN], len(lines))),
+    )
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:

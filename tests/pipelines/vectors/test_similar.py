@@ -13,6 +13,7 @@ from pipelines.vectors.embed import embed_file
 from pipelines.vectors.options import EmbedConfig, SimilarConfig
 from pipelines.vectors.similar import find_similar, nearest
 from tests.pipelines.vectors.conftest import TEXTS
+from tests.support.model_folders import write_encoder
 
 
 @given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 99))
@@ -87,3 +88,27 @@ def test_missing_vectors_are_one_sentence(search):
 def test_a_query_of_unknown_words_is_answered_with_a_warning(search, caplog):
     assert len(search(query=("비가 온다",), top_k=1)) == 1
     assert caplog.messages[-1].startswith("the texts: 100.0 % of the words of a sample become")
+
+
+def test_vectors_of_another_model_of_the_same_size_are_refused(search, tmp_path):
+    other = write_encoder(tmp_path / "other", initializer_range=0.5)
+    with pytest.raises(UserError, match=r"x\.npy\.json says .* another model"):
+        search(query=("a",), model=str(other))
+    with pytest.raises(UserError, match="another pooling"):
+        search(query=("a",), pooling="cls")
+
+
+def test_vectors_of_another_file_of_as_many_texts_are_told(search, tmp_path, caplog):
+    (tmp_path / "others.txt").write_text("the dog\n" * len(TEXTS))
+    search(query=("a",))
+    assert not caplog.records
+    search(query=("a",), input_file=str(tmp_path / "others.txt"))
+    (told,) = caplog.messages
+    assert "made of another file" in told
+
+
+def test_vectors_without_an_origin_are_believed(search, tmp_path, caplog):
+    (tmp_path / "x.npy.json").unlink()
+    (tmp_path / "others.txt").write_text("the dog\n" * len(TEXTS))
+    assert search(query=("a",), input_file=str(tmp_path / "others.txt"))
+    assert not caplog.records
