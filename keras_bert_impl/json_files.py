@@ -8,8 +8,8 @@ types, and every fault is one sentence with the file and the entry.
 import dataclasses
 import functools
 import json
-import math
 import os
+import sys
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -189,7 +189,7 @@ def _typed(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
 
 def _plain(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if wanted is float and number and abs(value) < math.inf:
+    if wanted is float and number and abs(value) <= sys.float_info.max:
         return float(value)
     if wanted is int and type(value) is int and -_LARGEST <= value < _LARGEST:
         return value

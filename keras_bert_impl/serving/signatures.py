@@ -188,7 +188,7 @@ def _check_undamaged(folder: Path) -> None:
     Its loader believes a graph: some damaged ones end the process. The variables' own checksums it
     checks itself.
     """
-    from tensorflow.core.protobuf import fingerprint_pb2
+    from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
 
     files = [
         folder / "saved_model.pb",
@@ -202,6 +202,9 @@ def _check_undamaged(folder: Path) -> None:
     parse = fingerprint_pb2.FingerprintDef.FromString
     try:
         written = parse(files[1].read_bytes())
+        graphs = saved_model_pb2.SavedModel.FromString(files[0].read_bytes()).meta_graphs
+        if not graphs or not all(_has_attributes(node) for node in graphs[0].graph_def.node):
+            raise ValueError("no graph, or one of incomplete nodes")
         now = parse(saved_model_fingerprint(folder))
     except (ValueError, DecodeError) as error:
         raise _damaged(folder, "it is damaged") from error
@@ -211,6 +214,18 @@ def _check_undamaged(folder: Path) -> None:
     same_way = written.version == now.version
     if written.checkpoint_hash != now.checkpoint_hash or (same_way and written != now):
         raise _damaged(folder, "its files are not those that were exported together")
+
+
+def _has_attributes(node: Any) -> bool:
+    """Whether a node has the attributes that counting its fingerprint asks for unchecked."""
+    return all(name in node.attr for name in _ASKED_FOR.get(node.op, ()))
+
+
+_ASKED_FOR = {
+    "Const": ("dtype", "value"),
+    "PartitionedCall": ("f", "config_proto"),
+    "StatefulPartitionedCall": ("f", "config_proto"),
+}
 
 
 def _damaged(folder: Path, reason: str) -> UserError:

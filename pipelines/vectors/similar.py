@@ -1,5 +1,7 @@
 """The texts whose vectors point the same way as that of a text that is searched for."""
 
+import tokenize
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -8,13 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of, shown
+from keras_bert_impl.files import check_file, is_there
 from keras_bert_impl.tokenization.unknown_words import check_words
 from pipelines.vectors.embed import open_embedder
 from pipelines.vectors.options import SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
 
 _BLOCK_BYTES = 64 << 20
+_MOST_OF_HEADER = 10_000  # characters, of which NumPy makes a Python literal
+# What NumPy raises at a file that is none of its own, and Python at a header that is no literal.
+_BROKEN = (OSError, ValueError, TypeError, EOFError, OverflowError, SyntaxError, MemoryError,
+           RecursionError, LookupError, tokenize.TokenError, zipfile.BadZipFile)  # fmt: skip
 
 
 class Similar(NamedTuple):
@@ -55,6 +62,8 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
     embedder = open_embedder(config, texts)
     check_words(queries, embedder.text, "the queries", may_refuse=False)
     numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
+    if not np.isfinite(cosines).all():
+        raise UserError(f"{config.vectors_file}: has vectors that are NaN; make it with embed.")
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     return [
         Similar(query, number + 1, cosine, picked[number])
@@ -104,14 +113,19 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _open_vectors(path: Path) -> NDArray[np.float32]:
+    if not is_there(path):
+        raise UserError(f"{path}: no such file; make it with embed.")
+    check_file(path)
     try:
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; make it with embed.") from error
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: is no file of vectors ({error}); make it with embed.") from error
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False, max_header_size=_MOST_OF_HEADER)
+    except _BROKEN as error:
+        raise UserError(
+            f"{path}: is no file of vectors ({shown(reason_of(error))[1:-1]}); make it with embed."
+        ) from error
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype != np.float32:
         raise UserError(f"{path}: holds no float32 vectors; make it with embed.")
+    if 0 in vectors.shape:
+        raise UserError(f"{path}: holds no vectors; make it with embed.")
     return vectors
 
 
