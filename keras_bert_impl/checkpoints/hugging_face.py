@@ -16,7 +16,7 @@ from keras_bert_impl.checkpoints.sources import (
     FoundTensor,
     pickle_refused,
 )
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import read_json_object
 
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
@@ -118,12 +118,14 @@ def _shards(folder: Path) -> list[Path]:
     names = sorted({str(name) for name in weight_map.values()})
     for name in names:
         if Path(name).name != name or not name.endswith(".safetensors"):
-            raise UserError(f"{index}: names the shard {name!r}, which is no file of this folder.")
+            raise UserError(
+                f"{index}: names the shard {shown(name)}, which is no file of this folder."
+            )
     held = {key for name in names for key in safetensors_file.read_header(folder / name)}
     missing = sorted(set(weight_map) - held)
     if missing:
         raise UserError(
-            f"{index}: lists tensor {missing[0]!r}, which no shard holds; download the "
+            f"{index}: lists tensor {shown(missing[0])}, which no shard holds; download the "
             "shards again."
         )
     return [folder / name for name in names]

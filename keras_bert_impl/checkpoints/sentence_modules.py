@@ -24,7 +24,7 @@ from keras_bert_impl.checkpoints.sources import (
     TOKENIZER_FILE,
     WEIGHTS_FILE,
 )
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.json_files import read_json_object, read_json_value
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
@@ -186,12 +186,15 @@ def _read_modules(path: Path) -> dict[str, str]:
     folders = {kind: str(one.get("path", "")) for kind, one in zip(kinds, modules, strict=True)}
     if folders["Transformer"] not in ("", "."):
         raise UserError(
-            f"{path}: the encoder lies in the folder {folders['Transformer']!r}; move its files "
+            f"{path}: the encoder lies in the folder {shown(folders['Transformer'])}; move its "
+            "files "
             f"beside {MODULES_FILE}, and leave its path empty there."
         )
     outside = [name for name in folders.values() if Path(name).is_absolute() or ".." in name]
     if outside:
-        raise UserError(f"{path}: the module {outside[0]!r} lies outside of the model's folder.")
+        raise UserError(
+            f"{path}: the module {shown(outside[0])} lies outside of the model's folder."
+        )
     return folders
 
 
@@ -239,7 +242,7 @@ def _read_length(folder: Path) -> int | None:
         if length is None:
             continue
         if not isinstance(length, (int, float)) or length < 3:
-            raise UserError(f"{path}: {entry} is {length!r}; write a number of tokens.")
+            raise UserError(f"{path}: {entry} is {shown(length)}; write a number of tokens.")
         return int(length) if length < _UNLIMITED else None
     return None
 
@@ -252,7 +255,9 @@ def _read_prompt(path: Path) -> str:
     if name is None:
         return ""
     if not isinstance(prompts, dict) or not isinstance(prompts.get(name), str):
-        raise UserError(f"{path}: has no prompt {name!r}, its default; add it, or remove the name.")
+        raise UserError(
+            f"{path}: has no prompt {shown(name)}, its default; add it, or remove the name."
+        )
     return str(prompts[name])
 
 

@@ -9,7 +9,7 @@ from keras_bert_impl.checkpoints.sources import (
     TOKENIZER_FILE,
     VOCABULARY_FILE,
 )
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
@@ -43,7 +43,9 @@ def read_casing(folder: Path) -> Casing:
         lower = described.do_lower_case
         accents = described.strip_accents if accents is None else accents
     if accents is not None and not isinstance(accents, bool):
-        raise UserError(f"{path}: strip_accents is {accents!r}; it must be true, false or null.")
+        raise UserError(
+            f"{path}: strip_accents is {shown(accents)}; it must be true, false or null."
+        )
     if values.get("tokenize_chinese_chars") is False:
         raise UserError(
             f"{path}: tokenize_chinese_chars is false, but BERT's tokenizer always puts spaces "

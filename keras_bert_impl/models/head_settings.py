@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_bert_impl.config import BILSTM_ENTRY, BertConfig
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 
 POOLER, CLS, MEAN, LAST = "pooler", "cls", "mean", "last"
 POOLINGS = (POOLER, CLS, MEAN)
@@ -40,7 +40,7 @@ def pooling_of(config: BertConfig) -> str:
     pooling = config.extra.get(_POOLING_ENTRY, POOLER)
     if pooling not in HEAD_POOLINGS:
         raise UserError(
-            f"model configuration: {_POOLING_ENTRY} is {pooling!r}; it must be one of "
+            f"model configuration: {_POOLING_ENTRY} is {shown(pooling)}; it must be one of "
             f"{', '.join(HEAD_POOLINGS)}."
         )
     return str(pooling)
@@ -178,7 +178,7 @@ def frozen_features(config: BertConfig) -> FrozenFeatures | None:
         return FrozenFeatures(str(entry["features"]), int(entry["lstm_size"]))
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"model configuration: {_FEATURES_ENTRY} is {entry!r}; it must have features "
+            f"model configuration: {_FEATURES_ENTRY} is {shown(entry)}; it must have features "
             "and lstm_size."
         ) from error
 

@@ -156,15 +156,15 @@ def load_signature(
     _check_undamaged(folder)
     try:
         loaded = tf.saved_model.load(str(folder))
+        known = sorted(loaded.signatures)
     except _FAULTS as error:
         raise _damaged(folder, reason_of(error)) from error
-    found = loaded.signatures.get(name) if hasattr(loaded, "signatures") else None
-    if found is None or not set(answers) <= set(found.structured_outputs):
-        known = ", ".join(sorted(getattr(loaded, "signatures", ())))
-        lacks = f" that gives {', '.join(answers)}" if found is not None else ""
+    has_it = name in known
+    if not has_it or not set(answers) <= set(loaded.signatures[name].structured_outputs):
+        lacks = f" that gives {', '.join(answers)}" if has_it else ""
         raise UserError(
-            f"{folder}: has no signature {name}{lacks} (it has {shown(known)[1:-1]}); export "
-            f"{what_has_it}."
+            f"{folder}: has no signature {name}{lacks} (it has {shown(', '.join(known))[1:-1]}); "
+            f"export {what_has_it}."
         )
 
     def ask(**inputs: Any) -> dict[str, Any]:
@@ -178,7 +178,15 @@ def load_signature(
 
 
 # What TensorFlow's loader raises at what is no SavedModel.
-_FAULTS = (OSError, tf.errors.OpError, ValueError, TypeError, LookupError, RuntimeError)
+_FAULTS = (
+    OSError,
+    tf.errors.OpError,
+    ValueError,
+    TypeError,
+    LookupError,
+    RuntimeError,
+    AttributeError,
+)
 _MOST_BYTES = 2**31 - 1  # protocol buffers hold no more
 
 

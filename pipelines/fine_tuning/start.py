@@ -20,7 +20,7 @@ from keras_bert_impl.checkpoints.model_source import (
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import Option, options_of
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
@@ -202,7 +202,8 @@ def _typed(one: Option, value: Any, model: ModelSource) -> Any:
     fits &= isinstance(value, bool) == (kind is bool)
     if not fits and value != one.default:
         raise UserError(
-            f"{model.folder}: its config.json says {one.name} = {value!r}, which is of another "
+            f"{model.folder}: its config.json says {one.name} = {shown(value)}, which is of "
+            "another "
             "type; correct it, or export the model again."
         )
     return value

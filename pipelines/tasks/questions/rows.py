@@ -13,9 +13,10 @@ from pipelines.records.rows import Numbers
 from pipelines.tasks.questions.passages import Passage, Question
 
 if TYPE_CHECKING:
-    from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
+    pass
 from numpy.typing import NDArray
 
+from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
 from keras_bert_impl.tokenization.windows import Windows
 from pipelines.fine_tuning.text_rows import Spans, ranges
 
@@ -251,7 +252,7 @@ def _say_what_is_odd(
     ):
         if odd.any():
             first = questions[int(odd.argmax())]
-            where = f"question {first.identifier!r} (article {first.passage.article!r})"
+            where = f"question {shown(first.identifier)} (article {shown(first.passage.article)})"
             _LOGGER.warning(
                 "%d of %d questions have %s: %s.", odd.sum(), len(questions), what, where
             )
