@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 
 _BLOCK_BYTES = 64 << 20
+_MOST_OF_HEADER = 10_000  # characters, of which NumPy makes a Python literal
+# What NumPy raises at a file that is none of its own, and Python at a header that is no literal.
+_BROKEN = (OSError, ValueError, TypeError, EOFError, OverflowError, SyntaxError, MemoryError,
+           RecursionError, LookupError, tokenize.TokenError, zipfile.BadZipFile)  # fmt: skip
 
 
 class Similar(NamedTuple):
@@ -65,6 +69,8 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
     embedder = open_embedder(config, texts)
     _check_origin(config, embedder)
     numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
+    if not np.isfinite(cosines).all():
+        raise UserError(f"{config.vectors_file}: has vectors that are NaN; make it with embed.")
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     return [
         Similar(query, number + 1, cosine, picked[number])
@@ -113,22 +119,19 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors / np.maximum(lengths, 1e-12)
 
 
-# What NumPy raises where a header is damaged, beside what it should.
-_NO_ARRAY = (OSError, ValueError, EOFError, ArithmeticError, TypeError, SyntaxError, MemoryError,
-             RecursionError, tokenize.TokenError, zipfile.BadZipFile)  # fmt: skip
-
-
 def _open_vectors(path: Path) -> NDArray[np.float32]:
     if not is_there(path):
         raise UserError(f"{path}: no such file; make it with embed.")
     check_file(path)
     try:
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except _NO_ARRAY as error:
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False, max_header_size=_MOST_OF_HEADER)
+    except _BROKEN as error:
         found = shown(reason_of(error))[1:-1]
         raise UserError(f"{path}: is no file of vectors ({found}); make it with embed.") from error
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype != np.float32:
         raise UserError(f"{path}: holds no float32 vectors; make it with embed.")
+    if 0 in vectors.shape:
+        raise UserError(f"{path}: holds no vectors; make it with embed.")
     return vectors
 
 

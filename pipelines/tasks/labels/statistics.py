@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from pipelines.tables.files import TableFile
 from pipelines.tasks.labels.labelling import (
     Kind,
@@ -258,7 +258,8 @@ def _what_is_wrong(source: Source, example: Labelled, known: frozenset[str]) -> 
     unknown = [one for one in labels_in(source.labelling, example.label) if one not in known]
     if unknown:
         return (
-            f"{where}: the label {unknown[0]!r} does not stand in the training file; correct it, "
+            f"{where}: the label {shown(unknown[0])} does not stand in the training file; correct "
+            "it, "
             "or leave such rows out with `ignored_labels`."
         )
     return None
@@ -309,7 +310,8 @@ def _check_labels(found: LabelStatistics) -> None:
         never = [column for column in source.labelling.columns if column not in found.labels]
         if never:
             raise UserError(
-                f"{name}: no row has a 1 in the column {never[0]!r}, so that the label cannot be "
+                f"{name}: no row has a 1 in the column {shown(never[0])}, so that the label "
+                "cannot be "
                 "learned; leave it out of `label_column`."
             )
     if count < 2:
