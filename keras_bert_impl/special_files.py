@@ -23,7 +23,7 @@ _KINDS = {
     stat.S_IFBLK: "disk",
     stat.S_IFSOCK: "socket",
 }
-_OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/\d+")
+_OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
 _MOST_LINKS = 40
 _NO_READER = errno.ENXIO
 _SECONDS_TO_WAIT, _SECONDS_BETWEEN = 5.0, 0.05  # for the other end of a named pipe
@@ -108,10 +108,12 @@ def open_to_write_plainly(path: Path, mode: str, text: Mapping[str, str]) -> IO 
         UserError: it is something that cannot be written to, or a pipe that nobody reads.
     """
     kind = kind_of(path)
-    own = _is_own_descriptor(path)
-    if kind is None and not own:
+    if (own := _own_descriptor(path)) is not None:
+        # Not opened anew: what else is printed there would begin at its beginning again.
+        return os.fdopen(os.dup(own), mode, **text)  # type: ignore[call-overload]
+    if kind is None:
         return None
-    if kind not in (PIPE, DEVICE, None):
+    if kind not in (PIPE, DEVICE):
         raise UserError(f"{path}: is a {kind}; name a file.")
     flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
 
@@ -130,15 +132,15 @@ def open_to_write_plainly(path: Path, mode: str, text: Mapping[str, str]) -> IO 
     return os.fdopen(descriptor, mode, **text)  # type: ignore[call-overload]
 
 
-def _is_own_descriptor(path: Path) -> bool:
-    """Whether a name stands for a file that this process was started with, as `/dev/stdout`."""
+def _own_descriptor(path: Path) -> int | None:
+    """The number of an open file of this process that a name stands for, as `/dev/stdout` does."""
     for _ in range(_MOST_LINKS):
-        if _OWN_DESCRIPTOR.fullmatch(str(path)):
-            return True
+        if found := _OWN_DESCRIPTOR.fullmatch(str(path)):
+            return int(found[1])
         if not path.is_symlink():
-            return False
+            break
         path = path.parent / path.readlink()
-    return False
+    return None
 
 
 def _tried(attempt: Callable[[], Any], missing: Any, again: bool) -> Any:

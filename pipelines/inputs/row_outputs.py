@@ -1,6 +1,5 @@
 """A model's outputs for the rows of a split, kept in files: read as often as answers are made."""
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -11,6 +10,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, writing
 from pipelines.records.row_set import RowSet
 from pipelines.records.rows import Numbers, Rows
+
+_ZEROS = 1 << 20  # bytes that are written at once
 
 
 class RowOutputs:
@@ -88,15 +89,17 @@ class RowOutputs:
             path = self._folder / f"{name}.npy"
             with writing(path):
                 file = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(count, *shape))
-                _take_room(path)
+                _take_room(path, file.offset)
             self._files[name] = file
         return self._files[name]
 
 
-def _take_room(path: Path) -> None:
+def _take_room(path: Path, header_bytes: int) -> None:
     """Takes a file's room on the disk: a page of it that has none kills who writes to it."""
     with path.open("r+b") as file:
-        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+        file.seek(header_bytes)
+        while left := path.stat().st_size - file.tell():
+            file.write(bytes(min(left, _ZEROS)))
 
 
 def _check_finite(name: str, values: NDArray) -> None:

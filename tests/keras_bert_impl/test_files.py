@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert_impl import files
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import (
+    check_parts,
+    check_plain,
     file_sha256,
     is_there,
     make_folder,
@@ -231,3 +234,31 @@ def test_what_is_no_json_object_is_refused(tmp_path, content, words):
 def test_the_hash_is_the_files(tmp_path):
     (tmp_path / "x").write_bytes(b"abc" * 1000)
     assert file_sha256(tmp_path / "x") == hashlib.sha256(b"abc" * 1000).hexdigest()
+
+
+@pytest.mark.parametrize("check", [lambda path: check_parts(path / "model.ckpt"), None])
+def test_what_a_foreign_reader_would_wait_for_is_refused_before(tmp_path, check):
+    (tmp_path / "model.ckpt.index").write_text("x")
+    os.mkfifo(tmp_path / "model.ckpt.data-00000-of-00001")
+    with pytest.raises(UserError, match=r"data-00000-of-00001: is a pipe, but a file is needed"):
+        check(tmp_path) if check else check_plain(tmp_path.rglob("*"))
+
+
+def test_a_line_without_an_end_is_refused_before_the_memory_is_full(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MOST_LINE_BYTES", 5000)
+    (tmp_path / "x.txt").write_bytes(b"one\n" + b"x" * 4999 + b"\n" + b"x" * 5001)
+    lines = text_lines(tmp_path / "x.txt")
+    assert [len(next(lines)), len(next(lines))] == [3, 4999]
+    with pytest.raises(UserError, match=r"x\.txt: line 3 has more than"):
+        next(lines)
+
+
+def test_a_fault_is_told_though_what_was_begun_cannot_be_removed(tmp_path, monkeypatch):
+    def read_only(*_arguments, **_named):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "unlink", read_only)
+    monkeypatch.setattr(Path, "open", read_only)
+    sentence = r"x\.txt: cannot be written \(Read-only file system\)"
+    with pytest.raises(UserError, match=sentence), open_whole(tmp_path / "x.txt"):
+        pass

@@ -138,11 +138,13 @@ def test_a_full_device_is_a_sentence():
 def test_what_standard_output_leads_to_is_not_replaced(tmp_path):
     (tmp_path / "log").write_text("before\n")
     number = (tmp_path / "log").stat().st_ino
-    descriptor = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
+    descriptor = os.open(tmp_path / "log", os.O_WRONLY)
+    os.write(descriptor, b"Before\n")
     with open_whole(f"/dev/fd/{descriptor}") as file:
         file.write("words\n")
+    os.write(descriptor, b"after\n")
     os.close(descriptor)
-    assert (tmp_path / "log").read_text() == "before\nwords\n"
+    assert (tmp_path / "log").read_text() == "Before\nwords\nafter\n"
     assert (tmp_path / "log").stat().st_ino == number
 
 

@@ -110,3 +110,13 @@ def test_weights_of_another_layer_are_refused(tmp_path):
     write_safetensors(folder / "2_Dense" / "model.safetensors", {"x": np.ones(2, "float32")})
     with pytest.raises(UserError, match="get the model again"):
         read_dense(folder)
+
+
+@pytest.mark.parametrize("name", ["modules.json", "sentence_bert_config.json"])
+def test_a_link_that_leads_nowhere_is_not_taken_for_a_missing_file(tmp_path, name):
+    put(tmp_path, "modules.json", modules("Transformer", "Pooling"))
+    put(tmp_path, "1_Pooling/config.json", {"pooling_mode_mean_tokens": True})
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).symlink_to("gone")
+    with pytest.raises(UserError, match=rf"{name}: leads to gone, which is not there"):
+        read_sentence_settings(tmp_path)

@@ -43,11 +43,19 @@ def test_a_changed_file_makes_another_cell(tmp_path):
         text.write_text(content)
         made = cell(tmp_path / content, flags=(f"--input_file={text}",))
         digests.add(made.digest)
-    from pipelines.ablations import cells
-
-    cells._identity.cache_clear()  # a new process looks at the files anew
     digests.add(cell(tmp_path / "again", flags=(f"--input_file={text}",)).digest)
     assert len(digests) == 2
+
+
+def test_a_change_anywhere_in_a_file_makes_another_cell(tmp_path):
+    text, content = tmp_path / "text.txt", bytearray(3 << 20)
+    digests = set()
+    for place in (0, (1 << 20) + 1, len(content) - 1):
+        content[place] += 1
+        text.write_bytes(content)
+        made = cell(tmp_path / str(place), flags=(f"--input_file={text}",))
+        digests.add(made.digest)
+    assert len(digests) == 3
 
 
 def test_the_command_names_the_cell_s_own_folder_and_is_one_for_a_shell(tmp_path):

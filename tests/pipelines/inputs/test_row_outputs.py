@@ -1,7 +1,10 @@
+import errno
+
 import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from pipelines.inputs import row_outputs
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
@@ -56,3 +59,22 @@ def test_an_output_that_is_no_number_is_refused_but_not_padding(outputs, number)
     for name, values in (("start_logits", [[10, number, 12]]), ("logits", [[number]])):
         with pytest.raises(UserError, match=f"The model's {name} are NaN or infinite"):
             outputs.add(np.array([1]), {name: np.array(values, np.float32)})
+
+
+def test_the_room_for_outputs_is_taken_before_they_are_written(rows, tmp_path):
+    """A page of a mapped file that has no room kills the process."""
+    outputs = RowOutputs(tmp_path / "outputs", rows)
+    outputs.add(np.array([0]), {"logits": np.ones([1, 20_000], np.float32)})
+    taken = (tmp_path / "outputs" / "logits.npy").stat()
+    assert taken.st_blocks * 512 >= taken.st_size
+    assert outputs.read(0, 3)["logits"].sum(axis=1).tolist() == [20_000, 0, 0]
+
+
+def test_a_full_disk_is_one_sentence(rows, tmp_path, monkeypatch):
+    def full(*_arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(row_outputs, "_take_room", full)
+    outputs = RowOutputs(tmp_path / "outputs", rows)
+    with pytest.raises(UserError, match=r"logits\.npy: cannot be written \(No space left on"):
+        outputs.add(np.array([0]), {"logits": np.ones([1, 2], np.float32)})

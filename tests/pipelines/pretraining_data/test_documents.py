@@ -114,3 +114,15 @@ def test_sentences_without_a_token_and_documents_without_a_sentence_are_left_out
 def test_a_block_without_text_is_empty():
     block = encode_block(["", ""], _letters, np.uint16)
     assert (len(block.ids), len(block.sentence_lengths), len(block.document_sizes)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("longest", [5000, 5001])
+def test_a_line_longer_than_any_sentence_is_refused_by_its_place(monkeypatch, longest):
+    monkeypatch.setattr(documents, "MOST_LINE_BYTES", 5000)
+    data = b"One.\nTwo.\n" + b"x" * longest + b"\nThree."
+    block = TextBlock("x.txt", 100, 100 + len(data))
+    if longest == 5000:
+        assert len(read_lines(block, data)) == 4
+    else:
+        with pytest.raises(UserError, match=r"x\.txt: the line at byte 110 has more than"):
+            read_lines(block, data)

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
+from pipelines.corpora import unpacking
+from pipelines.tables import files
 from pipelines.tables.files import open_table
 
 ROWS = [["text", "label"], ['It rains,\n"hard".', "1"], ["a\tb", "0"]]
@@ -197,3 +199,18 @@ def test_a_data_set_has_the_names_of_its_classes(data_set):
 def test_a_data_set_that_is_not_there_is_named(data_set, name):
     with pytest.raises(UserError, match=f"{name}: cannot be read .*`tfds_data_dir`"):
         open_table(name, data_dir=data_set)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", 'text,label\n"a\n' + "word\n" * 2000 + '",1\n'),
+        ("t.json", '[{"text": "a"},\n{"text":\n' + "\n" * 9000 + '"b"}]\n'),
+        ("t.jsonl", '{"text": "a"}\n{"text": "' + "b" * 9000 + '"}\n'),
+    ],
+)
+def test_a_record_that_never_ends_is_refused_by_its_line(tmp_path, monkeypatch, name, content):
+    for module in (files, unpacking):
+        monkeypatch.setattr(module, "MOST_LINE_BYTES", 5000)
+    with pytest.raises(UserError, match=rf"{name}: line 2 has more than"):
+        list(open_table(write(tmp_path, name, content)).records())

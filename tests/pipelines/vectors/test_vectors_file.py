@@ -1,5 +1,8 @@
 """A file of vectors that grows, and goes on after a kill."""
 
+import errno
+import os
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -61,3 +64,18 @@ def test_two_processes_do_not_write_one_file(tmp_path):
         growing_vectors(tmp_path / "x.npy", 3, 2),
     ):
         pass
+
+
+def test_a_full_disk_is_one_sentence_and_the_whole_blocks_stay(tmp_path, monkeypatch):
+    def full(_descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write(tmp_path / "x.npy", 2)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match=r"x\.npy: cannot be written \(No space left on device\)"):
+        write(tmp_path / "x.npy")
+    monkeypatch.undo()
+    start, anew = write(tmp_path / "x.npy")
+    assert start in (4, 6)
+    assert not anew
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), VECTORS)
