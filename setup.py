@@ -53,7 +53,7 @@ setup(
         "huggingface_hub>=0.30",
         "importlib_resources>=6",  # tensorflow-datasets imports it without saying so
         "keras>=3.15",
-        "matplotlib>=3.8",
+        "matplotlib>=3.11",
         "ml_dtypes>=0.4",
         "numpy>=2.0",
         "pyarrow>=15",

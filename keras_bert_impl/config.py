@@ -4,10 +4,10 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import read_json_object, typed
 
 ACTIVATIONS = ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
 
@@ -37,6 +37,18 @@ OWN_MODEL_TYPE = "keras_bert_impl"
 BILSTM_ENTRY = "encoder_bilstm"
 """True in the configuration of a model with a BiLSTM on its encoder; see `models.head_settings`."""
 
+_LARGEST = 1 << 63
+
+
+class _Understood(TypedDict, total=False):
+    """The types of further entries of a file that heads and tasks read."""
+
+    classifier_pooling: str
+    num_labels: int | None
+    pad_token_id: int | None
+    problem_type: str | None
+    task_specific_params: dict[str, Any] | None
+
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
@@ -61,6 +73,7 @@ class BertConfig:
             mirror it is. `transformers` has no such model: the `config.json` of one has a
             model_type that `transformers` does not know.
         extra: further entries of a configuration file; kept and written back.
+        origin: the file that it was read from, for messages.
 
     Raises:
         UserError: a value that no model can have.
@@ -85,6 +98,7 @@ class BertConfig:
     causal: bool = False
     anticausal: bool = False
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+    origin: str = dataclasses.field(default="model configuration", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # A copy and a view of it: the caller's dict may change, a frozen configuration may not.
@@ -95,36 +109,36 @@ class BertConfig:
             most = _MOST_BLOCKS if name == "num_hidden_layers" else _LARGEST_SIZE
             if type(value) is not int or not 1 <= value <= most:
                 raise UserError(
-                    f"model configuration: {name} is {shown(value)}; it must be a whole number "
-                    f"from 1 to {most}."
+                    f"{self.origin}: {name} is {shown(value)}; it must be a whole number from 1 "
+                    f"to {most}."
                 )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            _check_number(name, getattr(self, name), 0.0, 0.999, "from 0 to below 1")
-        _check_number("initializer_range", self.initializer_range, 0.0, 10.0, "from 0 to 10")
-        _check_number("layer_norm_eps", self.layer_norm_eps, 0.0, 1.0, "from 0 to 1")
+            self._check_number(name, 0.999, "from 0 to below 1")
+        self._check_number("initializer_range", 10.0, "from 0 to 10")
+        self._check_number("layer_norm_eps", 1.0, "from 0 to 1")
         if self.hidden_act not in ACTIVATIONS:
             raise UserError(
-                f"model configuration: hidden_act is {shown(self.hidden_act)}; it must be one of "
+                f"{self.origin}: hidden_act is {shown(self.hidden_act)}; it must be one of "
                 f"{', '.join(ACTIVATIONS)}."
             )
         for name in ("causal", "anticausal"):
             if not isinstance(value := getattr(self, name), bool):
                 raise UserError(
-                    f"model configuration: {name} is {shown(value)}; it must be true or false."
+                    f"{self.origin}: {name} is {shown(value)}; it must be true or false."
                 )
         if self.causal and self.anticausal:
             raise UserError(
-                "model configuration: causal and anticausal are both true, which leaves a token "
+                f"{self.origin}: causal and anticausal are both true, which leaves a token "
                 "itself alone to attend to; set one of them."
             )
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
-                f"model configuration: hidden_size {self.hidden_size} is not a multiple of "
+                f"{self.origin}: hidden_size {self.hidden_size} is not a multiple of "
                 f"num_attention_heads {self.num_attention_heads}; change one of them."
             )
         if self._weights() > _MOST_WEIGHTS:
             raise UserError(
-                f"model configuration: its sizes make {self._weights():.1e} weights, more than any "
+                f"{self.origin}: its sizes make {self._weights():.1e} weights, more than any "
                 "machine holds; lower hidden_size, intermediate_size or num_hidden_layers."
             )
 
@@ -254,7 +268,7 @@ class BertConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields under their own names, as plain values (for `get_config`)."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values = {name: getattr(self, name) for name in _FIELDS}
         return {**values, "extra": dict(self.extra)}
 
     @classmethod
@@ -291,10 +305,15 @@ class BertConfig:
             known["hidden_act"] = activations[act]
         else:
             known["hidden_act"] = activations["gelu"]
-        try:
-            return cls(**known, extra=extra)
-        except UserError as error:
-            raise UserError(str(error).replace("model configuration", origin, 1)) from error
+        typed(extra, _Understood, origin)
+        return cls(**known, extra=extra, origin=origin)
+
+    def _check_number(self, name: str, most: float, words: str) -> None:
+        value = getattr(self, name)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 <= value <= most:
+            must = f"it must be a number {words}"
+            raise UserError(f"{self.origin}: {name} is {shown(value)}; {must}.")
 
     def _known(self, activations: Mapping[str, str]) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in _FIELDS}
@@ -302,8 +321,9 @@ class BertConfig:
         return values
 
 
+_BESIDE = ("extra", "origin")
 _WHOLE_NUMBERS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.type is int)
-_FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name != "extra")
+_FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name not in _BESIDE)
 _HUGGING_FACE_DEFAULTS = {
     "pad_token_id": 0,
     "position_embedding_type": "absolute",
@@ -359,11 +379,3 @@ def named_config(name: str, vocab_size: int | str = "uncased") -> BertConfig:
         num_attention_heads=heads,
         intermediate_size=4 * width,
     )
-
-
-def _check_number(name: str, value: Any, low: float, high: float, words: str) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not low <= value <= high:
-        raise UserError(
-            f"model configuration: {name} is {shown(value)}; it must be a number {words}."
-        )

@@ -7,24 +7,53 @@ types, and every fault is one sentence with the file and the entry.
 
 import dataclasses
 import functools
+import hashlib
 import json
-import math
+import logging
+import numbers
 import os
+import re
+import sys
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import open_input
+from keras_bert_impl.files import is_there, open_input
+from keras_bert_impl.options import Rules, bounded
+
+_LOGGER = logging.getLogger(__name__)
 
 MOST_BYTES = 64 << 20
 """The largest configuration, description or tokenizer file that is read."""
 
 _MOST_DEPTH = 64  # of lists and objects in one another; files of the field have less than ten
 _LARGEST = 1 << 63  # NumPy and TensorFlow hold nothing beyond
+_MOST_OF_LINE = 1 << 20  # a line of a log has some hundred bytes
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates: no text in any encoding
+
+_SEAL = "seal"
 
 _Value = TypeVar("_Value")
+
+
+class _FileName(Rules):
+    """The rule that a text names a file of the folder that it is read in, and nothing outside."""
+
+    def broken_by(self, value: Any) -> str | None:
+        """See `Rules.broken_by`."""
+        plain = value and value.isprintable() and Path(value).name == value
+        return None if plain else "must be the name of a file beside it"
+
+
+Count = typing.Annotated[int, Rules(sentence="", at_least=0)]
+"""A whole number from 0 on."""
+
+FileName = typing.Annotated[str, _FileName(sentence="")]
+"""The name of a file in the same folder."""
 
 
 def read_json_value(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
@@ -58,15 +87,117 @@ def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
 def read_typed(path: str | os.PathLike[str], wanted: type[_Value], remedy: str) -> _Value:
     """Reads a JSON file of ours: what it holds has the types that `wanted` says.
 
+    One that is `sealed` must be what was written.
+
     Args:
         path: the file.
         wanted: see `typed`.
         remedy: what the user can do, for the message.
 
     Raises:
-        UserError: it cannot be read, is no JSON, or holds values of other types.
+        UserError: it cannot be read, is no JSON, was altered, or holds values of other types.
     """
-    return typed(read_json_value(path), wanted, str(path), remedy)
+    values = read_json_value(path)
+    if isinstance(values, dict) and _SEAL in values and values.pop(_SEAL) != _seal_of(values):
+        raise UserError(f"{path}: was altered since it was written; {remedy}.")
+    return typed(values, wanted, str(path), remedy)
+
+
+def sealed(values: Mapping[str, Any]) -> str:
+    """The text of a note on work that is done: a JSON object with a digest of itself.
+
+    Example:
+        >>> print(sealed({"examples": 7}), end="")
+        {
+         "examples": 7,
+         "seal": "8f47596a0baafa3d"
+        }
+    """
+    plain = bounded_loads(json.dumps(values))
+    return json.dumps({**plain, _SEAL: _seal_of(plain)}, indent=1) + "\n"
+
+
+def read_sealed(path: str | os.PathLike[str], wanted: type[_Value]) -> _Value | None:
+    """Reads a note that `sealed` made; None where it is missing, damaged or another one.
+
+    What it speaks of is then made again, so that nothing is said of the damage.
+
+    Args:
+        path: the file.
+        wanted: see `typed`.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "note.json"
+        >>> _ = path.write_text(sealed({"examples": 7}))
+        >>> read_sealed(path, dict[str, int])
+        {'examples': 7}
+        >>> _ = path.write_text(path.read_text().replace("7", "8", 1))
+        >>> read_sealed(path, dict[str, int]) is None
+        True
+    """
+    try:
+        return (
+            read_typed(path, wanted, "make it again") if _SEAL in read_json_object(path) else None
+        )
+    except UserError:
+        return None
+
+
+def _seal_of(values: Mapping[str, Any]) -> str:
+    content = json.dumps(values, sort_keys=True).encode()
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def read_log(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    r"""Reads a log of ours: lines of JSON objects of numbers and texts, each with its `step`.
+
+    A half-written last line is left out. So is any other damaged line, with a warning: a run need
+    not stop because of its log.
+
+    Raises:
+        UserError: it is no file, or cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp()) / "metrics.jsonl"
+        >>> _ = path.write_text('{"step": 1}\n{"step": "two"}\n{"step": 3}\n{"step": 4, "lo')
+        >>> read_log(path)
+        [{'step': 1}, {'step': 3}]
+    """
+    lines, damaged = list[dict[str, Any]](), list[str]()
+    for number, text in _numbered_lines(path):
+        try:
+            lines.append(_log_line(parse_json(text, str(path), "leave the line out")))
+        except (UserError, _MismatchError):
+            damaged.append(str(number))
+    if damaged:
+        some = ", ".join(damaged[:5]) + (", ..." if len(damaged) > 5 else "")
+        _LOGGER.warning("%s: line %s cannot be read and is left out.", path, some)
+    return lines
+
+
+def _log_line(value: Any) -> dict[str, Any]:
+    line = _typed(value, Mapping[str, Any], ())
+    _typed(line.get("step"), bounded(int, at_least=0), ("step",))
+    for name, figure in line.items():
+        _typed(figure, numbers.Real | str | bool | None, (name,))
+    return dict(line)
+
+
+def _numbered_lines(path: str | os.PathLike[str]) -> Iterable[tuple[int, bytes]]:
+    """The whole lines of a file, which may be missing or empty; one without end is cut."""
+    if not is_there(path) or (Path(path).is_file() and not Path(path).stat().st_size):
+        return
+    with open_input(path) as file:
+        number, line = 1, file.readline(_MOST_OF_LINE)
+        while line.endswith(b"\n") or len(line) == _MOST_OF_LINE:
+            if line.strip():
+                yield number, line
+            while len(line) == _MOST_OF_LINE and not line.endswith(b"\n"):
+                line = file.readline(_MOST_OF_LINE)
+            number, line = number + 1, file.readline(_MOST_OF_LINE)
 
 
 def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int | None = 1) -> Any:
@@ -90,10 +221,27 @@ def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int |
         keras_bert_impl.errors.UserError: x.json: is not JSON (nested too deeply); mend it.
     """
     try:
-        value = json.loads(text.decode() if isinstance(text, bytes) else text)
-        _check_depth(value)
+        return bounded_loads(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{origin}: {fault_of_json(error, first_line)}; {remedy}.") from error
+
+
+def bounded_loads(
+    text: str | bytes, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    """`json.loads` of text that is nested at most 64 deep: the only place that calls it.
+
+    Args:
+        text: the text; bytes are UTF-8.
+        object_pairs_hook: see `json.loads`.
+
+    Raises:
+        ValueError: it is not UTF-8, or not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    content = text.decode() if isinstance(text, bytes) else text
+    value = json.loads(content, object_pairs_hook=object_pairs_hook)
+    _check_depth(value)
     return value
 
 
@@ -130,10 +278,12 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "mend it") -> Any:
 
     Args:
         value: of `parse_json`.
-        wanted: `int` (within 64 bits), `float` (finite; whole numbers count), `str`, `bool`,
-            `None`, `Any`, a union, a `Literal`, `list[...]`, `tuple[...]`, `dict[str, ...]` (or
-            `Mapping`), a `TypedDict`, or a dataclass, whose fields are the entries of an object:
-            those with a default may be missing, others than its fields may not be there.
+        wanted: `int` (within 64 bits), `float` (finite; whole numbers count), `numbers.Real` (NaN
+            and infinities, too), `str`, `bool`, `None`, `Any`, a union, a `Literal`, `list[...]`,
+            `tuple[...]`, `dict[str, ...]` (or `Mapping`), a `TypedDict`, or a dataclass, whose
+            fields are the entries of an object: those with a default may be missing, others than
+            its fields may not be there. A type `Annotated` with `options.Rules` has their bounds
+            and choices, too.
         origin: the file, for the message.
         remedy: what the user can do, for the message.
 
@@ -152,6 +302,35 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "mend it") -> Any:
         return _typed(value, wanted, ())
     except _MismatchError as error:
         raise UserError(f"{origin}: {error}; {remedy}.") from None
+    except UserError as error:  # of a dataclass, which checks itself
+        raise UserError(f"{origin}: {str(error).removesuffix('.')}; {remedy}.") from error
+
+
+def typed_entries(
+    values: Mapping[str, Any], types: Mapping[str, Any], origin: str, remedy: str = "mend it"
+) -> dict[str, Any]:
+    """Checks those entries of an object that `types` names; the others stay as they are.
+
+    Args:
+        values: the object.
+        types: by the entries' names; see `typed`.
+        origin: the file, for the message.
+        remedy: what the user can do, for the message.
+
+    Raises:
+        UserError: one is of another type; names the entry.
+
+    Example:
+        >>> typed_entries({"stride": 128, "color": [1]}, {"stride": int, "length": int}, "x.json")
+        {'stride': 128, 'color': [1]}
+    """
+    try:
+        return {
+            name: _typed(one, types[name], (name,)) if name in types else one
+            for name, one in values.items()
+        }
+    except _MismatchError as error:
+        raise UserError(f"{origin}: {error}; {remedy}.") from None
 
 
 class _MismatchError(Exception):
@@ -167,6 +346,10 @@ def _typed(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
     origin, arms = typing.get_origin(wanted), typing.get_args(wanted)
     if wanted is Any or wanted is object:
         return value
+    if origin is typing.NotRequired:
+        return _typed(value, arms[0], path)
+    if origin is typing.Annotated:
+        return _within(_typed(value, arms[0], path), wanted.__metadata__, path)
     if origin in (typing.Union, types.UnionType):
         return _one_of(value, arms, path)
     if origin is typing.Literal:
@@ -174,6 +357,11 @@ def _typed(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
         if not any(type(value) is type(arm) and value == arm for arm in arms):
             raise _MismatchError(path, value, _in_words(wanted))
         return value
+    return _container(value, wanted, path)
+
+
+def _container(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
+    origin, arms = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (list, Sequence):
         return _items(value, arms[0], path)
     if origin is tuple:
@@ -187,13 +375,28 @@ def _typed(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
     return _plain(value, wanted, path)
 
 
+def _within(value: Any, rules: Iterable[Rules], path: tuple[str, ...]) -> Any:
+    """A value of the right type, which keeps to the bounds or choices of an option."""
+    items = value if isinstance(value, list | tuple) else [value]
+    for rule in rules:
+        for one in items if value is not None else ():
+            if (wrong := rule.broken_by(one)) is not None:
+                known = f"one of {', '.join(rule.choices)}" if rule.choices else None
+                raise _MismatchError(path, value, known or wrong.removeprefix("must be "))
+    return value
+
+
 def _plain(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if wanted is float and number and abs(value) < math.inf:
+    if wanted is numbers.Real and number and (type(value) is float or abs(value) < _LARGEST):
+        return value
+    if wanted is float and number and abs(value) <= sys.float_info.max:
         return float(value)
     if wanted is int and type(value) is int and -_LARGEST <= value < _LARGEST:
         return value
-    if wanted in (str, bool, list, dict) and type(value) is wanted:
+    if wanted is str and isinstance(value, str) and not _HALF_PAIR.search(value):
+        return value
+    if wanted in (bool, list, dict) and type(value) is wanted:
         return value
     if wanted in (None, types.NoneType) and value is None:
         return None
@@ -234,7 +437,8 @@ def _object(value: Any, path: tuple[str, ...]) -> Iterable[tuple[str, Any]]:
 
 def _entries(value: Any, wanted: Any, path: tuple[str, ...]) -> dict[str, Any]:
     """The entries of a `TypedDict`; others are left as they are."""
-    values, hints = dict(_object(value, path)), typing.get_type_hints(wanted)
+    hints = typing.get_type_hints(wanted, include_extras=True)
+    values = dict(_object(value, path))
     for name in sorted(wanted.__required_keys__ - values.keys()):
         raise _MismatchError(path, value, f"an object with the entry {name}")
     known = {name: hints[name] for name in values.keys() & hints.keys()}
@@ -255,13 +459,14 @@ def _dataclass(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
 
 @functools.cache
 def _hints(wanted: type) -> dict[str, Any]:
-    hints = typing.get_type_hints(wanted)
+    hints = typing.get_type_hints(wanted, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(wanted)}
 
 
 _WORDS: Mapping[Any, str] = {
     int: "a whole number",
     float: "a number",
+    numbers.Real: "a number",
     str: "text",
     bool: "true or false",
     list: "a list",
@@ -279,6 +484,8 @@ def _in_words(wanted: Any) -> str:
         return f"one of {', '.join(map(str, arms))}"
     if origin in (list, tuple, Sequence):
         return "a list"
+    if origin is typing.Annotated:
+        return _in_words(arms[0])
     return _WORDS.get(wanted, "an object")
 
 

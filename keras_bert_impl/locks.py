@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import remove
@@ -42,7 +43,7 @@ def owned(lock_file: Path, busy: str) -> Iterator[bool]:
     with contextlib.ExitStack() as stack:
         held = None
         while held is None:
-            file = stack.enter_context(lock_file.open("a"))
+            file = stack.enter_context(_opened(lock_file))
             held = _try_lock(file.fileno(), busy)
             if held and not _is_still_there(lock_file, file.fileno()):
                 held = None  # the process before removed the file after it was opened here
@@ -64,7 +65,7 @@ def in_turn(lock_file: Path, waiting: Callable[[], None]) -> Iterator[bool]:
     Yields:
         Whether the lock is held: on a file system without locks nobody waits.
     """
-    with lock_file.open("a") as file:
+    with _opened(lock_file) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -108,6 +109,15 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
             file = stack.enter_context((folder / _IN_USE).open("a"))
             _try_lock(file.fileno(), f"{folder}: another process has locked this new folder.")
         yield folder
+
+
+def _opened(lock_file: Path) -> IO[str]:
+    try:
+        return lock_file.open("a")
+    except OSError as error:
+        raise UserError(
+            f"{lock_file}: cannot be opened to lock it ({error.strerror}); remove it."
+        ) from error
 
 
 def _is_in_use(folder: Path) -> bool:

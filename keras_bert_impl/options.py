@@ -129,6 +129,12 @@ class Option:
     rules: Rules
 
     @property
+    def json_type(self) -> Any:
+        """What a value of it is in a JSON file, as `json_files.typed` understands it."""
+        within: Any = typing.Annotated[self.type, self.rules]
+        return within | None if self.default is None else within
+
+    @property
     def element(self) -> Any:
         """The type of its items, `int` of `tuple[int, ...]`; None where it holds one value."""
         if self.rules.listed:
@@ -255,6 +261,20 @@ def nested_configs(config_class: type) -> dict[str, Nested]:
     """The configs within a config class, by the names of their fields."""
     fields = dataclasses.fields(config_class)
     return {field.name: field.metadata[_NESTED] for field in fields if _NESTED in field.metadata}
+
+
+def bounded(kind: Any, **rules: Any) -> Any:
+    """A type with bounds or choices, as `json_files.typed` understands it.
+
+    Args:
+        kind: `int`, `float`, `str`, or a list of one of them.
+        **rules: those of `Rules`.
+
+    Example:
+        >>> bounded(int, at_least=1).__metadata__[0].broken_by(0)
+        'must be 1 or more'
+    """
+    return typing.Annotated[kind, Rules(sentence="", **rules)]
 
 
 def items_of(text: str) -> list[str]:

@@ -1,13 +1,16 @@
-"""Pictures: figures of Matplotlib, written whole, with fonts for their text."""
+"""Pictures: figures of Matplotlib, written whole, with fonts for text in any script."""
 
 import contextlib
 import functools
 import logging
+import unicodedata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from keras_bert_impl.errors import escaped
 from keras_bert_impl.files import open_whole
 
 if TYPE_CHECKING:
@@ -15,51 +18,107 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
+_EAST_ASIAN = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "BOPOMOFO", "IDEOGRAPHIC")
+_PACKAGES = {True: "fonts-noto-cjk", False: "fonts-noto-core"}  # Debian's, by East Asian or not
+_SHOWN = 5  # characters without a font that a warning shows
 
-@contextlib.contextmanager
-def families_for(text: str) -> Iterator[None]:
-    """Inside the block figures are made and written with fonts of this machine that have the text.
 
-    Matplotlib's own font has no Hangul, Chinese or Japanese. Where no font here has them, one
-    warning says what to install, in place of one a character by Matplotlib.
+def _with_fonts(figure: "Figure") -> None:
+    """Gives every text of a figure the fonts that its script needs.
+
+    Matplotlib's own font has Latin, Greek, Cyrillic, Hebrew and Arabic. For other scripts fonts of
+    this machine are found; where there is none, one warning says which package brings it.
+    Matplotlib shapes the text: Arabic is joined and runs from right to left.
+    """
+    from matplotlib.text import Text
+
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        names = [label.get_text() for label in axis.get_ticklabels()]
+        if any(name != escaped(name) for name in names):  # drawing would write them anew
+            axis.set_ticks(axis.get_ticklocs(), list(map(escaped, names)))
+    texts = [text for text in figure.findobj(Text) if text.get_text()]
+    for text in texts:
+        text.set_text(escaped(text.get_text()))  # a control character is no glyph
+    families = font_families("".join(text.get_text() for text in texts))
+    for text in texts:
+        text.set_fontfamily(families)
+
+
+def font_families(text: str) -> list[str]:
+    """The font families of this machine that together have a text's characters.
+
+    Matplotlib's own comes first. Where no font has a character, a warning names Debian's package.
 
     Args:
         text: all characters that will be drawn.
+
+    Example:
+        >>> font_families("plain text")
+        ['DejaVu Sans']
     """
     import matplotlib as mpl
     from matplotlib.font_manager import findfont
 
     own = mpl.rcParams["font.sans-serif"][0]
-    own_characters = _characters_of(findfont(own))
-    lacking = {character for character in text if character.isprintable()} - own_characters
-    family = _family_with(frozenset(lacking)) if lacking else None
-    if lacking and family is None:
-        _LOGGER.warning(
-            "no font on this machine has %s, which stand as boxes in the picture; install one "
-            "(Debian's package fonts-noto-cjk has Chinese, Japanese and Korean).",
-            ", ".join(sorted(lacking)[:5]),
-        )
-    families = [own, family] if family else [own]
-    with mpl.rc_context({"font.family": families}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        yield
+    drawn = {character for character in text if character.isprintable()}
+    lacking = drawn - _characters_of(findfont(own))
+    families = [own]
+    fonts = chain(_fonts(), _fonts_with_new_ones())
+    while lacking and (font := next(fonts, None)):
+        if found := lacking & _characters_of(font.fname):
+            families.append(font.name)
+            lacking -= found
+    if lacking:
+        _LOGGER.warning("%s", _no_font(lacking))
+    return families
 
 
-@functools.cache
-def _family_with(characters: frozenset[str]) -> str | None:
-    """A font family of this machine that has the characters, a plain one before others."""
+def _no_font(lacking: Iterable[str]) -> str:
+    """Says which characters stand as boxes, and the packages that bring their fonts."""
+    packages = sorted({_PACKAGES[_is_east_asian(character)] for character in lacking})
+    return (
+        f"no font on this machine has {', '.join(sorted(lacking)[:_SHOWN])}, which stand as boxes "
+        f"in the picture; install one (Debian's {' and '.join(packages)} have them)."
+    )
+
+
+def _is_east_asian(character: str) -> bool:
+    return unicodedata.name(character, "").startswith(_EAST_ASIAN)
+
+
+def _fonts() -> Iterator[Any]:
+    """The fonts that Matplotlib knows of, plain ones first."""
     from matplotlib.font_manager import fontManager
 
-    plain = sorted(fontManager.ttflist, key=lambda one: (one.style != "normal", one.weight != 400))
-    real = (one for one in plain if "Last Resort" not in one.name)  # which has boxes for all
-    return next((one.name for one in real if characters <= _characters_of(one.fname)), None)
+    # "Last Resort" has boxes for all.
+    real = [font for font in fontManager.ttflist if "Last Resort" not in font.name]
+    yield from sorted(real, key=_is_plain, reverse=True)
+
+
+def _is_plain(font: Any) -> tuple[bool, bool, bool]:
+    plain = font.style == "normal" and font.weight == 400
+    return plain, "Sans" in font.name, "Mono" not in font.name
+
+
+def _fonts_with_new_ones() -> Iterator[Any]:
+    """The same with what was installed after Matplotlib made its list, which it keeps on disk."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    known = {font.fname for font in fontManager.ttflist}
+    for file in sorted(set(findSystemFonts()) - known):
+        with contextlib.suppress(OSError, RuntimeError, ValueError):  # nothing to draw with
+            fontManager.addfont(file)
+    yield from _fonts()
 
 
 @functools.cache
 def _characters_of(file: str) -> frozenset[str]:
     from matplotlib.font_manager import get_font
 
-    return frozenset(map(chr, get_font(file).get_charmap()))
+    try:
+        return frozenset(map(chr, get_font(file).get_charmap()))
+    except (OSError, RuntimeError):  # it was removed after Matplotlib made its list
+        return frozenset()
 
 
 def write_png(path: Path, figure: "Figure", dpi: int = 120) -> Path:
@@ -70,7 +129,7 @@ def write_png(path: Path, figure: "Figure", dpi: int = 120) -> Path:
 
     Args:
         path: a .png file in a folder that exists.
-        figure: what is drawn.
+        figure: what is drawn; its texts may be of any script.
         dpi: pixels per inch of the figure's size.
 
     Raises:
@@ -86,6 +145,8 @@ def write_png(path: Path, figure: "Figure", dpi: int = 120) -> Path:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(figure)
-    with open_whole(path, "wb") as file:
+    with warnings.catch_warnings(), open_whole(path, "wb") as file:
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        _with_fonts(figure)
         figure.savefig(file, dpi=dpi, format="png")
     return path

@@ -230,6 +230,17 @@ def test_nothing_is_unpickled():
         assert "allow_pickle=True" not in path.read_text(encoding="utf-8"), path
 
 
+def test_json_is_read_in_one_place_only():
+    """Elsewhere it would be believed: nested without end, and of any type."""
+    found = {
+        name
+        for name, node in nodes_of(ast.Attribute, *LIBRARIES)
+        if isinstance(node.value, ast.Name)
+        and (node.value.id, node.attr) in {("json", "load"), ("json", "loads")}
+    }
+    assert found == {"keras_bert_impl/json_files.py"}
+
+
 def test_every_module_of_some_size_has_its_test_at_its_place():
     missing = [
         name_of(path)

@@ -8,6 +8,52 @@ from tools.endings import end_quietly, run_to_an_end
 
 _PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags"}  # of tools
 
+_GROUPS = {
+    "Use a model": {
+        "fill_mask": "the words that fit a masked text",
+        "answer": "the answers to a question in a text",
+        "embed": "a vector for each text",
+        "similar": "the texts that are nearest to a text",
+        "extract_features": "the vectors of all tokens, of any layers",
+        "compare_word_senses": "how a word's vector changes with its sense, as a picture",
+    },
+    "Fine-tune it on labelled text": {
+        "run_classifier": "labels, several labels, numbers, pairs; GLUE",
+        "run_squad": "answers found in passages; SQuAD, KorQuAD, TriviaQA",
+        "run_ner": "named entities, and any tags of words",
+        "run_swag": "the ending that follows a text; SWAG",
+    },
+    "Export it": {
+        "export_saved_model": "a SavedModel that takes texts or ids",
+        "export_model": "the same, ONNX, OpenVINO or LiteRT, with a client",
+        "convert_checkpoint": "google's TF1 checkpoint from or to a Hugging Face directory",
+        "grow_vocabulary": "a model that knows more words",
+    },
+    "Pre-train on your own text": {
+        "split_sentences": "documents to sentences",
+        "learn_vocabulary": "sentences to a vocabulary, in any language",
+        "create_pretraining_data": "sentences to shards",
+        "inspect_pretraining_data": "the content of shards: examples, figures, a page",
+        "plan_run": "what a run takes: memory, hours, money",
+        "run_pretraining": "shards to a model",
+    },
+    "Score and submit": {
+        "score_answers": "answers to questions, by the official rules",
+        "score_tags": "tags, by the rules of conlleval",
+        "glue_submission": "the archive for GLUE's server",
+    },
+    "Make data, study, check": {
+        "make_swag": "a set like SWAG from any text",
+        "make_unanswerable": "SQuAD 1.1 with questions that have no answer",
+        "split_squad": "a set like SQuAD in two, by articles",
+        "run_ablations": "the tables of BERT's paper, in small",
+        "tokenize_text": "lines to tokens, and the proof that they are BERT's",
+        "write_python_documentation": "a small corpus without a download",
+        "demo": "all of it in small: from raw text to a model",
+    },
+}
+"""The tools by what a person wants to do, each with what it gives."""
+
 
 def tool_names() -> list[str]:
     """The tools there are: every module of this package that is a program.
@@ -19,6 +65,16 @@ def tool_names() -> list[str]:
     return sorted({file.stem for file in Path(__file__).parent.glob("[!_]*.py")} - _PARTS)
 
 
+def help_text() -> str:
+    """The tools in their groups, a line each."""
+    width = max(map(len, tool_names()))
+    lines = ["usage: keras-bert TOOL --flags   (keras-bert TOOL --help says more about one)"]
+    for group, tools in _GROUPS.items():
+        lines += ["", f"{group}:"]
+        lines += [f"  {name:{width}}  {gives}" for name, gives in tools.items()]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     """Runs the tool that the first word of the command line names."""
     end_quietly()
@@ -27,8 +83,7 @@ def main() -> int:
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
-        sys.stdout.write("usage: keras-bert TOOL --flags   (keras-bert TOOL --help)\n\nTools:\n")
-        sys.stdout.write("".join(f"  {name}\n" for name in tool_names()))
+        sys.stdout.write(help_text())
         return 0 if words else 1
     if words[0] not in tool_names():
         from tools.command_line import nearest

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.sources import FoundTensor
-from keras_bert_impl.errors import UserError, reason_of
+from keras_bert_impl.errors import UserError, reason_of, shown
 from keras_bert_impl.files import check_parts, not_written, whole_files
 
 _REASONS = (
@@ -85,7 +85,8 @@ class GoogleSource:
             return np.asarray(self._reader.get_tensor(name))
         except self._errors as error:
             raise UserError(
-                f"{self.location}: variable {name!r} cannot be read; download the checkpoint again."
+                f"{self.location}: variable {shown(name)} cannot be read; download the checkpoint "
+                "again."
             ) from error
 
     def reason_to_ignore(self, name: str) -> str | None:

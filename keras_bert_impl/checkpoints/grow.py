@@ -12,7 +12,7 @@ from keras_bert_impl.checkpoints.convert import (
     read_input,
     write_output,
 )
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import option
 from keras_bert_impl.tokenization.reference import longest_tokens
@@ -109,7 +109,9 @@ def _new_words(words: Sequence[str], known: Mapping[str, int]) -> list[str]:
     """The words that are not in the vocabulary, each once, in their order."""
     for number, word in enumerate(words, start=1):
         if not word.removeprefix("##") or any(character.isspace() for character in word):
-            raise UserError(f"new word {number}: {word!r} is no single word; give one word a line.")
+            raise UserError(
+                f"new word {number}: {shown(word)} is no single word; give one word a line."
+            )
     different = list(dict.fromkeys(words))
     new = [word for word in different if word not in known]
     if not new:
@@ -166,6 +168,7 @@ def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:
         if not whole:
             cut = " ".join(tokenizer.tokenize(word))
             raise UserError(
-                f"new word {word!r}: the tokenizer would never give it (it cuts it into '{cut}'); "
-                "give words without spaces and punctuation, in lower case for an uncased model."
+                f"new word {shown(word)}: the tokenizer would never give it (it cuts it into "
+                f"{shown(cut)}); give words without spaces and punctuation, in lower case for an "
+                "uncased model."
             )

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from keras_bert_impl.checkpoints.sources import (
     FoundTensor,
     pickle_refused,
 )
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.json_files import read_typed
 
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
 # A file holds one of two tied tensors or both.
@@ -31,6 +32,10 @@ _REASONS = (
     (re.compile(r"(^|\.)cls\.predictions\.decoder\.weight$"), "tied to the token embeddings"),
     (re.compile(r"(^|\.)cls\.predictions\.decoder\.bias$"), "tied to cls.predictions.bias"),
 )
+
+
+class _Index(TypedDict):
+    weight_map: dict[str, str]
 
 
 class HuggingFaceSource:
@@ -112,18 +117,20 @@ def _weight_files(folder: Path) -> list[Path]:
 
 def _shards(folder: Path) -> list[Path]:
     index = folder / INDEX_FILE
-    weight_map = read_json_object(index).get("weight_map")
-    if not isinstance(weight_map, dict) or not weight_map:
-        raise UserError(f"{index}: has no weight_map; download it again.")
-    names = sorted({str(name) for name in weight_map.values()})
+    weight_map = read_typed(index, _Index, "download it again")["weight_map"]
+    if not weight_map:
+        raise UserError(f"{index}: its weight_map names no weights; download it again.")
+    names = sorted({*weight_map.values()})
     for name in names:
-        if Path(name).name != name or not name.endswith(".safetensors"):
-            raise UserError(f"{index}: names the shard {name!r}, which is no file of this folder.")
+        if Path(name).name != name or not name.isprintable() or not name.endswith(".safetensors"):
+            raise UserError(
+                f"{index}: names the shard {shown(name)}, which is no file of this folder."
+            )
     held = {key for name in names for key in safetensors_file.read_header(folder / name)}
     missing = sorted(set(weight_map) - held)
     if missing:
         raise UserError(
-            f"{index}: lists tensor {missing[0]!r}, which no shard holds; download the "
+            f"{index}: lists tensor {shown(missing[0])}, which no shard holds; download the "
             "shards again."
         )
     return [folder / name for name in names]

@@ -42,7 +42,7 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig, named_config
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
@@ -368,12 +368,12 @@ def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], fol
     ]
     if other:
         number, token, known = other[0]
-        instead = f"not {token!r}" if token else "which it lacks"
+        instead = f"not {shown(token)}" if token else "which it lacks"
         raise UserError(
             f"`vocab_file={name}`: has {len(vocabulary)} tokens, but the model's own vocabulary "
             f"{path} has {len(own)}, and {len(other)} of these are not where they are there "
-            f"(number {number} is {known!r}, {instead}), so that weights would stand for other "
-            "words; leave `vocab_file` out, or name another model."
+            f"(number {number} is {shown(known)}, {instead}), so that weights would stand for "
+            "other words; leave `vocab_file` out, or name another model."
         )
 
 

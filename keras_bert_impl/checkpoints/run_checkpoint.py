@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,
     NAMES_FILE,
     STATE,
+    check_state_files,
     told_if_gone,
     variable_key,
 )
 from keras_bert_impl.checkpoints.sources import FoundTensor
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import check_parts
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import read_typed
 from keras_bert_impl.models.head_settings import LabelUnits
 
 _WEIGHTS = "weights"
@@ -40,6 +40,11 @@ def weights_description(
     return {"names": [*names], **units}
 
 
+class _Description(TypedDict):
+    names: list[str]
+    label_units: NotRequired[tuple[float, float] | None]
+
+
 class RunCheckpointSource:
     """The weights of a run's checkpoint; averaged ones where the run keeps them, as its model has.
 
@@ -57,7 +62,7 @@ class RunCheckpointSource:
         self._errors = (tf.errors.OpError, ValueError, RuntimeError, LookupError)
         with told_if_gone(self._folder):
             names, self._units = _read_names(self._folder)
-            check_parts(self._folder / STATE)
+            check_state_files(self._folder)
             try:
                 self._reader = tf.train.load_checkpoint(str(self._folder / STATE))
                 self._shapes = self._reader.get_variable_to_shape_map()
@@ -132,24 +137,13 @@ def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None]:
             "this package wrote it that did not name its weights; resume the run, whose next "
             "checkpoint has the file, or name its finished model/."
         )
-    values = read_json_object(path)
-    names, units = _names(values.get("names")), values.get("label_units")
-    if not names or not (units is None or _are_units(units)):
-        raise UserError(f"{path}: holds no list of names of weights; {_ANOTHER}.")
+    values = read_typed(path, _Description, _ANOTHER)
+    names, units = values["names"], values.get("label_units")
+    if len({*names}) < len(names):
+        raise UserError(f"{path}: names a weight twice; {_ANOTHER}.")
     if _ROOT not in names:
         raise UserError(
             f"{folder}: holds only the head that learns over a frozen encoder, and no encoder; "
             "name the model/ of the run when it is finished."
         )
     return names, None if units is None else LabelUnits(*units)
-
-
-def _names(value: Any) -> list[str]:
-    """A list of different strings; empty for anything else."""
-    listed = value if isinstance(value, list) else []
-    names = [one for one in listed if isinstance(one, str)]
-    return names if len({*names}) == len(listed) else []
-
-
-def _are_units(value: Any) -> bool:
-    return isinstance(value, list) and [type(one) for one in value] == [float, float]

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import check_file
 
 STATE, STEP_FILE, NAMES_FILE = "state", "checkpoint.json", "weights.json"
 CHECKPOINTS, BEST_CHECKPOINT, MODEL = "checkpoints", "best_checkpoint", "model"
@@ -23,12 +24,23 @@ FINISHED_FILE = ".finished"
 """Holds the last step of a finished run, and the step of `model/` where that is the best one."""
 AVERAGES = "ema"
 """The group of variables that are averages of the weights, where a run keeps them."""
-_STEP = re.compile(r"^step-(\d+)$")
+_STEP = re.compile(r"^step-([0-9]{1,18})$")
+_WHOLE_NUMBER = re.compile("[0-9]{1,18}")
 
 
 def is_run_checkpoint(folder: Path) -> bool:
     """Whether a folder is one checkpoint of a run, of whatever version of this package."""
     return (folder / STEP_FILE).is_file()
+
+
+def check_state_files(folder: Path) -> None:
+    """Sees that a checkpoint's files of variables are files, before TensorFlow opens them.
+
+    Raises:
+        UserError: one is missing or empty, or is a folder, a pipe or a device.
+    """
+    for file in (folder / f"{STATE}.index", *folder.glob(f"{STATE}.data-*")):
+        check_file(file)
 
 
 def variable_key(group: str, number: int) -> str:
@@ -96,7 +108,8 @@ def finished_steps(run: Path) -> tuple[int | None, int | None]:
         words = (run / FINISHED_FILE).read_text(encoding="utf-8").split()
     except (OSError, UnicodeDecodeError):
         words = []
-    last, best, *_ = [*(int(word) if word.isdigit() else None for word in words), None, None]
+    steps = (int(word) if _WHOLE_NUMBER.fullmatch(word) else None for word in words)
+    last, best, *_ = [*steps, None, None]
     return last, best
 
 

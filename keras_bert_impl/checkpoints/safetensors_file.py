@@ -11,8 +11,9 @@ from typing import Any, TypeGuard
 import ml_dtypes
 import numpy as np
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.json_files import bounded_loads
 
 _DTYPES: dict[str, Any] = {
     "F64": np.float64,
@@ -75,7 +76,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, TensorEntry]:
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].size)):
         if entry.start != end:
             fault = "overlaps another tensor" if entry.start < end else "leaves a gap before it"
-            raise _broken(path, f"tensor {name!r} {fault}")
+            raise _broken(path, f"tensor {shown(name)} {fault}")
         end = entry.start + entry.size
     if end != file_size:
         raise _broken(path, f"its tensors end at byte {end}, but the file has {file_size}")
@@ -129,7 +130,7 @@ def write_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, np.nda
 
 def _parse(path: str | os.PathLike[str], text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(text.decode(), object_pairs_hook=_no_duplicates)
+        header = bounded_loads(text, _no_duplicates)
     except (ValueError, RecursionError) as error:
         raise _broken(path, "its header is not JSON with unique names") from error
     if not isinstance(header, dict):
@@ -147,19 +148,19 @@ def _no_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def _check_entry(path: str | os.PathLike[str], name: str, entry: Any, start: int) -> TensorEntry:
     if not isinstance(entry, dict):
-        raise _broken(path, f"tensor {name!r} has no description")
+        raise _broken(path, f"tensor {shown(name)} has no description")
     dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise _broken(path, f"tensor {name!r} has the unknown type {str(dtype)[:40]!r}")
+        raise _broken(path, f"tensor {shown(name)} has the unknown type {shown(dtype)}")
     if not _whole_numbers(shape) or len(shape) > _MOST_AXES:
-        raise _broken(path, f"tensor {name!r} has an impossible shape")
+        raise _broken(path, f"tensor {shown(name)} has an impossible shape")
     if not _whole_numbers(offsets) or len(offsets) != 2:
-        raise _broken(path, f"tensor {name!r} has impossible offsets")
+        raise _broken(path, f"tensor {shown(name)} has impossible offsets")
     size = math.prod(shape) * np.dtype(_DTYPES[dtype]).itemsize
     if offsets[1] - offsets[0] != size:
         raise _broken(
             path,
-            f"tensor {name!r} of {dtype} {str(shape)[:60]} does not fill the "
+            f"tensor {shown(name)} of {dtype} {shown(shape)} does not fill the "
             f"{offsets[1] - offsets[0]} bytes that it claims",
         )
     return TensorEntry(dtype, tuple(shape), start + offsets[0], size)

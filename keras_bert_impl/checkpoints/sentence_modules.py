@@ -9,7 +9,7 @@ tanh there (`2_Dense`).
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,9 @@ from keras_bert_impl.checkpoints.sources import (
     TOKENIZER_FILE,
     WEIGHTS_FILE,
 )
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, make_folder
-from keras_bert_impl.json_files import read_json_object, read_json_value
+from keras_bert_impl.json_files import read_json_object, read_typed, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
 
 MODULES_FILE = "modules.json"
@@ -60,6 +60,16 @@ _KNOWN = (
     ["Transformer", "Pooling", "Dense", "Normalize"],
 )
 _MODES = {"pooling_mode_cls_token": CLS, "pooling_mode_mean_tokens": MEAN}
+
+
+class _Module(TypedDict):
+    type: str
+    path: NotRequired[str]
+
+
+class _Prompts(TypedDict, total=False):
+    prompts: dict[str, str] | None
+    default_prompt_name: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,39 +184,45 @@ def _read_modules(path: Path) -> dict[str, str]:
 
     Their classes are never imported: a name only says which of the modules here is meant.
     """
-    modules = read_json_value(path)
-    if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules):
-        raise UserError(f"{path}: is no list of modules; get the model again.")
-    kinds = [str(one.get("type", "")).rpartition(".")[2] for one in modules]
+    modules = read_typed(path, list[_Module], "get the model again")
+    kinds = [one["type"].rpartition(".")[2] for one in modules]
     if kinds not in _KNOWN:
+        found = shown(", ".join(kinds))[1:-1] or "no module"
         raise UserError(
-            f"{path}: a model of {', '.join(kinds) or 'no module'} cannot be opened here; name one "
+            f"{path}: a model of {found} cannot be opened here; name one "
             "of Transformer, Pooling and perhaps Dense and Normalize."
         )
-    folders = {kind: str(one.get("path", "")) for kind, one in zip(kinds, modules, strict=True)}
+    folders = {kind: one.get("path", "") for kind, one in zip(kinds, modules, strict=True)}
     if folders["Transformer"] not in ("", "."):
         raise UserError(
-            f"{path}: the encoder lies in the folder {folders['Transformer']!r}; move its files "
-            f"beside {MODULES_FILE}, and leave its path empty there."
+            f"{path}: the encoder lies in the folder {shown(folders['Transformer'])}; move its "
+            f"files beside {MODULES_FILE}, and leave its path empty there."
         )
-    outside = [name for name in folders.values() if Path(name).is_absolute() or ".." in name]
+    outside = [name for name in folders.values() if _is_outside(name)]
     if outside:
-        raise UserError(f"{path}: the module {outside[0]!r} lies outside of the model's folder.")
+        raise UserError(
+            f"{path}: the module {shown(outside[0])} lies outside of the model's folder."
+        )
     return folders
+
+
+def _is_outside(name: str) -> bool:
+    return Path(name).is_absolute() or ".." in name or not name.isprintable()
 
 
 def _check_dense(path: Path, pooling: str) -> None:
     values = read_json_object(path)
     sizes = values.get("in_features"), values.get("out_features")
+    activation = values.get("activation_function")
     if (
         pooling != CLS
         or sizes[0] != sizes[1]
-        or values.get("activation_function") != _TANH
+        or activation != _TANH
         or not values.get("bias", True)
     ):
         raise UserError(
-            f"{path}: a dense layer of {sizes[0]} to {sizes[1]} with "
-            f"{values.get('activation_function')} over the pooling {pooling} does not exist here; "
+            f"{path}: a dense layer of {shown(sizes[0])} to {shown(sizes[1])} with "
+            f"{shown(activation)} over the pooling {pooling} does not exist here; "
             "name a model without it, or one whose layer is BERT's pooler (of one size, with tanh "
             "and bias, over [CLS])."
         )
@@ -215,8 +231,8 @@ def _check_dense(path: Path, pooling: str) -> None:
 def _read_pooling(path: Path) -> str:
     values = read_json_object(path)
     if "pooling_mode" in values:  # the later form names the mode
-        named = values["pooling_mode"]
-        modes = [named] if isinstance(named, str) else list(named)
+        named = typed(values["pooling_mode"], str | list[str], f"{path}: pooling_mode")
+        modes = [named] if isinstance(named, str) else named
     else:
         modes = [
             _MODES.get(name, name.removeprefix("pooling_mode_"))
@@ -224,9 +240,10 @@ def _read_pooling(path: Path) -> str:
             if name.startswith("pooling_mode_") and on
         ]
     if modes not in ([CLS], [MEAN]):
+        found = shown(" and ".join(modes))[1:-1] or "nothing"
         raise UserError(
-            f"{path}: pools by {' and '.join(map(str, modes)) or 'nothing'}, which does not exist "
-            "here; name a model that pools by the mean or by [CLS]."
+            f"{path}: pools by {found}, which does not exist here; name a model that pools by "
+            "the mean or by [CLS]."
         )
     return str(modes[0])
 
@@ -238,22 +255,24 @@ def _read_length(folder: Path) -> int | None:
         length = read_json_object(path).get(entry) if is_named(path) else None
         if length is None:
             continue
-        if not isinstance(length, (int, float)) or length < 3:
-            raise UserError(f"{path}: {entry} is {length!r}; write a number of tokens.")
+        # A tokenizer without a limit may say 10^30.
+        number = isinstance(length, (int, float)) and not isinstance(length, bool)
+        if not number or not length >= 3:
+            raise UserError(f"{path}: {entry} is {shown(length)}; write a number of tokens.")
         return int(length) if length < _UNLIMITED else None
     return None
 
 
 def _read_prompt(path: Path) -> str:
-    if not is_named(path):
-        return ""
-    values = read_json_object(path)
-    prompts, name = values.get("prompts"), values.get("default_prompt_name")
+    values = read_typed(path, _Prompts, "get the model again") if is_named(path) else _Prompts()
+    prompts, name = values.get("prompts") or {}, values.get("default_prompt_name")
     if name is None:
         return ""
-    if not isinstance(prompts, dict) or not isinstance(prompts.get(name), str):
-        raise UserError(f"{path}: has no prompt {name!r}, its default; add it, or remove the name.")
-    return str(prompts[name])
+    if name not in prompts:
+        raise UserError(
+            f"{path}: has no prompt {shown(name)}, its default; add it, or remove the name."
+        )
+    return prompts[name]
 
 
 def write_sentence_files(

@@ -14,30 +14,73 @@ serve its model (the stride of windows, a threshold) are entries beside it.
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import read_json_object, typed, typed_entries
+from keras_bert_impl.options import bounded, options_of
+from keras_bert_impl.tokenization.long_texts import LongTexts
 
 _LOGGER = logging.getLogger(__name__)
 
 _OF_A_TASK = ("id2label", "label2id", "num_labels", "problem_type")
 _PLACE, _OWN = "task_specific_params", "keras_bert_impl"
 
+_OF_ALL: Mapping[str, Any] = {
+    "task": str,
+    "max_seq_length": bounded(int, at_least=1),
+    "special_tokens": str,
+    "num_texts": bounded(int, at_least=1, at_most=2),
+    "text_pair_column": str | None,
+}
+"""The settings that the library itself understands."""
 
-def task_settings(config: BertConfig) -> dict[str, Any]:
+
+def task_settings(
+    config: BertConfig,
+    types: Mapping[str, Any] = MappingProxyType({}),
+    needed: Collection[str] = (),
+) -> dict[str, Any]:
     """Reads the settings of the task; empty for a model without any.
+
+    Args:
+        config: the model's.
+        types: of the settings that the caller understands, see `typed`; those that nobody
+            understands are given as they are, and must not be used.
+        needed: settings that must be there.
+
+    Raises:
+        UserError: one is of another type or out of its bounds, or is missing.
 
     Example:
         >>> task_settings(BertConfig(vocab_size=9))
         {}
     """
-    settings = _entries(config.extra.get(_PLACE)).get(_OWN)
-    return dict(_entries(settings))
+    place = f"{config.origin}: {_PLACE}.{_OWN}"
+    remedy = "correct it, or export the model again"
+    settings = typed(_entries(config.extra.get(_PLACE)).get(_OWN, {}), dict, place, remedy)
+    for name in needed:
+        if name not in settings:
+            raise UserError(f"{place}: has no {name}; export the model again.")
+    return typed_entries(settings, {**_OF_ALL, **types}, place, remedy)
+
+
+def long_texts_of(config: BertConfig) -> LongTexts:
+    """What becomes of texts that are too long for a model, as its settings say.
+
+    Raises:
+        UserError: they say something that does not exist.
+    """
+    types = {one.name: one.json_type for one in options_of(LongTexts)}
+    if "long_text" not in task_settings(config):
+        return LongTexts()  # another task may have a `doc_stride` of its own
+    return LongTexts.from_settings(task_settings(config, types))
 
 
 def with_task_settings(config: BertConfig, settings: Mapping[str, Any]) -> BertConfig:

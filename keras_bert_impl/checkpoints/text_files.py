@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import TypedDict
 
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
@@ -9,9 +10,9 @@ from keras_bert_impl.checkpoints.sources import (
     TOKENIZER_FILE,
     VOCABULARY_FILE,
 )
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import read_json_object, read_typed
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
 
@@ -30,6 +31,11 @@ _GOOGLE_FOLDER = re.compile(r"(?:wwm_)?(uncased|cased|multi_cased|multilingual|c
 _CASED_FOLDERS = ("cased", "multi_cased")
 
 
+class _Cutting(TypedDict, total=False):
+    tokenizer_class: str | None
+    word_tokenizer_type: str | None
+
+
 def read_casing(folder: Path) -> Casing:
     """Reads how a model's text is treated; `tokenizer_config.json` comes first.
 
@@ -44,7 +50,9 @@ def read_casing(folder: Path) -> Casing:
         lower = described.do_lower_case
         accents = described.strip_accents if accents is None else accents
     if accents is not None and not isinstance(accents, bool):
-        raise UserError(f"{path}: strip_accents is {accents!r}; it must be true, false or null.")
+        raise UserError(
+            f"{path}: strip_accents is {shown(accents)}; it must be true, false or null."
+        )
     if values.get("tokenize_chinese_chars") is False:
         raise UserError(
             f"{path}: tokenize_chinese_chars is false, but BERT's tokenizer always puts spaces "
@@ -77,10 +85,10 @@ def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
         >>> foreign_tokenizer(Path(tempfile.mkdtemp()))  # nothing says anything
     """
     for path in (folder / TOKENIZER_FILE, folder / CONFIG_FILE):
-        values = read_json_object(path) if is_named(path) else {}
+        values = read_typed(path, _Cutting, "get the model again") if is_named(path) else _Cutting()
         name, words = values.get("tokenizer_class"), values.get("word_tokenizer_type", "basic")
         if (name is not None and name not in _BERT_TOKENIZERS) or words not in (None, "basic"):
-            return path, str(name or words)
+            return path, shown(name or words)[1:-1]
     return None
 
 

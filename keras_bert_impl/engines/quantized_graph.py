@@ -2,9 +2,8 @@
 
 import contextlib
 import io
-import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,12 @@ from keras_bert_impl.engines.openvino_engine import (
     openvino_core,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import whole_folder
+from keras_bert_impl.files import file_sha256, whole_folder
+from keras_bert_impl.json_files import read_sealed, sealed
 
 _log = logging.getLogger(__name__)
 
-_GRAPH, _DESCRIPTION = "model.xml", "description.json"
+_GRAPH, _WEIGHTS, _DESCRIPTION = "model.xml", "model.bin", "description.json"
 _FORM = 3  # raised when the same graph would be quantized in another way
 CALIBRATION_ROWS = 300
 
@@ -49,7 +49,7 @@ def quantized_graph(
     # Nothing is put into a checkpoint of a run, which comes and goes.
     lasting = folder is not None and folder.exists() and not is_run_checkpoint(folder)
     kept = folder / QUANTIZED_FOLDER if folder is not None and lasting else None
-    if kept is not None and _read(kept / _DESCRIPTION) == description:
+    if kept is not None and _is_sound(kept, description):
         _log.info("%s: the scales of int8 are there.", kept)
         return openvino_core().read_model(kept / _GRAPH)
     made = _quantize(graph, calibration())
@@ -113,14 +113,23 @@ def _keep(folder: Path, graph: Any, description: dict[str, Any]) -> None:
 
     with whole_folder(folder) as aside:
         openvino.save_model(graph, aside / _GRAPH, compress_to_fp16=False)
-        (aside / _DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
+        note = sealed({**description, "files": _digests(aside)})
+        (aside / _DESCRIPTION).write_text(note, encoding="utf-8")
 
 
-def _read(path: Path) -> Any:
+def _is_sound(folder: Path, description: Mapping[str, Any]) -> bool:
+    """Whether what is kept is of the same graph, and every byte of it as it was written."""
+    noted = read_sealed(folder / _DESCRIPTION, dict[str, Any])
+    if noted is None or any(noted.get(name) != value for name, value in description.items()):
+        return False
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+        return bool(noted.get("files") == _digests(folder))
+    except UserError:
+        return False
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {name: file_sha256(folder / name) for name in (_GRAPH, _WEIGHTS)}
 
 
 def evenly_spread(items: Iterable[Any], count: int) -> list[Any]:

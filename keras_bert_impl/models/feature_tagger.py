@@ -55,8 +55,7 @@ class BertFeatureTagger(LabeledModel):
         given = frozen_features(config)
         if given is None:
             raise UserError(
-                "model configuration: has no frozen_features; open the model as a "
-                "BertTokenClassifier."
+                f"{config.origin}: has no frozen_features; open the model as a BertTokenClassifier."
             )
         layers = given.layers(config.num_hidden_layers)
         # `trainable = False` stops the weights only: a frozen encoder would drop in training.

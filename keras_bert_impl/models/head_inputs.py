@@ -82,7 +82,7 @@ def _bilstm(config: BertConfig, dtype: Any) -> StackedBiLSTM:
     # Each direction has half the hidden size, so that the heads' weights keep their shapes.
     if config.hidden_size % 2:
         raise UserError(
-            f"model configuration: hidden_size {config.hidden_size} is odd; a BiLSTM needs half of "
+            f"{config.origin}: hidden_size {config.hidden_size} is odd; a BiLSTM needs half of "
             "it for each direction."
         )
     return StackedBiLSTM(config.hidden_size // 2, depth=1, name="bilstm", dtype=dtype)

@@ -12,12 +12,14 @@ paper, table 7. `transformers` leaves all three entries alone.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
 import numpy as np
 
 from keras_bert_impl.config import BILSTM_ENTRY, BertConfig
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.json_files import typed
+from keras_bert_impl.options import Rules
 
 POOLER, CLS, MEAN, LAST = "pooler", "cls", "mean", "last"
 POOLINGS = (POOLER, CLS, MEAN)
@@ -40,7 +42,7 @@ def pooling_of(config: BertConfig) -> str:
     pooling = config.extra.get(_POOLING_ENTRY, POOLER)
     if pooling not in HEAD_POOLINGS:
         raise UserError(
-            f"model configuration: {_POOLING_ENTRY} is {pooling!r}; it must be one of "
+            f"{config.origin}: {_POOLING_ENTRY} is {shown(pooling)}; it must be one of "
             f"{', '.join(HEAD_POOLINGS)}."
         )
     return str(pooling)
@@ -165,6 +167,11 @@ class FrozenFeatures:
         return (first,) if single else tuple(range(first, blocks + 1))
 
 
+class _Entry(TypedDict):
+    features: str
+    lstm_size: Annotated[int, Rules(sentence="", at_least=1)]
+
+
 def frozen_features(config: BertConfig) -> FrozenFeatures | None:
     """The `FrozenFeatures` of a configuration; None of a model whose encoder is fine-tuned.
 
@@ -174,13 +181,9 @@ def frozen_features(config: BertConfig) -> FrozenFeatures | None:
     entry = config.extra.get(_FEATURES_ENTRY)
     if entry is None:
         return None
-    try:
-        return FrozenFeatures(str(entry["features"]), int(entry["lstm_size"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"model configuration: {_FEATURES_ENTRY} is {entry!r}; it must have features "
-            "and lstm_size."
-        ) from error
+    place = f"{config.origin}: {_FEATURES_ENTRY}"
+    given: _Entry = typed(entry, _Entry, place, "get the model again")
+    return FrozenFeatures(given["features"], given["lstm_size"])
 
 
 def with_frozen_features(config: BertConfig, given: FrozenFeatures | None) -> BertConfig:

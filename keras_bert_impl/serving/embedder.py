@@ -30,6 +30,7 @@ from keras_bert_impl.tokenization.packing import as_texts
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
+from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter, check_words
 from keras_bert_impl.training.config import dtype_policy
 
 _STEP = 8
@@ -124,6 +125,7 @@ _TEXTS_AT_ONCE = 16384  # so many are sorted by length, and their vectors held
 # A text that comes alone: calling TensorFlow between two computations takes longer than cutting it
 # in Python, 0.7 ms beside 0.2 on the machine where this was chosen.
 _FEW_CHARACTERS = 1000
+_COUNTED = 1000  # texts of a call, and words of all, that are looked at for [UNK]
 
 Vectors = NDArray[np.float32]
 Ids = NDArray[np.int32]
@@ -173,6 +175,8 @@ class Embedder:
         self._deterministic = deterministic
         self._tokenizer, self._plain = Tokenizer(text), PlainTokenizer(text)
         self._plain_lock = threading.Lock()  # it remembers words
+        self._counter: WordCounter | None = WordCounter(text.vocabulary)
+        self._words = WordCount()
 
     @classmethod
     def from_pretrained(
@@ -252,6 +256,9 @@ class Embedder:
     def embed(self, texts: Any) -> Vectors:
         """The vectors of texts.
 
+        Where the vocabulary does not fit the first texts, so that many of their words become
+        [UNK], one warning is logged.
+
         Args:
             texts: a text, or a list, an array or a column of texts.
 
@@ -264,10 +271,21 @@ class Embedder:
         rows, pairs = as_texts(texts)
         if pairs is not None:
             raise UserError("`texts` holds pairs of texts; a vector is of one text: give a list.")
+        self._check_words(rows)
         if 0 < len(rows) <= self.texts_at_once:
             return self._embed(rows, evenly=True)
         blocks = list(self.embed_blocks(rows))
         return np.concatenate(blocks) if blocks else np.empty((0, self.width), np.float32)
+
+    def _check_words(self, texts: Sequence[str | bytes]) -> None:
+        """Counts the words of the first texts, until there are enough or a warning was given."""
+        if self._counter is None or not texts:
+            return
+        self._words += self._counter.count(self._encode(texts[:_COUNTED]).ids)
+        if self._words.is_large:
+            check_words(texts, self.text, "the texts", may_refuse=False)
+        if self._words.is_large or self._words.words >= _COUNTED:
+            self._counter = None
 
     def embed_blocks(self, texts: Iterable[str | bytes]) -> Iterator[Vectors]:
         """The vectors of any number of texts, some thousand at a time, in their order.

@@ -9,7 +9,12 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints.destination import check_nothing_else
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
-from keras_bert_impl.checkpoints.task_settings import num_texts, served_length, task_settings
+from keras_bert_impl.checkpoints.task_settings import (
+    long_texts_of,
+    num_texts,
+    served_length,
+    task_settings,
+)
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, not_written, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
@@ -24,7 +29,6 @@ from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
 from keras_bert_impl.serving.verify import Verification, verify_saved_model
-from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 
 _SAVED_MODEL_ENTRIES = (
@@ -61,7 +65,7 @@ def serve_model(
     graph_tokenizer = GraphTokenizer(opened.text, "keep" if keeps else "split")
     tokenizer = graph_function(graph_tokenizer, text_specs("texts"))
     if isinstance(opened.model, BertClassifier):
-        long_texts = LongTexts.from_settings(task_settings(config))
+        long_texts = long_texts_of(config)
         return ServedClassifier(opened, tokenizer, length, long_texts)
     sentence = read_sentence_settings(opened.source.folder)
     if sentence and sentence.max_seq_length and not max_seq_length:

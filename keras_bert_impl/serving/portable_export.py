@@ -15,7 +15,12 @@ from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.checkpoints.destination import check_nothing_else
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
-from keras_bert_impl.checkpoints.task_settings import num_texts, served_length, task_settings
+from keras_bert_impl.checkpoints.task_settings import (
+    long_texts_of,
+    num_texts,
+    served_length,
+    task_settings,
+)
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.openvino_engine import openvino_core
 from keras_bert_impl.engines.portable_kernels import PortableKernels
@@ -44,7 +49,6 @@ from keras_bert_impl.serving.clients import (
 )
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.verify import TOLERANCE, largest_difference, random_feature
-from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
 _PACKAGES = {
@@ -209,7 +213,7 @@ def _write_beside(
             answers,
             has_prompt="prompt" in settings,
             texts=1 if answers == EMBEDDING else num_texts(kept),
-            long_text=LongTexts.from_settings(task_settings(kept)).long_text,
+            long_text=long_texts_of(kept).long_text,
         )
         (folder / CLIENT_FILE).write_text(program, encoding="utf-8")
 

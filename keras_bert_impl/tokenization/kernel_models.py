@@ -35,7 +35,8 @@ _SHAPED_BY = (  # a change in one of these may change the models: kept ones do n
     PINNED_FILE.name,
 )
 # NumPy's errors for a file that is cut off, no archive or without the arrays.
-_BROKEN_FILE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+_BROKEN_FILE = (OSError, ValueError, KeyError, EOFError, RuntimeError, TypeError, SyntaxError,
+                struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
 _LIMIT_FIELD = 4  # of the kernel's flatbuffer: the longest word in bytes
 _KERNEL_MAY_SPLIT = [  # no ideographs, Hangul or private use: there the kernel follows fixed blocks
     *(range(0x21, 0xAC00)),
@@ -69,9 +70,13 @@ def load_kernel_models(settings: TextSettings) -> KernelModels:
         return build_kernel_models(settings)
     path = Path(folder) / cache_name(settings)
     with contextlib.suppress(*_BROKEN_FILE), np.load(path) as file:
-        return KernelModels(
+        kept = KernelModels(
             file["normalizer"], file["wordpiece"], str(file["sigma_mark"]), len(settings.vocabulary)
         )
+        if all(
+            one.dtype == np.uint8 and one.ndim == 1 for one in (kept.normalizer, kept.wordpiece)
+        ):
+            return kept
     models = build_kernel_models(settings)
     with contextlib.suppress(UserError):  # a cache that cannot be written is no reason to stop
         make_folder(folder)

@@ -5,7 +5,6 @@ reads text, not counts, and gives numbers to characters in the order of a hash t
 ties; both is taken care of here, so that the same counts always give the same vocabulary.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, split_tokens
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, UNK, Vocabulary
@@ -287,7 +287,7 @@ def _train(
         show_progress=False,
     )
     learner.train_from_iterator(_as_text(counts), trainer)
-    model = json.loads(learner.to_str())["model"]
+    model = bounded_loads(learner.to_str())["model"]
     tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
     return tokens, [(left, right) for left, right in model["merges"]]
 

@@ -3,17 +3,18 @@
 import contextlib
 import copy
 import dataclasses
-import json
 import os
 import shutil
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
+import google.protobuf.message
 import numpy as np
 import tensorflow as tf
 
@@ -24,13 +25,15 @@ from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,
     STATE,
     STEP_FILE,
+    check_state_files,
     step_folder,
     steps_in,
     variable_key,
 )
-from keras_bert_impl.errors import UserError, reason_of
+from keras_bert_impl.errors import UserError, reason_of, shown
 from keras_bert_impl.files import check_parts, remove, whole_folder
-from keras_bert_impl.options import changed_settings
+from keras_bert_impl.json_files import read_typed, sealed
+from keras_bert_impl.options import Rules, changed_settings
 from keras_bert_impl.training.state import TrainingState, local_copy
 
 
@@ -59,7 +62,9 @@ def check_settings(
     changed = changed_settings({**before, **younger}, now)
     if any(name not in made for name, _, _ in changed):
         changed = _as_given(changed, made, before)
-        listed = ", ".join(f"`{name}` was {old!r} and is {new!r}" for name, old, new in changed)
+        listed = ", ".join(
+            f"`{name}` was {shown(old)} and is {shown(new)}" for name, old, new in changed
+        )
         raise UserError(
             f"{where}: its checkpoint was made with other settings: {listed}; give the old values, "
             "another `output_dir`, or `allow_changed_flags=True` to continue all the same."
@@ -83,16 +88,33 @@ def _as_given(
 State = Mapping[str, Sequence[Any]]
 
 _UNREADABLE = (
-    tf.errors.DataLossError,
-    tf.errors.NotFoundError,
-    tf.errors.OutOfRangeError,
-    tf.errors.InvalidArgumentError,
+    tf.errors.OpError,
+    google.protobuf.message.DecodeError,
     AssertionError,
     OSError,
     ValueError,
+    TypeError,
     LookupError,
     RuntimeError,
 )
+
+
+class _Plateau(TypedDict):
+    losses: list[Real]
+    warned: bool
+
+
+class _Kept(TypedDict, total=False):
+    """What hooks remember; a mean may be NaN."""
+
+    sums_since_last_line: dict[str, tuple[Real, Annotated[int, Rules(sentence="", at_least=1)]]]
+    plateau: _Plateau
+
+
+class _Description(TypedDict):
+    step: Annotated[int, Rules(sentence="", at_least=0)]
+    settings: dict[str, Any]
+    kept: NotRequired[_Kept]
 
 
 def write_checkpoint(
@@ -114,12 +136,16 @@ def write_checkpoint(
             str(aside / STATE)
         )
         describe_model(aside)
-        (aside / STEP_FILE).write_text(json.dumps(description, indent=1) + "\n")
+        (aside / STEP_FILE).write_text(sealed(description), encoding="utf-8")
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Reads what a checkpoint says about itself: `step` and the settings it was made with."""
-    return json.loads((folder / STEP_FILE).read_text())
+    """Reads what a checkpoint says about itself: `step` and the settings it was made with.
+
+    Raises:
+        UserError: the file that says so is missing or damaged.
+    """
+    return dict(read_typed(folder / STEP_FILE, _Description, "name another checkpoint"))
 
 
 def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
@@ -138,8 +164,9 @@ def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
     weights = {"weights": state.variables()["weights"]}
     try:
         description = read_description(folder)
+        check_state_files(folder)
         Checkpoints(folder.parent, weights, keep=1, writes=False).restore(folder, averaged=True)
-    except _UNREADABLE as error:
+    except (*_UNREADABLE, UserError) as error:
         raise UserError(
             f"{folder}: `save_best=True` needs it, but it cannot be read ({reason_of(error)}); end "
             "the run with the last weights by leaving `save_best` out."
@@ -320,14 +347,13 @@ class Checkpoints:
         steps, unreadable = self.steps(), list[int]()
         for step in steps:
             try:
-                description = read_description(self.path(step))
+                description = self._description(step)
                 accept(description)
                 self.restore(self.path(step), averaged)
                 break
             except _UNREADABLE as error:
-                reason = str(error).strip().splitlines() or [type(error).__name__]
                 self._log(
-                    f"{self.path(step)}: this checkpoint cannot be read ({reason[0]}); "
+                    f"{self.path(step)}: this checkpoint cannot be read ({reason_of(error)}); "
                     "the one before is used."
                 )
                 unreadable.append(step)
@@ -341,6 +367,21 @@ class Checkpoints:
         self._newest = step
         if self._writes:
             self._set_aside(unreadable)
+        return description
+
+    def _description(self, step: int) -> dict[str, Any]:
+        """What the checkpoint of a step says.
+
+        Raises:
+            ValueError: that is damaged, which is another thing than a refusal to go on from it.
+        """
+        try:
+            description = read_description(self.path(step))
+            check_state_files(self.path(step))
+        except UserError as error:
+            raise ValueError(str(error)) from error
+        if description["step"] != step:
+            raise ValueError(f"its {STEP_FILE} is of step {description['step']}")
         return description
 
     def _set_aside(self, steps: Sequence[int]) -> None:

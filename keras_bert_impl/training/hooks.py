@@ -9,9 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import read_log
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
-from keras_bert_impl.training.metric_writers import read_json_lines
 from keras_bert_impl.training.rates import Means, Rates, log_line
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.step import OF_THE_STEP
@@ -464,14 +464,14 @@ class EvaluateHeldOut(Hook):
         """That of the checkpoint that is there as the best: writing a better one may fail."""
         run.checkpoints.settle()
         try:
-            step = int(read_description(run.directory.best_checkpoint)["step"])
-        except (OSError, ValueError, LookupError):
+            step = read_description(run.directory.best_checkpoint)["step"]
+        except UserError:
             return math.inf
         return self._badness.get(step, math.inf)
 
     def _read_badness(self, run: Run) -> dict[int, float]:
         """Reads the evaluations of this held-out set up to the step that the run resumes from."""
-        lines = read_json_lines(run.directory.evaluations)
+        lines = read_log(run.directory.evaluations)
         lines = [line for line in lines if line["step"] <= run.first_step]
         same = [line for line in lines if self._is_same_set(line)]
         if len(same) < len(lines):

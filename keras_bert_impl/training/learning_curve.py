@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keras_bert_impl.json_files import read_log
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.training.guesses import Guess, read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -114,9 +115,7 @@ def draw_learning_curve(run: RunDirectory, style: CurveStyle | None = None) -> P
     Returns:
         The picture's path, or None where nothing was logged.
     """
-    from keras_bert_impl.training.metric_writers import read_json_lines  # with TensorFlow
-
-    lines, evaluations = read_json_lines(run.metrics), read_json_lines(run.evaluations)
+    lines, evaluations = read_log(run.metrics), read_log(run.evaluations)
     panels = panels_of(lines, evaluations, read_guesses(run), style or CurveStyle())
     return write_png(run.learning_curve, draw_panels(panels)) if lines and panels else None
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.json_files import read_log
 from keras_bert_impl.training.run_directory import RunDirectory
 
 
@@ -85,22 +86,6 @@ class MetricWriters:
             ) from error
 
 
-def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    r"""Reads a file of JSON objects, one a line; a half-written last line is left out.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "metrics.jsonl"
-        >>> _ = path.write_text('{"step": 1}\n{"step": 2, "lo')
-        >>> read_json_lines(path)
-        [{'step': 1}]
-    """
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines[:-1] if line]
-
-
 class JsonLines:
     r"""Appends one JSON object a step, and forgets what a resumed run will write again.
 
@@ -119,7 +104,7 @@ class JsonLines:
     """
 
     def __init__(self, path: Path, first_step: int) -> None:
-        kept = [line for line in read_json_lines(path) if line["step"] <= first_step]
+        kept = [line for line in read_log(path) if line["step"] <= first_step]
         with open_whole(path) as file:
             file.writelines(json.dumps(line) + "\n" for line in kept)
         self._file = path.open("a", encoding="utf-8")
@@ -188,7 +173,7 @@ def add_evaluation(directory: RunDirectory, step: int, figures: Mapping[str, Any
         UserError: they cannot be written.
     """
     held_out = figures.get("held_out")
-    lines = read_json_lines(directory.evaluations)
+    lines = read_log(directory.evaluations)
     if any(line["step"] == step and line.get("held_out", held_out) == held_out for line in lines):
         return
     last = max([step, *(line["step"] for line in lines)])

@@ -96,7 +96,7 @@ class RunDirectory:
 
     def read_eval_results(self) -> dict[str, float]:
         """The figures of `eval_results.txt`; none without one."""
-        if not self.eval_results.exists():
+        if not self.eval_results.is_file():
             return {}
         with open_input(self.eval_results, may_be_empty=True) as file:
             lines = file.read().decode("utf-8", "replace").splitlines()

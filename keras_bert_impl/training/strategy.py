@@ -5,8 +5,8 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypedDict
 
 import numpy as np
 import tensorflow as tf
@@ -14,7 +14,8 @@ import tensorflow as tf
 from keras_bert_impl.backend import need_tensorflow, usable_cores
 from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.json_files import parse_json, typed
 from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
 from keras_bert_impl.models.base import set_kernels
 from keras_bert_impl.training.config import TrainingConfig
@@ -178,44 +179,59 @@ def _find_devices(config: TrainingConfig) -> Devices:
         count = len(tf.config.list_logical_devices(kind))
         names = [f"/{kind.lower()}:{number}" for number in range(count)]
         return Devices(tf.distribute.MirroredStrategy(names), use_xla, on_cpu=kind == "CPU")
-    _check_cluster(os.environ.get("TF_CONFIG", "{}"))
+    described = _read_cluster(os.environ.get("TF_CONFIG", "{}"))
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    workers, worker = _place_in_cluster(json.loads(os.environ.get("TF_CONFIG", "{}")))
+    workers, worker = _place_in_cluster(described)
     return Devices(strategy, use_xla, worker == 0, workers, worker, on_cpu=kind == "CPU")
 
 
-def _check_cluster(text: str) -> None:
-    """Refuses a TF_CONFIG that TensorFlow would stumble over, or wait with for ever.
+class _Task(TypedDict, total=False):
+    type: str
+    index: int | str
+
+
+class _Cluster(TypedDict, total=False):
+    cluster: dict[str, list[str]]
+    task: _Task
+
+
+def _read_cluster(text: str) -> _Cluster:
+    """Reads a TF_CONFIG; refuses one that TensorFlow would stumble over, or wait with for ever.
+
+    Raises:
+        UserError: it is no description of a cluster in which this process has a place.
 
     Example:
-        >>> _check_cluster('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker"}}')
+        >>> _read_cluster('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker"}}')
         Traceback (most recent call last):
         ...
         keras_bert_impl.errors.UserError: TF_CONFIG: its task has no index; write it as
         {"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}.
     """
     form = '{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}'
-    problem = None
-    try:
-        values = json.loads(text)
-        cluster, task = values.get("cluster", {}), values.get("task", {})
-        kind = task.get("type", "worker")
-        named = cluster.get(kind, [])
-        index = task.get("index", None if cluster else 0)
-        if kind not in ("chief", "worker") or not {*cluster} <= {"chief", "worker"}:
-            others = sorted({*cluster, kind} - {"chief", "worker"})
-            problem = f"it names {', '.join(others)}, but only chief and worker train"
-        elif index is None:
-            problem = "its task has no index"
-        elif cluster and not 0 <= int(index) < len(named):
-            problem = f"its task is {kind} number {index}, but it lists {len(named)} of them"
-    except (ValueError, AttributeError, TypeError) as error:
-        problem = f"it cannot be read ({error})"
+    remedy = f"write it as {form}"
+    described: _Cluster = typed(
+        parse_json(text, "TF_CONFIG", remedy), _Cluster, "TF_CONFIG", remedy
+    )
+    cluster, task = described.get("cluster", {}), described.get("task", {})
+    kind = task.get("type", "worker")
+    index, known, problem = str(task.get("index", "" if cluster else 0)), {"chief", "worker"}, None
+    if not {*cluster, kind} <= known:
+        others = ", ".join(sorted({*cluster, kind} - known))
+        problem = f"it names {shown(others)[1:-1]}, but only chief and worker train"
+    elif not index:
+        problem = "its task has no index"
+    elif not index.isdecimal() or len(index) > 9:
+        problem = f"its task has the index {shown(index)}, which is no number from 0 on"
+    elif cluster and int(index) >= len(cluster.get(kind, [])):
+        listed = len(cluster.get(kind, []))
+        problem = f"its task is {kind} number {index}, but it lists {listed} of them"
     if problem:
-        raise UserError(f"TF_CONFIG: {problem}; write it as {form}.")
+        raise UserError(f"TF_CONFIG: {problem}; {remedy}.")
+    return described
 
 
-def _place_in_cluster(described: Mapping[str, Any]) -> tuple[int, int]:
+def _place_in_cluster(described: _Cluster) -> tuple[int, int]:
     """How many workers TF_CONFIG lists, and which one this process is; a chief comes first.
 
     Example:
@@ -297,7 +313,10 @@ def restart_when_a_worker_is_lost(
         if config.distribution_strategy != "multi_worker_mirrored":
             raise
         step = newest_step()
-        before, times = json.loads(os.environ.get(_STARTED_AGAIN, "[-1, 0]"))
+        remembered = parse_json(
+            os.environ.get(_STARTED_AGAIN, "[-1, 0]"), _STARTED_AGAIN, "unset it"
+        )
+        before, times = typed(remembered, tuple[int, int], _STARTED_AGAIN, "unset it")
         times = times + 1 if step == before else 1
         if times > _RESTARTS:
             raise

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.files import open_input
-from keras_bert_impl.options import as_list_text, options_of
+from keras_bert_impl.json_files import Count
+from keras_bert_impl.options import as_list_text, bounded, options_of
 from pipelines.ablations.config import RunAblationsConfig, Size, TaskRun
-from pipelines.many_runs.runs import Run, Values
+from pipelines.many_runs.runs import FIGURES, Run, Values
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 from pipelines.tasks.choices.options import RunSwagConfig
 from pipelines.tasks.labels.options import RunClassifierConfig
@@ -148,7 +149,7 @@ class Result:
     @classmethod
     def kept(cls, run: Run) -> "Result | None":
         """The result of a cell's run; None of one that is not finished."""
-        values = run.kept(*(one.name for one in fields(cls)))
+        values = run.kept(figures=FIGURES, seconds=bounded(float, at_least=0), calls=Count)
         return None if values is None else cls.of(values)
 
 

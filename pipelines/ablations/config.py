@@ -9,7 +9,7 @@ from typing import Any
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import parse_json
+from keras_bert_impl.json_files import parse_json, typed
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
 
 TASKS_TABLE, SIZES_TABLE, FEATURES_TABLE = "pretraining_tasks", "sizes", "features"
@@ -248,10 +248,10 @@ class RunAblationsConfig:
         Raises:
             UserError: there is no such model.
         """
-        origin, remedy = f"`model_settings={self.model_settings}`", "give a JSON object"
-        given = parse_json(self.model_settings, origin, remedy, first_line=None)
-        if not isinstance(given, dict):
-            raise UserError(f"{origin}: is no JSON object; give one, such as {{}}.")
+        name, remedy = f"`model_settings={self.model_settings}`", "give a JSON object"
+        given = typed(
+            parse_json(self.model_settings, name, remedy, first_line=None), dict, name, remedy
+        )
         values: Mapping[str, Any] = {
             "vocab_size": self.vocab_size,
             "num_hidden_layers": size.layers,

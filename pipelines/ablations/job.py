@@ -1,6 +1,7 @@
 """The whole study: every run once, and the tables after each of them."""
 
 import logging
+import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_whole
+from keras_bert_impl.files import not_written, open_whole
 from keras_bert_impl.interrupts import EXIT_SIGNAL
 from keras_bert_impl.progress import format_duration
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -213,22 +214,26 @@ def _figures(cell: Cell) -> dict[str, float] | None:
 
     Data has none.
     """
-    path = cell.folder / "eval_results.txt"
-    if not path.exists():
+    found = RunDirectory(cell.folder).read_eval_results()
+    if not found:
         return None if cell.kind in (PRETRAINING, FINE_TUNING) else {}
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return {name: float(value) for name, _, value in (line.partition(" = ") for line in lines)}
+    return {name: float(value) for name, value in found.items()}
 
 
 def _note(cell: Cell, words: str) -> None:
-    with (cell.folder / _CALLS).open("a", encoding="utf-8") as file:
-        file.write(f"{words}\n")
+    path = cell.folder / _CALLS
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{words}\n")
+    except OSError as error:
+        raise not_written(path, error.strerror) from error
 
 
 def _calls(cell: Cell) -> tuple[float, int]:
-    lines = (cell.folder / _CALLS).read_text(encoding="utf-8").split("\n")
-    seconds = [float(line.split()[1]) for line in lines if line.startswith("ended ")]
-    return sum(seconds), lines.count("started")
+    """The seconds of all calls, and their number; a damaged line counts nothing."""
+    text = (cell.folder / _CALLS).read_text(encoding="utf-8", errors="replace")
+    seconds = re.findall(r"^ended ([0-9]{1,12}\.[0-9])$", text, re.MULTILINE)
+    return sum(map(float, seconds)), text.split("\n").count("started")
 
 
 def _last_line(log: Path) -> str:

@@ -1,12 +1,12 @@
 """The plan of a study: all its commands, and what each takes before it is started."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import parse_json
 from keras_bert_impl.planning import plan_run
 from keras_bert_impl.progress import format_duration
 from pipelines.ablations.cells import FINE_TUNING, PRETRAINING, Cell, ConfigOf
@@ -57,7 +57,8 @@ def needs_of(cell: Cell, config_of: ConfigOf) -> Needs | None:
 def model_of(cell: Cell) -> BertConfig:
     """The configuration of the model that a cell trains."""
     holders = [one for one in (cell, *cell.needs) if "bert_config.json" in one.files]
-    return BertConfig.from_google(json.loads(holders[0].files["bert_config.json"]))
+    content = holders[0].files["bert_config.json"]
+    return BertConfig.from_google(parse_json(content, cell.name, "mend `model_settings`"))
 
 
 def _pretraining(config: RunPretrainingConfig, model: BertConfig) -> Needs:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import fault_of_json
+from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.data_sets import opening_data_set
@@ -181,7 +181,7 @@ def _texts_in(line: str, where: str, text_field: str) -> list[str]:
         UserError: the line is no JSON object, lacks the field, or has something else there.
     """
     try:
-        values = json.loads(line.removeprefix("\ufeff"))
+        values = bounded_loads(line.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where} {fault_of_json(error, None)}; mend the line.") from error
     if not isinstance(values, dict):

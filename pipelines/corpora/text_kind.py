@@ -5,12 +5,13 @@ without any error. What is told here is told by the text alone, and in doubt it 
 """
 
 import csv
-import json
 import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
+
+from keras_bert_impl.json_files import bounded_loads
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -76,8 +77,8 @@ def _is_object(line: str) -> bool:
     if not line.lstrip().startswith("{"):
         return False
     try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
+        return isinstance(bounded_loads(line), dict)
+    except (ValueError, RecursionError):
         return False
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import bounded_loads
 from pipelines.fine_tuning.task import Head
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class MultiLabelHead:
         Raises:
             UserError: one is none of the labels.
         """
-        held = json.loads(label)
+        held = bounded_loads(label)
         unknown = [one for one in held if one not in self._ids]
         if unknown:
             raise UserError(f"unknown label {unknown[0]!r}; it must be {_some_of(self.labels)}.")

@@ -1,6 +1,6 @@
 """The options of fine-tuning: of one run, of many of one command, and of a file for each split."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -172,6 +172,8 @@ class FineTuningConfig:
     """Options that say where a file has what: other files, other values, the same answers."""
     LOOKED_UP: ClassVar[tuple[str, ...]] = ()
     """Options whose kept value the task looks up itself, because files may lack what they name."""
+    IN_A_MODEL: ClassVar[Mapping[str, Any]] = {}
+    """Types of what a model directory keeps in another form than the option, or without one."""
 
     output_dir: Path = option(REQUIRED, "The run's folder.", resume=FREE)
     do_train: bool = option(False, "Fine-tune on the training split.", resume=FREE)
@@ -301,13 +303,28 @@ class FineTuningConfig:
             UserError: they exclude each other.
         """
 
+    @classmethod
+    def known(cls, model: BertConfig, needed: Collection[str] = ()) -> dict[str, Any]:
+        """The settings of the task that trained a model, each as its option has it.
+
+        Args:
+            model: the model's configuration.
+            needed: settings that must be there.
+
+        Raises:
+            UserError: one is of another type or out of its bounds, or is missing.
+        """
+        options = {one.name: one.json_type for one in options_of(cls)}
+        return task_settings(model, {**options, **cls.IN_A_MODEL}, needed)
+
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """The options that the configuration of a trained model says, by their names.
 
         Args:
             model: the configuration of the model that is evaluated.
         """
-        known, names = task_settings(model), {one.name for one in options_of(type(self))}
+        known = self.known(model)
+        names = {one.name for one in options_of(type(self))}
         settings = {name: value for name, value in known.items() if name in names}
         return {**settings, "encoder_bilstm": has_bilstm(model)}
 

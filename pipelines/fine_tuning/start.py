@@ -151,7 +151,7 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
     for one in options_of(type(config)):
         if one.name not in kept:
             continue
-        present, trained = reduce(getattr, one.path, config), _typed(one, kept[one.name], model)
+        present, trained = reduce(getattr, one.path, config), kept[one.name]
         if _is_given(config, one, present):
             if present != trained and one.name not in config.OF_FILES:
                 _tell_of_another(config, one, present, trained, model)
@@ -187,25 +187,6 @@ def _tell_of_another(
         "may differ from those of this run.",
         *(one.name, _in_words(given), _in_words(trained), model.checkpoint),
     )
-
-
-def _typed(one: Option, value: Any, model: ModelSource) -> Any:
-    """A value of the model directory, as the option has it.
-
-    Raises:
-        UserError: it is of another type.
-    """
-    if isinstance(one.default, tuple) and isinstance(value, list):
-        value = tuple(value)
-    kind = tuple if isinstance(one.default, tuple) else one.type
-    fits = isinstance(value, (int, float) if kind is float else kind)
-    fits &= isinstance(value, bool) == (kind is bool)
-    if not fits and value != one.default:
-        raise UserError(
-            f"{model.folder}: its config.json says {one.name} = {value!r}, which is of another "
-            "type; correct it, or export the model again."
-        )
-    return value
 
 
 def _in_words(value: Any) -> str:

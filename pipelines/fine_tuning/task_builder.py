@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
-from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
@@ -45,12 +44,14 @@ class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
             trained from the training file.
 
     Attributes:
+        CONFIG: the options of the family's runs.
         TRAINING_IS_MISSING: what is said where there is no training file to train on.
         FILES_ARE_MISSING: where there is no file at all.
         NOTHING_TO_SCORE: where no file has labels.
         NOTHING_TO_ANSWER: where there is no file but that of training.
     """
 
+    CONFIG: ClassVar[type[FineTuningConfig]]
     TRAINING_IS_MISSING: ClassVar[str]
     FILES_ARE_MISSING: ClassVar[str]
     NOTHING_TO_SCORE: ClassVar[str]
@@ -60,7 +61,7 @@ class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
 
     def __init__(self, config: Options, trained: ModelSource | None) -> None:
         self._config, self._trained = config, trained
-        self._known: Mapping[str, Any] = {} if trained is None else task_settings(trained.config)
+        self._known = {} if trained is None else self.CONFIG.known(trained.config)
 
     @classmethod
     def for_run(cls, run: FineTuningConfig, config: Options) -> TaskT:

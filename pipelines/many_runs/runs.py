@@ -20,11 +20,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import make_folder, open_whole, remove
+from keras_bert_impl.json_files import read_json_object, typed_entries
 from keras_bert_impl.training.stop_signal import StopSignal, on_stop, stop_requested
 from pipelines.processes import worker_pool
 
@@ -38,6 +40,10 @@ Cores = frozenset[int] | None
 
 Values = Mapping[str, Any]
 """The content of a result file, as JSON values."""
+
+
+FIGURES = dict[str, Real]
+"""The type of figures in a result file: some may be NaN."""
 
 
 def _nothing() -> None:
@@ -72,17 +78,19 @@ class Run:
     needs: frozenset[str] = frozenset()
     tidy: Callable[[], None] = _nothing
 
-    def kept(self, *names: str) -> Values | None:
+    def kept(self, **types: Any) -> Values | None:
         """The content of the result file; None without a whole one of the same inputs.
 
         Args:
-            names: what it must say to be whole.
+            types: what it must say to be whole, see `json_files.typed`.
         """
         try:
-            values = json.loads((self.folder / RESULT).read_text(encoding="utf-8"))
-            same = self.of is None or values["of"] == self.of
-            return values if same and all(name in values for name in names) else None
-        except (OSError, ValueError, KeyError, TypeError):
+            values = read_json_object(self.folder / RESULT)
+            if self.of is not None and values.get("of") != self.of:
+                return None
+            whole = types.keys() <= values.keys()
+            return typed_entries(values, types, str(self.folder / RESULT)) if whole else None
+        except UserError:
             return None
 
     def do(self, cores: Cores = None) -> Values | None:
@@ -95,6 +103,7 @@ class Run:
         values = self.work(cores)
         if values is None:
             return None
+        remove(self.folder / RESULT)  # what is damaged may be a folder
         with open_whole(self.folder / RESULT) as file:
             # The two forms of the file are older than this module: only one ends its last line.
             if self.of is None:

@@ -15,11 +15,20 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256
+from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import ComparedTask, figure_prefixes
-from pipelines.many_runs.runs import Cores, Run, Values, do_runs, in_own_process, stop_on_signal
+from pipelines.many_runs.runs import (
+    FIGURES,
+    Cores,
+    Run,
+    Values,
+    do_runs,
+    in_own_process,
+    stop_on_signal,
+)
 from pipelines.many_runs.seeds_report import RunsReport, ScoredRun
 
 _LOGGER = logging.getLogger(__name__)
@@ -103,7 +112,7 @@ def run_many(
             Run(name, one.config.output_dir, partial(work, one), of=_identity(one.config, files))
             for name, one in planned.items()
         ]
-        found = {run.name: kept["figures"] for run in runs if (kept := run.kept("figures"))}
+        found = {run.name: kept["figures"] for run in runs if (kept := run.kept(figures=FIGURES))}
         results = report.write(found)
         missing = [run for run in runs if run.name not in found]
         for run, values in do_runs(missing, stop, among=runs):
@@ -188,7 +197,7 @@ def _identity(config: FineTuningConfig, files: Mapping[str, str]) -> dict[str, A
         for one in options_of(type(config))
         if one.rules.resume != ONCE and one.name not in _OF_THE_WHOLE
     }
-    return json.loads(json.dumps({"options": options, "files": files}, default=str))
+    return bounded_loads(json.dumps({"options": options, "files": files}, default=str))
 
 
 def _train_and_score(

@@ -5,9 +5,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.json_files import Count, read_typed
 from keras_bert_impl.pictures import write_png
 from pipelines.fine_tuning.options import Setting
 from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
@@ -169,6 +171,25 @@ class RunsReport:
         return paths
 
 
+class _Spread(TypedDict):
+    runs: Count
+    mean: float
+    sigma: float | None
+    median: float
+    minimum: float
+    maximum: float
+
+
+class _SettingReport(TypedDict):
+    spread: dict[str, _Spread]
+
+
+class _Report(TypedDict):
+    """What is read of `runs.json`."""
+
+    settings: list[_SettingReport]
+
+
 def stored_spreads(folder: Path) -> dict[str, Spread]:
     """The spread of each compared figure that `runs.json` says; empty where there is none.
 
@@ -176,14 +197,19 @@ def stored_spreads(folder: Path) -> dict[str, Spread]:
         folder: of runs of one setting, finished or not.
     """
     try:
-        (setting,) = json.loads((folder / "runs.json").read_text(encoding="utf-8"))["settings"]
-        found = setting["spread"]
-        for values in found.values():
-            if values["sigma"] is None:  # of one run: JSON has no NaN
-                values["sigma"] = math.nan
-        return {name: Spread(**values) for name, values in found.items()}
-    except (OSError, ValueError, KeyError):
+        report = read_typed(folder / "runs.json", _Report, "run the same command again")
+    except UserError:
         return {}
+    if len(report["settings"]) != 1:
+        return {}
+    return {name: _spread_of(one) for name, one in report["settings"][0]["spread"].items()}
+
+
+def _spread_of(one: _Spread) -> Spread:
+    sigma = one["sigma"]
+    if sigma is None:  # of one run: JSON has no NaN
+        sigma = math.nan
+    return Spread(one["runs"], one["mean"], sigma, one["median"], one["minimum"], one["maximum"])
 
 
 def _draw(report: RunsReport, path: Path) -> None:

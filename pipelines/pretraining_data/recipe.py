@@ -9,18 +9,21 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import REQUIRED, check_options, items_of, nested, option
+from keras_bert_impl.json_files import Count, typed
+from keras_bert_impl.options import REQUIRED, Rules, check_options, items_of, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.chunks import ChunkRules
 from pipelines.pretraining_data.examples import SpecialIds
 from pipelines.pretraining_data.masking import MaskingRules
+
+_MOST_TOKENS = 1 << 24  # the largest vocabularies have a sixteenth of that
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,8 +134,8 @@ class Recipe:
             >>> Recipe.from_json(Recipe(max_seq_length=64).to_json()).max_seq_length
             64
         """
-        shares = tuple(values["mask_probabilities"])
-        return cls(**{**values, "mask_probabilities": shares})
+        recipe: Recipe = typed(values, cls, "recipe")
+        return recipe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,6 +237,16 @@ class PretrainingDataConfig:
         return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
 
 
+class _Facts(TypedDict):
+    """What a file holds of a vocabulary."""
+
+    size: Annotated[int, Rules(sentence="", at_least=1, at_most=_MOST_TOKENS)]
+    sha256: str
+    special: SpecialIds
+    continuation: list[tuple[Count, Count]]
+    ordinary: list[tuple[Count, Count]]
+
+
 @dataclasses.dataclass(frozen=True)
 class VocabularyFacts:
     """The part of a vocabulary that data work needs.
@@ -289,16 +302,26 @@ class VocabularyFacts:
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "VocabularyFacts":
-        """The inverse of `to_json`."""
-        size = values["size"]
-        return cls(
-            size=size,
-            special=SpecialIds(**values["special"]),
-            continuation=_members(values["continuation"], size),
-            ordinary=np.flatnonzero(_members(values["ordinary"], size)).astype(np.uint32),
-            sha256=values["sha256"],
-        )
+    def from_json(
+        cls, values: Mapping[str, Any], origin: str = "vocabulary", remedy: str = "mend it"
+    ) -> "VocabularyFacts":
+        """The inverse of `to_json`.
+
+        Args:
+            values: JSON values.
+            origin: the file, for the message.
+            remedy: what the user can do, for the message.
+
+        Raises:
+            UserError: they are of other types, or of no vocabulary.
+        """
+        facts: _Facts = typed(values, _Facts, origin, remedy)
+        size, special = facts["size"], facts["special"]
+        ordinary = np.flatnonzero(_members(facts["ordinary"], size)).astype(np.uint32)
+        if not len(ordinary) or not all(0 <= one < size for one in dataclasses.astuple(special)):
+            raise UserError(f"{origin}: its ids are not those of {size} tokens; {remedy}.")
+        continuation = _members(facts["continuation"], size)
+        return cls(size, special, continuation, ordinary, facts["sha256"])
 
     def replacements(self, which: str) -> np.ndarray:
         """The ids that a random replacement is drawn from."""

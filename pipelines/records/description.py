@@ -12,17 +12,19 @@ import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import google_crc32c
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.json_files import Count, FileName, parse_json, read_json_value, typed
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 
 FORMAT = 1
 _READ_BYTES = 1 << 22
+_REMEDY = "make the shards again, or delete it to read them without checks"
 
 
 def file_crc32c(path: Path) -> str:
@@ -53,10 +55,10 @@ class ShardEntry:
         counts: what it holds: examples, random_next, masked, tokens.
     """
 
-    file: str
-    bytes: int
+    file: FileName
+    bytes: Count
     crc32c: str
-    counts: Mapping[str, int]
+    counts: Mapping[str, Count]
 
     def to_json(self) -> dict[str, Any]:
         """The entry as plain values."""
@@ -119,10 +121,27 @@ def shards_to_json(shards: Sequence[ShardEntry], versions: Mapping[str, str]) ->
     }
 
 
-def shards_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of `shards_to_json`, without the counts, which follow from the shards."""
-    shards = tuple(ShardEntry(**shard) for shard in values["shards"])
-    return {"shards": shards, "versions": values["versions"]}
+class _Tokenizer(TypedDict):
+    do_lower_case: bool
+    strip_accents: bool | None
+
+
+class _Source(TypedDict):
+    documents: Count
+    words: NotRequired[Count]
+    unknown_words: NotRequired[Count]
+
+
+class _File(TypedDict):
+    """What the file of a description holds."""
+
+    format: int
+    recipe: Recipe
+    vocabulary: dict[str, Any]
+    tokenizer: _Tokenizer
+    source: _Source
+    shards: tuple[ShardEntry, ...]
+    versions: dict[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,8 +172,8 @@ class Description:
 
     def word_count(self) -> WordCount | None:
         """The words of the text; None in a description from before they were counted."""
-        words = self.source.get("words")
-        return None if words is None else WordCount(words, self.source["unknown_words"])
+        words, unknown = self.source.get("words"), self.source.get("unknown_words")
+        return None if words is None or unknown is None else WordCount(words, unknown)
 
     def summary(self) -> str:
         """One line for the user."""
@@ -201,28 +220,29 @@ class Description:
         Raises:
             UserError: it is not a description of this format.
         """
-        return cls.from_text(path.read_text(encoding="utf-8"), str(path))
+        return cls._of(read_json_value(path), str(path))
 
     @classmethod
-    def from_text(cls, text: str, path: str) -> "Description":
+    def from_text(cls, text: str | bytes, path: str) -> "Description":
         """The inverse of `to_text`; `path` is for errors."""
-        try:
-            values = json.loads(text)
-            if values["format"] != FORMAT:
-                raise UserError(
-                    f"{path}: has format {values['format']}, this version reads {FORMAT}; make the "
-                    "shards again."
-                )
-            return cls(
-                recipe=Recipe.from_json(values["recipe"]),
-                vocabulary=VocabularyFacts.from_json(values["vocabulary"]),
-                do_lower_case=values["tokenizer"]["do_lower_case"],
-                strip_accents=values["tokenizer"]["strip_accents"],
-                source=values["source"],
-                **shards_from_json(values),
-            )
-        except (ValueError, KeyError, TypeError) as error:
+        return cls._of(parse_json(text, path, _REMEDY), path)
+
+    @classmethod
+    def _of(cls, values: Any, path: str) -> "Description":
+        where = f"{path}: is not a description of pre-training shards"
+        found = typed(values, dict, where, _REMEDY).get("format")
+        if found != FORMAT:
             raise UserError(
-                f"{path}: is not a description of pre-training shards ({error}); make the shards "
-                "again, or delete it to read them without checks."
-            ) from error
+                f"{path}: has format {shown(found)}, this version reads {FORMAT}; make the shards "
+                "again."
+            )
+        described: _File = typed(values, _File, where, _REMEDY)
+        return cls(
+            recipe=described["recipe"],
+            vocabulary=VocabularyFacts.from_json(described["vocabulary"], where, _REMEDY),
+            do_lower_case=described["tokenizer"]["do_lower_case"],
+            strip_accents=described["tokenizer"]["strip_accents"],
+            source=described["source"],
+            shards=described["shards"],
+            versions=described["versions"],
+        )

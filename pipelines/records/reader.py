@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_plain
+from keras_bert_impl.files import check_file, check_plain
 from pipelines.records.features import Feature, example_parser
 from pipelines.records.names import index_path
 from pipelines.records.serialise import FRAME_BYTES, masked_crcs
@@ -27,14 +27,15 @@ def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
     """
     path = Path(shard)
     check_plain((path, Path(index_path(path))))
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); check the path.") from error
+    if not path.is_file() or path.stat().st_size:  # an empty shard is passed over
+        check_file(path)
+    size = path.stat().st_size
     index = Path(index_path(path))
-    if index.exists():
+    if index.is_file():
         sizes = np.fromfile(index, "<u4")
-        if int(sizes.sum(dtype=np.int64)) == size:
+        # A damaged index is as good as none.
+        whole = int(sizes.sum(dtype=np.int64)) == size
+        if whole and sizes.min(initial=FRAME_BYTES) >= FRAME_BYTES:
             return sizes
     return walk_frames(path, size)
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, remove, whole_folder
+from keras_bert_impl.json_files import bounded_loads, read_sealed, sealed, typed
 from keras_bert_impl.locks import in_turn
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.records.description import ShardEntry
@@ -39,7 +40,7 @@ from pipelines.records.shard_writer import write_shards
 
 _LOGGER = logging.getLogger(__name__)
 
-FORMAT = 2
+FORMAT = 3
 DESCRIPTION = "rows.json"
 _INDEX = "rows.index"  # uint32 [rows, 2]: the number of the example, the tokens of the row
 _LOCK = ".rows.lock"
@@ -72,24 +73,19 @@ class RowDescription:
 
     def write(self, path: Path) -> None:
         """Writes the description, as JSON."""
-        values = {"format": FORMAT, **dataclasses.asdict(self)}
-        path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+        path.write_text(sealed({"format": FORMAT, **dataclasses.asdict(self)}), encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> "RowDescription | None":
-        """Reads a description; None where there is none of this format."""
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-            if values.pop("format") != FORMAT:
-                return None
-            features = tuple(
-                RowFeature(**{**f, "shape": None if f["shape"] is None else tuple(f["shape"])})
-                for f in values.pop("features")
-            )
-            shards = tuple(ShardEntry(**shard) for shard in values.pop("shards"))
-            return cls(features=features, shards=shards, **values)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        """Reads a description; None where there is none of this format, or a damaged one."""
+        values = read_sealed(path, dict[str, Any])
+        if values is None or values.pop("format", None) != FORMAT:
             return None
+        try:
+            found: RowDescription = typed(values, cls, str(path))
+        except UserError:
+            return None
+        return found if {"examples", "rows", "tokens", "longest"} <= found.counts.keys() else None
 
 
 class RowSet:
@@ -176,7 +172,7 @@ def make_rows(
         UserError: the folder cannot be written.
     """
     content = json.dumps(made_from, sort_keys=True)
-    made_from = json.loads(content)
+    made_from = bounded_loads(content)  # as it comes out of a file
     name = f"{folder.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     with _alone_in(make_folder(folder.parent)) as parent:
         folder = parent / name

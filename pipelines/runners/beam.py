@@ -350,7 +350,9 @@ def _write_description(
     folder = config.set_name[: len(config.set_name) - len(name)]
     sets = {}
     for entry in FileSystems.match([f"{folder}*{DESCRIPTION_SUFFIX}"])[0].metadata_list:
-        sets[base_name(entry.path)] = _read_description(entry.path.removesuffix(DESCRIPTION_SUFFIX))
+        with contextlib.suppress(UserError):  # of another set: no reason to stop at the end
+            other = entry.path.removesuffix(DESCRIPTION_SUFFIX)
+            sets[base_name(entry.path)] = _read_description(other)
     sets[f"{name}{DESCRIPTION_SUFFIX}"] = description
     for file_name, content in metadata_files(sets, name).items():
         with _create_whole(f"{folder}{file_name}") as file:
@@ -363,7 +365,7 @@ def _write_description(
 def _read_description(output_file: str) -> Description:
     path = description_path(output_file)
     with FileSystems.open(path) as file:
-        return Description.from_text(file.read().decode(), path)
+        return Description.from_text(file.read(), path)
 
 
 def _count(name: str, number: int) -> None:

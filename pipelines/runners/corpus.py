@@ -7,19 +7,21 @@ files of their own, which are joined at the end, so an interrupted run keeps its
 
 import dataclasses
 import hashlib
-import json
+import io
 import mmap
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypedDict
 
+import google_crc32c
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.files import open_input, open_whole, remove
+from keras_bert_impl.json_files import read_sealed, sealed
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -27,6 +29,7 @@ from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
 from pipelines.pretraining_data.recipe import VocabularyFacts
+from pipelines.records.description import file_crc32c
 
 
 class MappedArray:
@@ -58,6 +61,8 @@ class MappedArray:
 
 
 _END = "corpus.json"
+_FILES = ("ids.bin", "sentences.bin", "documents.bin")
+_CHECKSUM_BYTES = 4  # at the end of a block's file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +142,10 @@ class Corpus:
     words: int
     unknown_words: int
 
+    def in_folder(self, folder: Path) -> "Corpus":
+        """The corpus, whose files are there."""
+        return dataclasses.replace(self, folder=str(folder))
+
     def ids(self) -> MappedArray:
         """All tokens, unsigned [tokens]."""
         return MappedArray(Path(self.folder) / "ids.bin", self.dtype)
@@ -195,12 +204,25 @@ def tokenize_block(task: BlockTask) -> int:
     lines = read_lines(task.block, data, drop_invalid=settings.drop_invalid)
     block = encode_block(lines, tokenizer.encode_lines, dtype)
     count = counter.count(block.ids)
+    content = io.BytesIO()
+    for array in (block.ids, block.sentence_lengths, block.document_sizes):
+        np.save(content, array)
+    np.save(content, np.frombuffer(hashlib.sha256(data).digest(), np.uint8))
+    np.save(content, np.array([count.words, count.unknown], np.int64))
+    remove(Path(task.target))  # a damaged folder may have anything in its place
     with open_whole(task.target, "wb") as file:
-        for array in (block.ids, block.sentence_lengths, block.document_sizes):
-            np.save(file, array)
-        np.save(file, np.frombuffer(hashlib.sha256(data).digest(), np.uint8))
-        np.save(file, np.array([count.words, count.unknown], np.int64))
+        file.write(content.getbuffer())
+        file.write(google_crc32c.value(content.getvalue()).to_bytes(_CHECKSUM_BYTES))
     return len(data)
+
+
+def is_whole_block(path: Path) -> bool:
+    """Whether a file is what `tokenize_block` wrote, to the last byte."""
+    if not path.is_file():
+        return False
+    content = path.read_bytes()
+    own, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
+    return google_crc32c.value(own).to_bytes(_CHECKSUM_BYTES) == checksum
 
 
 def load_block(path: str | Path) -> tuple[SentenceBlock, bytes, WordCount]:
@@ -210,24 +232,29 @@ def load_block(path: str | Path) -> tuple[SentenceBlock, bytes, WordCount]:
     return SentenceBlock(ids, lengths, sizes), digest.tobytes(), WordCount(*count.tolist())
 
 
+class _Noted(TypedDict):
+    """The note on a complete corpus."""
+
+    corpus: Corpus
+    checksums: dict[str, str]
+
+
 def find_corpus(folder: Path) -> Corpus | None:
-    """The corpus in a folder, if it is complete.
+    """The corpus in a folder, if it is complete and undamaged: every byte of it is read.
 
     A run that was killed while it removed the folder may have left any of its files.
     """
-    end = folder / _END
-    if not end.exists():
+    noted = read_sealed(folder / _END, _Noted)
+    if noted is None:
         return None
-    corpus = Corpus(folder=str(folder), **json.loads(end.read_text(encoding="utf-8")))
-    offset = np.dtype(np.int64).itemsize
-    sizes = {
-        "ids.bin": corpus.tokens * np.dtype(corpus.dtype).itemsize,
-        "sentences.bin": (corpus.sentences + 1) * offset,
-        "documents.bin": (corpus.documents + 1) * offset,
-    }
-    files = ((folder / name, size) for name, size in sizes.items())
-    whole = all(file.exists() and file.stat().st_size == size for file, size in files)
-    return corpus if whole else None
+    whole = all((folder / name).is_file() for name in _FILES)
+    if not whole or _checksums(folder) != noted["checksums"]:
+        return None
+    return noted["corpus"].in_folder(folder)
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    return {name: file_crc32c(folder / name) for name in _FILES}
 
 
 def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str) -> Corpus:
@@ -242,6 +269,8 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
     Raises:
         UserError: there is not a single sentence.
     """
+    for name in (*_FILES, _END):
+        remove(folder / name)  # a damaged folder may have anything in their places
     tokens = sentences = documents = 0
     words = WordCount()
     digest = hashlib.sha256()
@@ -269,18 +298,19 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
                 f"{inputs}: has no sentence with a token; write one sentence a line and an empty "
                 "line between documents."
             )
-    end: dict[str, Any] = {
-        "dtype": dtype,
-        "tokens": tokens,
-        "sentences": sentences,
-        "documents": documents,
-        "text_bytes": text_bytes,
-        "text_sha256": digest.hexdigest(),
-        "words": words.words,
-        "unknown_words": words.unknown,
-    }
+    corpus = Corpus(
+        folder="",  # it may be moved with its folder
+        dtype=dtype,
+        tokens=tokens,
+        sentences=sentences,
+        documents=documents,
+        text_bytes=text_bytes,
+        text_sha256=digest.hexdigest(),
+        words=words.words,
+        unknown_words=words.unknown,
+    )
     with open_whole(folder / _END) as file:
-        json.dump(end, file, indent=1)
+        file.write(sealed({"corpus": dataclasses.asdict(corpus), "checksums": _checksums(folder)}))
     for path in blocks:
         path.unlink()
-    return Corpus(folder=str(folder), **end)
+    return corpus.in_folder(folder)

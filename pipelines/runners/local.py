@@ -9,6 +9,7 @@ import glob
 import logging
 import shutil
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ _LOGGER = logging.getLogger(__name__)
 # all other work.
 _TOKENIZING, _NUMBERS = "pipelines.runners.tokenizing_process", "pipelines.runners.shards"
 # Raise it when tokens or plans are made in another way, so that kept ones are not used again.
-_FORMAT = 3
+_FORMAT = 4
 # A text of up to this size is tokenized without TensorFlow in less time than loading it takes.
 _PLAIN_BYTES = 8 << 20
 
@@ -163,13 +164,20 @@ def _remove_older_shards(output: Path, entries: list[ShardEntry]) -> None:
 
 def _write_metadata(output: Path, description: Description) -> None:
     """Lets TensorFlow Datasets open the folder."""
-    sets = {
-        path.name: Description.read(path) for path in output.parent.glob(f"*{DESCRIPTION_SUFFIX}")
-    }
+    sets = dict(_other_sets(output))
     sets[f"{output.name}{DESCRIPTION_SUFFIX}"] = description
     for name, content in metadata_files(sets, output.name).items():
         with open_whole(output.with_name(name)) as file:
             file.write(content)
+
+
+def _other_sets(output: Path) -> Iterator[tuple[str, Description]]:
+    """The sets in the same folder, without those whose descriptions cannot be read."""
+    for path in output.parent.glob(f"*{DESCRIPTION_SUFFIX}"):
+        try:
+            yield path.name, Description.read(path)
+        except UserError as error:  # of another set: no reason to stop at the end of this one
+            _LOGGER.warning("%s", error)
 
 
 def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
@@ -213,7 +221,7 @@ def _corpus(
         config.invalid_utf8 == "drop",
     )
     key = {**dataclasses.asdict(settings), "vocab_file": "", "format": _FORMAT}
-    folder = make_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
+    folder = _own_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
     with in_turn(
         folder / "tokens.lock",
         lambda: _LOGGER.info("%s: waiting for another run's tokens of the same text", folder),
@@ -225,6 +233,13 @@ def _corpus(
         return _tokenized(config, text, settings, folder)
 
 
+def _own_folder(path: Path) -> Path:
+    """A folder of the work folder, made where something else has its name."""
+    if not path.is_dir():
+        remove(path)
+    return make_folder(path)
+
+
 def _tokenized(
     config: PretrainingDataConfig,
     text: _Text,
@@ -233,7 +248,8 @@ def _tokenized(
 ) -> corpora.Corpus:
     """Tokenizes what an earlier run has not, and joins the blocks."""
     files = [folder / f"block-{number:06d}.tokens" for number in range(len(text.blocks))]
-    missing = [pair for pair in zip(text.blocks, files, strict=True) if not pair[1].exists()]
+    pairs = zip(text.blocks, files, strict=True)
+    missing = [pair for pair in pairs if not corpora.is_whole_block(pair[1])]
     todo = sum(block.end - block.start for block, _ in missing)
     plain = todo <= _PLAIN_BYTES
     stamps = {
@@ -284,7 +300,7 @@ def _shards(
     output = str(Path(config.set_name).resolve())
     recipe = config.recipe.to_json()
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
-    folder = make_folder(work / f"plan-{fingerprint(name)}")
+    folder = _own_folder(work / f"plan-{fingerprint(name)}")
     for path in folder.glob("*.incomplete"):
         remove(path)
     plan = _plan(config, corpus, folder)

@@ -6,16 +6,18 @@ range of keys, are a slice of each file.
 """
 
 import dataclasses
-import json
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
-from keras_bert_impl.files import open_whole
+from keras_bert_impl.files import open_whole, remove
+from keras_bert_impl.json_files import Count, read_sealed, sealed
 from pipelines.pretraining_data.chunks import DocumentBatch, plan_chunks
 from pipelines.pretraining_data.draws import seed_word
 from pipelines.pretraining_data.pairs import PlannedExamples, find_partners, truncate
 from pipelines.pretraining_data.recipe import Recipe
+from pipelines.records.description import file_crc32c
 from pipelines.runners.corpus import Corpus
 
 _COLUMNS = {
@@ -96,22 +98,27 @@ def plan_batch(task: PlanTask) -> int:
 
 
 def _write_rows(rows: PlannedExamples, path: Path) -> None:
+    # What a damaged folder has in their places.
+    remove(path)
+    remove(path.with_suffix(".json"))
     with open_whole(path, "wb") as file:
         for name, column in rows.columns().items():
             file.write(np.ascontiguousarray(column, _COLUMNS[name]).tobytes())
     # Written after the plan itself: where it is missing, the plan was interrupted.
     with open_whole(path.with_suffix(".json")) as file:
-        json.dump({"examples": len(rows)}, file)
+        file.write(sealed({"examples": len(rows), "crc32c": file_crc32c(path)}))
+
+
+class _Planned(TypedDict):
+    examples: Count
+    crc32c: str
 
 
 def planned_count(path: str | Path) -> int | None:
-    """How many examples a batch's file has, or None where it is not complete."""
-    end = Path(path).with_suffix(".json")
-    if not (end.exists() and Path(path).exists()):
-        return None
-    examples = json.loads(end.read_text(encoding="utf-8"))["examples"]
-    row_bytes = sum(np.dtype(kind).itemsize for kind in _COLUMNS.values())
-    return examples if Path(path).stat().st_size == examples * row_bytes else None
+    """How many examples a batch's file has, or None where it is not complete or was damaged."""
+    noted = read_sealed(Path(path).with_suffix(".json"), _Planned)
+    sound = noted and Path(path).is_file() and file_crc32c(Path(path)) == noted["crc32c"]
+    return noted["examples"] if noted and sound else None
 
 
 def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> PlannedExamples:

@@ -4,11 +4,12 @@ As keys do not depend on the work, neither do the shards: any number of processe
 """
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypedDict
 
-from keras_bert_impl.files import open_whole
+from keras_bert_impl.files import open_whole, remove
+from keras_bert_impl.json_files import read_sealed, sealed
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.records.description import ShardEntry, file_crc32c
@@ -57,17 +58,26 @@ def write_shard(task: ShardTask) -> ShardEntry:
             ids.forget()  # pages of all over the corpus, which would add up to all of it
 
     entry = write_records(task.target, blocks(), maker.counts)
+    remove(Path(task.note))  # a damaged folder may have anything in its place
     with open_whole(task.note) as file:
-        json.dump(entry.to_json(), file)
+        index = file_crc32c(Path(index_path(task.target)))
+        file.write(sealed({"entry": entry.to_json(), "index_crc32c": index}))
     return entry
+
+
+class _Finished(TypedDict):
+    entry: ShardEntry
+    index_crc32c: str
 
 
 def finished_shard(task: ShardTask) -> ShardEntry | None:
     """The entry of a shard that an earlier run finished and that is still what it was."""
-    note, target = Path(task.note), Path(task.target)
-    if not (note.exists() and target.exists() and Path(index_path(target)).exists()):
+    target = Path(task.target)
+    index, noted = Path(index_path(target)), read_sealed(task.note, _Finished)
+    if noted is None or not (target.is_file() and index.is_file()):
         return None
-    entry = ShardEntry(**json.loads(note.read_text(encoding="utf-8")))
-    if target.stat().st_size != entry.bytes or file_crc32c(target) != entry.crc32c:
-        return None
-    return entry
+    entry = noted["entry"]
+    # The description has its size as well: a sealed note may be another shard's.
+    same = target.stat().st_size == entry.bytes and entry.file == target.name
+    sound = same and file_crc32c(target) == entry.crc32c
+    return entry if sound and file_crc32c(index) == noted["index_crc32c"] else None

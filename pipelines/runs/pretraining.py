@@ -9,7 +9,7 @@ from typing import Any
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, text_lines
+from keras_bert_impl.files import make_folder
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
@@ -174,9 +174,9 @@ def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
 
 
 def _changed_flags(config: RunPretrainingConfig, run: RunDirectory) -> list[str]:
-    if not run.flags.exists():
+    if not run.flags.is_file():
         return []
-    before = "".join(f"{line}\n" for line in text_lines(run.flags))
+    before = run.flags.read_text(encoding="utf-8", errors="replace")  # a damaged one is another
     return changed_flags(before, config.flags)
 
 

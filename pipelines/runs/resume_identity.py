@@ -115,7 +115,7 @@ def finished_settings(run: RunDirectory) -> dict[str, Any] | None:
     for step in checkpoints.steps():
         try:
             return read_description(checkpoints.path(step))["settings"]
-        except (OSError, ValueError, LookupError):
+        except UserError:
             continue
     return None
 

@@ -14,7 +14,6 @@ is kept. The ending of its name says what it is and its first line must agree:
 """
 
 import csv
-import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +27,7 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long
-from keras_bert_impl.json_files import fault_of_json
+from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.unpacking import read_line_blocks
@@ -518,7 +517,7 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
 def _object(name: str, line: int, text: str, column: int = 1) -> Values:
     """The object that a text is, which begins in a line and a column of a file."""
     try:
-        values = json.loads(text, object_pairs_hook=partial(_once_each, name, line))
+        values = bounded_loads(text, partial(_once_each, name, line))
     except (ValueError, RecursionError) as error:
         number = line + getattr(error, "lineno", 1) - 1
         fault = fault_of_json(error, None, column)

@@ -5,14 +5,13 @@ here. They are UTF-8, plain or packed (`pipelines.corpora.unpacking`, which also
 byte-order mark), and a fault is one sentence with the file and the line.
 """
 
-import json
 import os
 from collections.abc import Iterator
 from typing import Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import not_utf8
-from keras_bert_impl.json_files import fault_of_json
+from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from pipelines.corpora.unpacking import read_line_blocks, read_whole, too_large_for_memory
 
 AnyPath = str | os.PathLike[str]
@@ -82,7 +81,7 @@ def read_json(path: AnyPath, wanted: str) -> Any:
     """
     content = read_whole(os.fspath(path))
     try:
-        return json.loads(content)
+        return bounded_loads(content)
     except (ValueError, RecursionError) as error:
         fault = fault_of_json(error)
         raise UserError(f"{path}: {fault}; mend it, or name {wanted}.") from error

@@ -6,11 +6,12 @@ directory gives under `task`; see `keras_bert_impl.checkpoints.task_settings`.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.task import Task
 from pipelines.tasks.choices.task import ChoiceTask
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
 
-SERVED_TASKS: dict[str, Callable[[Mapping[str, Any]], Task[Any, Any]]] = {
-    family.name: family.from_settings for family in (ChoiceTask, QuestionTask, TaggingTask)
+SERVED_TASKS: dict[str, Callable[[BertConfig], Task[Any, Any]]] = {
+    family.name: family.of_model for family in (ChoiceTask, QuestionTask, TaggingTask)
 }
-"""The tasks that serve their models themselves: name → the task with a directory's settings."""
+"""The tasks that serve their models themselves: name → the task of a model."""
 
 _BY_ARCHITECTURE = {"BertForQuestionAnswering": QuestionTask.name}
 """The tasks of published models, whose directories name none."""
@@ -49,8 +50,7 @@ def open_and_serve(
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
     source = find_model(folder, **description)
-    settings = task_settings(source.config)
-    name = settings.get("task") or _BY_ARCHITECTURE.get(source.architecture, "")
+    name = task_settings(source.config).get("task") or _BY_ARCHITECTURE.get(source.architecture, "")
     make_task = SERVED_TASKS.get(name)
     if make_task is None:
         # TensorFlow: a missing model is told before it is loaded.
@@ -59,7 +59,7 @@ def open_and_serve(
 
         opened = open_model(folder, **description)
         return opened, serve_model(opened, top_k, max_seq_length)
-    task = make_task(settings)
+    task = make_task(source.config)
     opened = open_task_model(folder, task, **description)
     return opened, task.served(opened, max_seq_length)
 

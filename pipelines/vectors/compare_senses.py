@@ -15,7 +15,7 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, text_lines
 from keras_bert_impl.options import options_named
-from keras_bert_impl.pictures import families_for, write_png
+from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.vocabulary import UNK
 from pipelines.vectors.extract import FeatureExtractor, LineFeatures
 from pipelines.vectors.options import FeaturesConfig, SensesConfig
@@ -216,35 +216,34 @@ def draw_senses(
     count, tallest = len(labels), max(map(len, lines))
     cell = 0.85 if count <= 12 else 0.6
     low, high = _bounds(cosines)
-    with families_for("".join([title, *labels])):
-        figure = Figure(
-            figsize=(
-                max(6.5, 2.0 + widest * _INCHES_A_CHARACTER + cell * count),
-                1.6 + max(cell, 0.2 * tallest) * count,
-            ),
-            layout="constrained",
-        )
-        axes = figure.add_subplot()
-        others = np.ma.masked_array(cosines, np.eye(count, dtype=bool))
-        image = axes.imshow(others, vmin=low, vmax=high, cmap="viridis")
-        axes.set_facecolor("lightgrey")
-        figure.colorbar(image, label="cosine")
-        axes.set_xticks(range(count), [str(number) for number in range(1, count + 1)])
-        axes.set_yticks(range(count), ["\n".join(label) for label in lines])
-        axes.set_xlabel("use")
-        for row in range(count):
-            for column in range(count):
-                dark = row != column and (cosines[row, column] - low) < _DARK * (high - low)
-                axes.text(
-                    column,
-                    row,
-                    "" if row == column else f"{cosines[row, column]:.2f}",
-                    ha="center",
-                    va="center",
-                    color="white" if dark else "black",
-                )
-        figure.suptitle("\n".join(textwrap.wrap(title, 60)))
-        write_png(path, figure, dpi=100)
+    figure = Figure(
+        figsize=(
+            max(6.5, 2.0 + widest * _INCHES_A_CHARACTER + cell * count),
+            1.6 + max(cell, 0.2 * tallest) * count,
+        ),
+        layout="constrained",
+    )
+    axes = figure.add_subplot()
+    others = np.ma.masked_array(cosines, np.eye(count, dtype=bool))
+    image = axes.imshow(others, vmin=low, vmax=high, cmap="viridis")
+    axes.set_facecolor("lightgrey")
+    figure.colorbar(image, label="cosine")
+    axes.set_xticks(range(count), [str(number) for number in range(1, count + 1)])
+    axes.set_yticks(range(count), ["\n".join(label) for label in lines], parse_math=False)
+    axes.set_xlabel("use")
+    for row in range(count):
+        for column in range(count):
+            dark = row != column and (cosines[row, column] - low) < _DARK * (high - low)
+            axes.text(
+                column,
+                row,
+                "" if row == column else f"{cosines[row, column]:.2f}",
+                ha="center",
+                va="center",
+                color="white" if dark else "black",
+            )
+    figure.suptitle("\n".join(textwrap.wrap(title, 60)), parse_math=False)
+    write_png(path, figure, dpi=100)
 
 
 def _width(text: str) -> int:

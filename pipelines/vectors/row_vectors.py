@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 import keras_bert_impl
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, whole_folder
+from keras_bert_impl.json_files import read_sealed, sealed
 from keras_bert_impl.locks import in_turn, scratch_folder
 from keras_bert_impl.progress import Progress, format_count
 from pipelines.inputs.row_batches import RowEvaluation
 from pipelines.inputs.row_outputs import RowOutputs
+from pipelines.records.description import file_crc32c
 from pipelines.records.row_set import RowSet
 from pipelines.records.rows import Numbers, Rows
 
@@ -189,15 +191,21 @@ def _file(folder: Path, layer: int) -> Path:
 def _keep(file: Path, folder: Path, made_from: Mapping[str, Any]) -> None:
     with whole_folder(folder) as aside:
         file.rename(aside / VECTORS)
-        (aside / DESCRIPTION).write_text(json.dumps(made_from, indent=1) + "\n", encoding="utf-8")
+        note = {"made_from": made_from, "crc32c": file_crc32c(aside / VECTORS)}
+        (aside / DESCRIPTION).write_text(sealed(note), encoding="utf-8")
+
+
+class _Note(TypedDict):
+    made_from: dict[str, Any]
+    crc32c: str
 
 
 def _is_whole(folder: Path, made_from: Mapping[str, Any], shape: tuple[int, int]) -> bool:
-    """Whether the vectors are there in full: a folder appears when all is written and flushed."""
-    try:
-        if json.loads((folder / DESCRIPTION).read_text(encoding="utf-8")) != made_from:
-            return False
-        vectors = np.load(folder / VECTORS, mmap_mode="r")
-    except (OSError, ValueError):
+    """Whether the vectors are there in full, and every byte of them as it was written."""
+    noted, file = read_sealed(folder / DESCRIPTION, _Note), folder / VECTORS
+    if noted is None or noted["made_from"] != made_from or not file.is_file():
         return False
+    if file_crc32c(file) != noted["crc32c"]:
+        return False
+    vectors = np.load(file, mmap_mode="r")
     return vectors.shape == shape and vectors.dtype == _NUMBER

@@ -1,5 +1,7 @@
 """The texts whose vectors point the same way as that of a text that is searched for."""
 
+import tokenize
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -8,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of, shown
 from keras_bert_impl.files import check_file, is_there
-from keras_bert_impl.tokenization.unknown_words import check_words
 from pipelines.vectors.embed import open_embedder
 from pipelines.vectors.options import SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
@@ -54,7 +55,6 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
             f"{config.model} have {width}; name the model that made them."
         )
     embedder = open_embedder(config, texts)
-    check_words(queries, embedder.text, "the queries", may_refuse=False)
     numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     return [
@@ -104,15 +104,20 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors / np.maximum(lengths, 1e-12)
 
 
+# What NumPy raises where a header is damaged, beside what it should.
+_NO_ARRAY = (OSError, ValueError, EOFError, ArithmeticError, TypeError, SyntaxError, MemoryError,
+             RecursionError, tokenize.TokenError, zipfile.BadZipFile)  # fmt: skip
+
+
 def _open_vectors(path: Path) -> NDArray[np.float32]:
-    if is_there(path):
-        check_file(path)
+    if not is_there(path):
+        raise UserError(f"{path}: no such file; make it with embed.")
+    check_file(path)
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; make it with embed.") from error
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: is no file of vectors ({error}); make it with embed.") from error
+    except _NO_ARRAY as error:
+        found = shown(reason_of(error))[1:-1]
+        raise UserError(f"{path}: is no file of vectors ({found}); make it with embed.") from error
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype != np.float32:
         raise UserError(f"{path}: holds no float32 vectors; make it with embed.")
     return vectors

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterator
 from typing import Protocol
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.tables.columns import check_first_row, choose_text_column
 from pipelines.tables.files import TableFile, form_by_name, open_table
@@ -87,7 +87,7 @@ class Column:
                 )
             if not isinstance(value, str):
                 raise UserError(
-                    f"{self._file.name}: line {record.line} has {value!r} in the column "
+                    f"{self._file.name}: line {record.line} has {shown(value)} in the column "
                     f"{self.column!r}, which is no text; mend the line."
                 )
             yield value

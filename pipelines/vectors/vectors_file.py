@@ -1,24 +1,25 @@
 """A file of vectors that grows block by block, survives a kill, and appears when it is whole."""
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole, writing
+from keras_bert_impl.files import make_folder, open_whole, remove, writing
+from keras_bert_impl.json_files import read_sealed, sealed
 from keras_bert_impl.locks import owned
 from pipelines.vectors.options import PARQUET
 
-_NUMBER = np.dtype("<f4")
-_VECTORS, _DESCRIPTION = "vectors", "description.json"
+_NUMBER, _CHECKSUM = np.dtype("<f4"), np.dtype("<u4")  # a CRC-32C for each block
+_VECTORS, _CHECKSUMS, _DESCRIPTION = "vectors", "checksums", "description.json"
 
 
 class GrowingVectors:
@@ -38,6 +39,7 @@ class GrowingVectors:
         self._output, self._width, self._block = output, width, block
         self._folder = _folder_of(output)
         self._file: Any = None
+        self._sums: Any = None
         self.rows = 0
 
     def open(self, description: Mapping[str, Any]) -> bool:
@@ -46,21 +48,33 @@ class GrowingVectors:
         Returns:
             Whether something else had been begun, which is gone now.
         """
-        said, vectors = self._folder / _DESCRIPTION, self._folder / _VECTORS
-        known = _read(said)
-        if known != description:
-            vectors.unlink(missing_ok=True)
+        said, vectors, sums = (self._folder / name for name in (_DESCRIPTION, _VECTORS, _CHECKSUMS))
+        known = read_sealed(said, dict[str, Any])
+        if known != description or not (vectors.is_file() and sums.is_file()):
+            for path in (vectors, sums, said):
+                remove(path)
             with open_whole(said) as file:
-                json.dump(description, file, indent=2, sort_keys=True)
-        block_bytes = self._block * self._width * _NUMBER.itemsize
+                file.write(sealed(description))
         with writing(self._output):
             # Unbuffered: what a full disk did not take is not tried again when it is closed.
-            self._file = vectors.open("ab", buffering=0)
-            whole = self._file.tell() // block_bytes
-            self._file.truncate(whole * block_bytes)
-            self._file.seek(0, os.SEEK_END)
+            self._file, self._sums = (path.open("a+b", buffering=0) for path in (vectors, sums))
+            whole = self._sound_blocks()
+            self._file.truncate(whole * self._block * self._width * _NUMBER.itemsize)
+            self._sums.truncate(whole * _CHECKSUM.itemsize)
         self.rows = whole * self._block
         return known not in (None, description)
+
+    def _sound_blocks(self) -> int:
+        """How many blocks from the beginning are whole and as they were written."""
+        self._file.seek(0)
+        self._sums.seek(0)
+        kept = self._sums.read()
+        sums = np.frombuffer(kept, _CHECKSUM, len(kept) // _CHECKSUM.itemsize)
+        size = self._block * self._width * _NUMBER.itemsize
+        blocks = iter(lambda: self._file.read(size), b"")
+        checked = zip(sums.tolist(), blocks, strict=False)
+        same = (len(block) == size and _checksum(block) == known for known, block in checked)
+        return sum(1 for _ in takewhile(bool, same))
 
     @property
     def kept(self) -> int:
@@ -69,16 +83,20 @@ class GrowingVectors:
 
     def append(self, vectors: NDArray[np.float32]) -> None:
         """Adds a block, and sees that it is on disk."""
-        left = memoryview(np.ascontiguousarray(vectors, _NUMBER).tobytes())
+        content = np.ascontiguousarray(vectors, _NUMBER).tobytes()
+        sums = np.array([_checksum(content)], _CHECKSUM).tobytes()
         with writing(self._output):
-            while left:
-                left = left[self._file.write(left) :]
-            os.fsync(self._file.fileno())
+            for file, written in ((self._file, content), (self._sums, sums)):
+                left = memoryview(written)
+                while left:
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
         self.rows += len(vectors)
 
     def finish(self, texts: Iterable[str]) -> None:
         """Writes the output and removes the folder."""
         self._file.close()
+        self._sums.close()
         if self._output.suffix == PARQUET:
             _write_parquet(self._output, texts, self._blocks(), self._width)
         else:
@@ -103,7 +121,10 @@ def growing_vectors(output: Path, width: int, block: int) -> Iterator[GrowingVec
     Raises:
         UserError: another process writes this output.
     """
-    make_folder(_folder_of(output))
+    folder = _folder_of(output)
+    if not folder.is_dir():
+        remove(folder)
+    make_folder(folder)
     with owned(
         output.with_name(f".{output.name}.lock"),
         f"{output}: another process is writing it; wait for it or name another file.",
@@ -115,11 +136,8 @@ def _folder_of(output: Path) -> Path:
     return output.with_name(f".{output.name}.incomplete")
 
 
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None  # nothing was begun, or it was killed in its first moment
+def _checksum(content: bytes) -> int:
+    return int(google_crc32c.value(content))
 
 
 def _write_npy(path: Path, blocks: Iterable[NDArray[np.float32]], shape: tuple[int, int]) -> None:

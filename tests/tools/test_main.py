@@ -23,6 +23,13 @@ def test_help_lists_the_tools_and_no_other_file(monkeypatch, capsys, word):
     assert not {"command_line", "__main__", "benchmarks"} & set(shown)
 
 
+def test_every_tool_has_its_line_in_one_group(capsys):
+    lines = launcher.help_text().splitlines()
+    named = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert sorted(named) == launcher.tool_names()
+    assert max(map(len, lines)) <= 100
+
+
 def test_without_a_word_the_tools_are_listed_and_it_is_an_error(monkeypatch, capsys):
     assert launch(monkeypatch) == 1
     assert "split_sentences" in capsys.readouterr().out

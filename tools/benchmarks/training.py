@@ -162,12 +162,12 @@ def _bare_steps(state: Any, batches: Any, training: "TrainingConfig") -> dict[st
 
 def _whole_loop(state: Any, batches: Any, training: "TrainingConfig") -> dict[str, float]:
     """The training loop, by its own log."""
-    from keras_bert_impl.training.metric_writers import read_json_lines
+    from keras_bert_impl.json_files import read_log
 
     with tempfile.TemporaryDirectory() as folder:
         run = _train(state, batches, training, folder)
-        lines = read_json_lines(run.metrics)
-        stopped = read_json_lines(run.saves)[0]["stopped_seconds"]
+        lines = read_log(run.metrics)
+        stopped = read_log(run.saves)[0]["stopped_seconds"]
     lines = lines[_WARM_UP // _LOG_STEPS :]  # the first line's interval holds the compilation
     rates = [line["examples_per_second"] for line in lines]
     seconds = statistics.fmean(training.train_batch_size / rate for rate in rates)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, option
+from keras_bert_impl.options import FREE, bounded, option
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 
 
@@ -17,6 +17,7 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
         UserError: a value out of range, or no file is named.
     """
 
+    IN_A_MODEL: ClassVar = {"num_choices": bounded(int, at_least=1)}
     FILE_NAMES: ClassVar = {"train": "train.csv", "dev": "val.csv", "test": "test.csv"}
 
     data_dir: Path | None = option(

@@ -72,9 +72,9 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
     train_split: str = "train"
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> "ChoiceTask":
-        """The task of a model directory, to serve its model."""
-        return cls(settings["num_choices"])
+    def of_model(cls, model: "BertConfig") -> "ChoiceTask":
+        """The task of a trained model, to serve it."""
+        return cls(RunSwagConfig.known(model, ("num_choices",))["num_choices"])
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -245,6 +245,7 @@ def task_of(config: RunSwagConfig) -> ChoiceTask:
 class _Builder(TaskBuilder[RunSwagConfig, ChoiceFile, int, ChoiceFile, ChoiceTask]):
     """See `TaskBuilder`; what is found is how many endings an example has."""
 
+    CONFIG = RunSwagConfig
     TRAINING_IS_MISSING = f"`train_file` is missing; name {ChoiceTask.NEEDED}."
     FILES_ARE_MISSING = "there is no file to evaluate or to predict; name one with `dev_file`."
     NOTHING_TO_SCORE = (
@@ -256,8 +257,8 @@ class _Builder(TaskBuilder[RunSwagConfig, ChoiceFile, int, ChoiceFile, ChoiceTas
         return ChoiceFile(name, split != "test" or _first(name).label is not None)
 
     def _find(self, files: Mapping[str, ChoiceFile]) -> int:
-        if self._known.get("task") == NAME:
-            return int(self._known["num_choices"])
+        if self._trained is not None and self._known.get("task") == NAME:
+            return ChoiceTask.of_model(self._trained.config).num_choices
         return len(_first(next(iter(files.values())).path).endings)
 
     def _check(self, split: str, file: ChoiceFile, found: int) -> ChoiceFile:

@@ -1,6 +1,5 @@
 """Answers as tables and pictures that people read: predictions, the hardest mistakes, confusion."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,8 +51,7 @@ def draw_confusion(path: Path, labels: Sequence[str], scores: ClassScores) -> Pa
     for (row, column), number in np.ndenumerate(matrix):
         colour = "white" if shares[row, column] > 0.5 else "black"
         axes.text(column, row, str(number), ha="center", va="center", color=colour, fontsize=8)
-    with warnings.catch_warnings(action="ignore"):  # fonts may lack some scripts
-        return write_png(path, figure)
+    return write_png(path, figure)
 
 
 def _short(label: str) -> str:

@@ -1,7 +1,6 @@
 """Kinds of labels, and examples: texts, a label, the line they begin on."""
 
 import hashlib
-import json
 import math
 import re
 import sys
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.fine_tuning.heads import as_label_list
 from pipelines.tables.columns import Columns, is_nan, type_of, value_of
@@ -104,7 +104,7 @@ def has_any(
     for column in columns:
         cell = value_of(file, record, column)
         if isinstance(cell, str) and _is_list_in_text(cell):
-            cell = json.loads(cell)
+            cell = bounded_loads(cell)
         values = cell if isinstance(cell, list) else [cell]
         if any(isinstance(one, str | int | float) and as_label(one) in labels for one in values):
             return True
@@ -151,14 +151,14 @@ def _is_list_in_text(value: Any) -> bool:
     if not (isinstance(value, str) and value.startswith("[")):
         return False
     try:
-        return isinstance(json.loads(value), list)
-    except ValueError:
+        return isinstance(bounded_loads(value), list)
+    except (ValueError, RecursionError):
         return False
 
 
 def _list_of(value: Any) -> list[str]:
     if isinstance(value, str):
-        value = json.loads(value) if _is_list_in_text(value) else value
+        value = bounded_loads(value) if _is_list_in_text(value) else value
     if not isinstance(value, list):
         raise ValueError(
             f"the label {value!r} is {type_of(value)}, but the first one is a list; write all "
@@ -257,7 +257,7 @@ def labels_in(labelling: Labelling | None, label: str) -> list[str]:
     """
     if labelling is None or labelling.kind == "number":
         return []
-    return json.loads(label) if labelling.kind in ("several", "columns") else [label]
+    return bounded_loads(label) if labelling.kind in ("several", "columns") else [label]
 
 
 def is_empty(example: Labelled) -> bool:

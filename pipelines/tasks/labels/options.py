@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import HEAD_POOLINGS, POOLER, pooling_of, with_pooling
-from keras_bert_impl.options import FREE, check_options, nested, option, options_of
+from keras_bert_impl.options import FREE, Rules, check_options, nested, option, options_of
 from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from pipelines.fine_tuning.options import FineTuningConfig
 
@@ -205,6 +204,9 @@ class XnliConfig:
         return tuple(sorted(languages, key=lambda one: one != self.xnli_language))
 
 
+_Weight = Annotated[float, Rules(sentence="", more_than=0)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunClassifierConfig(FineTuningConfig):
     """The options of a run for a task of GLUE or XNLI, or on files of one's own.
@@ -244,6 +246,10 @@ class RunClassifierConfig(FineTuningConfig):
     )
     xnli: XnliConfig = nested(XnliConfig)
 
+    IN_A_MODEL: ClassVar = {
+        "class_weights": dict[str, _Weight],
+        "label_units": list[float],
+    }
     PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
     OF_FILES: ClassVar = (
         *("text_column", "text_pair_column", "label_column", "header", "quotation"),
@@ -287,7 +293,7 @@ class RunClassifierConfig(FineTuningConfig):
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; a task of GLUE has no options of one's own files."""
-        known = task_settings(model)
+        known = self.known(model)
         kept, pooling = super().kept(model), pooling_of(model)
         if self.pooling is not None or pooling != POOLER:
             kept["pooling"] = pooling

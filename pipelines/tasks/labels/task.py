@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.json_files import typed
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.heads import RegressionHead
@@ -78,6 +79,7 @@ class _Found(NamedTuple):
 class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, LabelledTexts]):
     """See `TaskBuilder`; the columns of the first file are those of all."""
 
+    CONFIG = RunClassifierConfig
     TRAINING_IS_MISSING = "training needs `train_file`; name a file of labelled examples."
     FILES_ARE_MISSING = (
         "there is no file to evaluate or to predict; name one with `dev_file` or `test_file`."
@@ -279,6 +281,11 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
             # Those that were found on the training file.
             known = self._known.get("class_weights") or {}
             known = {**known, **{as_label(label): weight for label, weight in known.items()}}
+            if known and (without := [label for label in labels if label not in known]):
+                raise UserError(
+                    f"{self._trained.config.origin}: its class_weights have none for the label "
+                    f"{shown(without[0])}; correct them, or give `class_weights`."
+                )
             return tuple(known[label] for label in labels) if known else None
         if not given:
             return None
@@ -445,7 +452,9 @@ def _label_units(
                 f"{'without' if kept is None else 'with'} scaled labels; leave it out, or name "
                 "another `output_dir`."
             )
-        return None if kept is None else (kept[0], kept[1])
+        place = f"{config.output_dir}: its checkpoints' settings: label_units"
+        units: tuple[float, float] | None = typed(kept, tuple[float, float] | None, place)
+        return units
     if not (isinstance(task, LabelledTexts) if wanted is None else wanted):
         return None
     where = next(iter(task.files(task.train_split)), task.name)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.config import BertConfig
@@ -25,6 +25,8 @@ class RunSquadConfig(FineTuningConfig):
     Raises:
         UserError: a value out of range, or a file that is needed is not named.
     """
+
+    IN_A_MODEL: ClassVar = {THRESHOLD: float}
 
     train_file: Path | None = option(
         None,

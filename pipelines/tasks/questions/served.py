@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints.task_settings import served_length, task_settings
+from keras_bert_impl.checkpoints.task_settings import served_length
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
 from keras_bert_impl.tokenization.graph_rows import (
@@ -26,6 +26,7 @@ from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.tasks.questions.answers import SURELY_NO_ANSWER, AnswerSettings, dropped_at_the_end
+from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
 from pipelines.tasks.questions.rows import WindowSettings
 
 if TYPE_CHECKING:
@@ -312,7 +313,7 @@ class ServingSettings:
         Raises:
             UserError: it is more than the model's positions, or leaves no room for a passage.
         """
-        known = task_settings(config)
+        known = RunSquadConfig.known(config)
         positions = config.max_position_embeddings
         default = min(WindowSettings.max_seq_length, positions)
         length = served_length(config, max_seq_length, default)
@@ -322,7 +323,7 @@ class ServingSettings:
                 f"`max_seq_length={length}` must be more than the questions' "
                 f"{windows.max_query_length} tokens and 3; give another number."
             )
-        threshold = float(known.get("null_score_diff_threshold", 0.0))
+        threshold = known.get(THRESHOLD, 0.0)
         return cls(windows, _from(AnswerSettings, known), threshold)
 
 

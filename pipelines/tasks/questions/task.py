@@ -106,9 +106,9 @@ class QuestionTask:
     deciding_figure: str = "f1"
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> "QuestionTask":
-        """The task of a model directory, whose served form reads the settings there itself."""
-        del settings
+    def of_model(cls, model: "BertConfig") -> "QuestionTask":
+        """The task of a trained model, whose served form reads the settings there itself."""
+        del model
         return cls()
 
     @property

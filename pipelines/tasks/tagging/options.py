@@ -12,9 +12,10 @@ from keras_bert_impl.models.head_settings import (
     frozen_features,
     with_frozen_features,
 )
-from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
+from keras_bert_impl.options import FREE, REQUIRED, bounded, check_options, nested, option
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
+from pipelines.tasks.tagging.schemes import SCHEMES
 
 AUTO, DOCUMENT, SENTENCE = "auto", "document", "sentence"
 
@@ -120,6 +121,13 @@ class RunNerConfig(FineTuningConfig):
 
     OF_FILES: ClassVar = ("word_column", "tag_column")
     LOOKED_UP: ClassVar = OF_FILES
+    IN_A_MODEL: ClassVar = {
+        "tagging_scheme": bounded(str, choices=tuple(SCHEMES)),
+        "tag_unit": bounded(str, choices=("words", "characters")),
+        "context": bounded(str, choices=(DOCUMENT, SENTENCE)),
+        "columns": bounded(int, at_least=1),
+        "short_tags": bool,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -108,8 +108,9 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
     train_split: str = "train"
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> "TaggingTask":
-        """The task of a model directory, to serve its model; the labels are the model's."""
+    def of_model(cls, model: "BertConfig") -> "TaggingTask":
+        """The task of a trained model, to serve it; the labels are the model's."""
+        settings = RunNerConfig.known(model, ("tagging_scheme", "tag_unit", "doc_stride"))
         return cls(
             labels=(),
             scheme=SCHEMES[settings["tagging_scheme"]],
@@ -324,6 +325,7 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
         f"`train_file` is missing; name {TaggingTask.NEEDED}, or with `data_dir` the folder of "
         "train.txt."
     )
+    CONFIG = RunNerConfig
     FILES_ARE_MISSING = (
         "there is no file to evaluate or to tag; name one with `dev_file` or `test_file`, or with "
         "`data_dir` the folder of dev.txt and test.txt."

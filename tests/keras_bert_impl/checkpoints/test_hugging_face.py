@@ -95,7 +95,7 @@ def test_shards_are_read_as_one(pretrained):
 @pytest.mark.parametrize(
     ("index", "words"),
     [
-        ("{}", "no weight_map"),
+        ("{}", "the entry weight_map"),
         ('{"weight_map": {"a": "../../etc/passwd"}}', "no file of this folder"),
         ('{"weight_map": {"a": "/x/model.safetensors"}}', "no file of this folder"),
     ],

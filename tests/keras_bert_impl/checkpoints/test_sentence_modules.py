@@ -71,7 +71,7 @@ def test_the_later_form_is_read(tmp_path):
     ("name", "value", "sentence"),
     [
         ("modules.json", modules("Transformer", "Pooling", "LSTM"), "LSTM cannot be opened"),
-        ("modules.json", {}, "is no list of modules"),
+        ("modules.json", {}, "it must be a list"),
         (
             "modules.json",
             [{"path": "0_T", "type": "x.Transformer"}, *modules("a", "Pooling")[1:]],

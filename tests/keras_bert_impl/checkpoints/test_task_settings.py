@@ -46,7 +46,7 @@ def test_what_others_keep_there_stays_and_old_settings_are_replaced():
     assert task_settings(changed) == SETTINGS
 
 
-@pytest.mark.parametrize("found", [None, "text", {}, {"keras_bert_impl": 3}])
+@pytest.mark.parametrize("found", [None, "text", {}])
 def test_a_model_without_settings_has_none(found):
     assert task_settings(BertConfig(vocab_size=9, extra={"task_specific_params": found})) == {}
 

@@ -44,8 +44,8 @@ def test_a_configuration_keeps_them_through_its_file():
     ("entry", "message"),
     [
         ({"features": "first", "lstm_size": 4}, "`features=first` is unknown; choose embeddings"),
-        ({"features": "last"}, "it must have features and lstm_size"),
-        ("last", "it must have features and lstm_size"),
+        ({"features": "last"}, "frozen_features: its content is"),
+        ("last", "frozen_features: its content is"),
     ],
 )
 def test_what_does_not_exist_is_named(entry, message):

@@ -51,6 +51,20 @@ def test_they_stand_in_the_order_of_the_texts_whatever_stands_beside(embedder):
     assert embedder.embed([]).shape == (0, 16)
 
 
+def test_a_vocabulary_that_does_not_fit_the_texts_is_said_once(folder, caplog):
+    embedder = Embedder.from_pretrained(folder)
+    embedder.embed("the dog runs .")
+    for _ in range(3):
+        embedder.embed(["나는 배를 타고 강을 건넌다"] * 30)
+    (record,) = caplog.records
+    assert record.getMessage().startswith("the texts: 100.0 % of the words of a sample become")
+
+
+def test_known_words_are_no_reason_for_a_warning(embedder, caplog):
+    embedder.embed(TEXTS * 30)
+    assert not caplog.records
+
+
 @given(st.text(max_size=80))
 def test_a_text_alone_is_cut_as_among_many(embedder, text):
     crowd = ["the dog runs . " * 70]  # two ways to cut, by how much there is

@@ -11,12 +11,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import read_log
 from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import dtype_policy
 from keras_bert_impl.training.evaluation import evaluate
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import train
-from keras_bert_impl.training.metric_writers import read_json_lines
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -52,7 +52,7 @@ def moments(result):
 
 def figures(folder):
     """The logged lines without what depends on the clock."""
-    lines = read_json_lines(folder / "metrics.jsonl")
+    lines = read_log(folder / "metrics.jsonl")
     return [{k: v for k, v in line.items() if "per_second" not in k} for line in lines]
 
 
@@ -72,7 +72,7 @@ def test_a_run_in_instalments_ends_with_the_bits_of_one_in_one_go(tmp_path):
 
 def test_the_metrics_file_has_one_line_a_logged_step_with_the_promised_names(tmp_path):
     run(tmp_path, log_steps=10)
-    lines = read_json_lines(tmp_path / "metrics.jsonl")
+    lines = read_log(tmp_path / "metrics.jsonl")
     assert [line["step"] for line in lines] == [10, 20]
     assert {"loss", "learning_rate", "gradient_norm", "examples_per_second"} <= set(lines[0])
 
@@ -103,12 +103,12 @@ def test_a_resumed_run_logs_the_means_of_the_unbroken_one(tmp_path):
 def test_a_short_run_has_a_curve_and_checkpoints_unless_told(tmp_path):
     run(tmp_path, log_steps=None, save_checkpoints_steps=None)
     assert [line["step"] for line in figures(tmp_path)] == list(range(1, 21))
-    assert len(read_json_lines(tmp_path / "saves.jsonl")) == 10
+    assert len(read_log(tmp_path / "saves.jsonl")) == 10
 
 
 def test_a_checkpoint_that_is_too_old_is_followed_by_another_whatever_the_steps(tmp_path):
     run(tmp_path, save_checkpoints_secs=1e-9, save_checkpoints_steps=1000, stop_after_step=6)
-    assert [line["step"] for line in read_json_lines(tmp_path / "saves.jsonl")] == [*range(1, 7)]
+    assert [line["step"] for line in read_log(tmp_path / "saves.jsonl")] == [*range(1, 7)]
 
 
 def test_steps_inside_one_compiled_call_are_the_same_steps(tmp_path):
@@ -238,7 +238,7 @@ def test_a_save_is_noted_though_an_error_ends_the_run_right_after_it(tmp_path, m
     monkeypatch.setattr("keras_bert_impl.training.hooks.CheckFinite.after_step", broken)
     with pytest.raises(UserError, match="enough"):
         run(tmp_path)
-    assert [line["step"] for line in read_json_lines(tmp_path / "saves.jsonl")] == [7]
+    assert [line["step"] for line in read_log(tmp_path / "saves.jsonl")] == [7]
 
 
 def test_flags_that_change_the_mathematics_are_named_and_refused(tmp_path):
@@ -303,7 +303,7 @@ def test_training_goes_on_while_a_checkpoint_is_being_written(tmp_path, monkeypa
     )
     run(tmp_path, save_checkpoints_steps=10)
     assert in_time == [True]
-    saves = read_json_lines(tmp_path / "saves.jsonl")
+    saves = read_log(tmp_path / "saves.jsonl")
     assert [save["step"] for save in saves] == [10, 20]
     assert saves[0]["stopped_seconds"] < saves[0]["written_seconds"]
 
@@ -347,7 +347,7 @@ def test_what_is_written_is_the_state_of_its_step_though_training_goes_on(tmp_pa
 
 def test_held_out_evaluations_are_logged_and_the_best_weights_kept(tmp_path):
     run(tmp_path, evaluated=True, eval_steps=5)
-    lines = read_json_lines(tmp_path / "evaluations.jsonl")
+    lines = read_log(tmp_path / "evaluations.jsonl")
     assert [line["step"] for line in lines] == [5, 10, 15, 20]
     best = json.loads((tmp_path / "best_checkpoint" / "checkpoint.json").read_text())
     assert best["step"] == min(lines, key=lambda line: line["loss"])["step"]
@@ -364,7 +364,7 @@ def best_of(folder):
 
 
 def evaluated_steps(folder):
-    return [line["step"] for line in read_json_lines(folder / "evaluations.jsonl")]
+    return [line["step"] for line in read_log(folder / "evaluations.jsonl")]
 
 
 def test_the_best_checkpoint_is_the_one_of_the_smallest_loss_and_the_last_step_may_be_it(tmp_path):
@@ -571,7 +571,7 @@ def test_a_change_to_float16_starts_with_a_scale_of_its_own(tmp_path):
 
 def test_steps_inside_one_call_share_its_time(tmp_path):
     run(tmp_path, iterations_per_loop=4, save_checkpoints_steps=20)
-    lines = read_json_lines(tmp_path / "metrics.jsonl")
+    lines = read_log(tmp_path / "metrics.jsonl")
     rates = [line["examples_per_second"] for line in lines]
     assert [len(set(rates[first : first + 4])) for first in range(0, 20, 4)] == [1] * 5
     assert min(rates[4:]) > rates[0]  # only the first call's lines have the compiling in

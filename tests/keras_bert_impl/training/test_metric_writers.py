@@ -4,12 +4,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import read_log
 from keras_bert_impl.training.metric_writers import (
     JsonLines,
     JsonLinesFiles,
     MetricWriters,
     TensorBoard,
-    read_json_lines,
     standard_writers,
 )
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -21,7 +21,7 @@ def test_lines_after_the_resumed_step_and_a_half_written_one_are_forgotten(tmp_p
     path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3}\n{"st')
     with JsonLines(path, first_step=2) as lines:
         lines.write({"step": 3, "loss": 0.5})
-    assert read_json_lines(path) == [{"step": 1}, {"step": 2}, {"step": 3, "loss": 0.5}]
+    assert read_log(path) == [{"step": 1}, {"step": 2}, {"step": 3, "loss": 0.5}]
 
 
 def test_a_float32_survives_the_file_to_the_bit(tmp_path):
@@ -29,7 +29,7 @@ def test_a_float32_survives_the_file_to_the_bit(tmp_path):
     value = 0.1000000014901161193847656
     with JsonLines(path, first_step=0) as lines:
         lines.write({"step": 1, "loss": value})
-    assert read_json_lines(path)[0]["loss"] == value
+    assert read_log(path)[0]["loss"] == value
 
 
 def test_figures_of_each_kind_have_a_file_of_their_own(tmp_path):
@@ -40,9 +40,9 @@ def test_figures_of_each_kind_have_a_file_of_their_own(tmp_path):
     files.write("eval", 1, {"loss": 3.0, "held_out": "set a"})
     files.write("save", 1, {"bytes": 4})
     files.close()
-    assert read_json_lines(run.metrics) == [{"step": 1, "loss": 2.0}]
-    assert read_json_lines(run.evaluations) == [{"step": 1, "loss": 3.0, "held_out": "set a"}]
-    assert read_json_lines(run.saves) == [{"step": 1, "bytes": 4}]
+    assert read_log(run.metrics) == [{"step": 1, "loss": 2.0}]
+    assert read_log(run.evaluations) == [{"step": 1, "loss": 3.0, "held_out": "set a"}]
+    assert read_log(run.saves) == [{"step": 1, "bytes": 4}]
 
 
 def test_every_writer_gets_every_figure_and_is_closed_though_the_run_fails(tmp_path):
@@ -137,6 +137,6 @@ def test_the_usual_writers_leave_files_and_events(tmp_path):
     with writers.open(0):
         writers.write("train", 1, {"loss": 2.0})
         writers.write("eval", 2, {"loss": 1.5})
-    assert read_json_lines(run.metrics) == [{"step": 1, "loss": 2.0}]
-    assert read_json_lines(run.evaluations) == [{"step": 2, "loss": 1.5}]
+    assert read_log(run.metrics) == [{"step": 1, "loss": 2.0}]
+    assert read_log(run.evaluations) == [{"step": 2, "loss": 1.5}]
     assert scalars_of(run.events)[-1] == (2, "eval/loss", 1.5)

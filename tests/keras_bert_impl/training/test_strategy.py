@@ -92,7 +92,7 @@ def test_the_cpu_cannot_be_split_when_tensorflow_has_started():
             {"cluster": {**CLUSTER, "ps": ["c:1"]}, "task": {"type": "ps", "index": 0}},
             "it names ps, but only chief and worker train",
         ),
-        ({"cluster": 3}, "it cannot be read"),
+        ({"cluster": 3}, "cluster is 3"),
     ],
 )
 def test_a_cluster_that_cannot_train_is_refused_with_the_form_it_should_have(

@@ -171,7 +171,7 @@ def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):
 @pytest.mark.parametrize("value", ["long", True, None, [1]])
 def test_a_value_of_another_type_is_named(tmp_path, value):
     config = FineTuningConfig(output_dir=tmp_path)
-    with pytest.raises(UserError, match=r"config.json says max_seq_length = "):
+    with pytest.raises(UserError, match=r"keras_bert_impl: max_seq_length is "):
         with_kept_options(config, trained(max_seq_length=value))
 
 

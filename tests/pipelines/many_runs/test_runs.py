@@ -60,8 +60,9 @@ def test_a_result_is_of_its_inputs_and_whole(tmp_path):
     run = Run("one", tmp_path / "one", lambda _: {"score": 1}, of={"seed": 1})
     assert run.kept() is None
     assert run.do() == {"score": 1}
-    assert run.kept("score") == {"of": {"seed": 1}, "score": 1}
-    assert run.kept("score", "seconds") is None
+    assert run.kept(score=int) == {"of": {"seed": 1}, "score": 1}
+    assert run.kept(score=int, seconds=float) is None
+    assert run.kept(score=str) is None
     other = Run("one", tmp_path / "one", lambda _: None, of={"seed": 2})
     assert other.kept() is None
     result = tmp_path / "one" / "result.json"

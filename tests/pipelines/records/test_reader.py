@@ -60,7 +60,7 @@ def test_text_is_no_tfrecord_file(tmp_path):
 
 
 def test_a_missing_shard_is_named(tmp_path):
-    with pytest.raises(UserError, match="gone: cannot be read"):
+    with pytest.raises(UserError, match="gone: no such file"):
         RecordReader([str(tmp_path / "gone")])
 
 

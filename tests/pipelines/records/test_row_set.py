@@ -199,7 +199,7 @@ def test_a_kill_leaves_nothing_that_looks_whole(tmp_path):
 
 # What each version wrote for the same rows. Bytes that changed need another version and a line.
 WRITTEN = {
-    (2, 1): {
+    (3, 1): {
         "plain": "d29a0229d39aa60baa4c56a5505d1d5bfe3a632d23b8877cb923a38aba277488",
         "choices": "f1956afd88f48377f045677b7813265851ebc474826232b5a58310da9b4a8714",
     },

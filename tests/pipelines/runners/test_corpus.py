@@ -120,5 +120,7 @@ def test_a_corpus_without_a_token_is_refused_and_leaves_nothing(tmp_path, tasks)
 
 def test_ids_are_stored_in_the_vocabulary_s_type(tmp_path, tasks):
     corpus = _assembled(tasks, tmp_path / "corpus")
-    assert json.loads((tmp_path / "corpus" / "corpus.json").read_text())["dtype"] == "uint16"
+    assert (
+        json.loads((tmp_path / "corpus" / "corpus.json").read_text())["corpus"]["dtype"] == "uint16"
+    )
     assert corpus.ids().array.dtype == np.uint16

@@ -56,7 +56,7 @@ def test_memory_is_bounded_without_changing_a_byte(tasks, tmp_path, monkeypatch)
 def test_a_finished_shard_is_known_by_its_note(tasks):
     entry = shards.write_shard(tasks[2])
     assert shards.finished_shard(tasks[2]) == entry
-    assert json.loads(Path(tasks[2].note).read_text())["counts"] == entry.counts
+    assert json.loads(Path(tasks[2].note).read_text())["entry"]["counts"] == entry.counts
 
 
 @pytest.mark.parametrize("damage", ["no note", "no shard", "no index", "truncated", "altered"])

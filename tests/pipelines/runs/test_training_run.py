@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import read_log
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.metric_writers import read_json_lines
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import present_devices
@@ -250,7 +250,7 @@ def test_the_final_evaluation_stands_with_those_during_training(tmp_path):
     finished_weights(run, losses_in_turn(2.0, 1.0))
     run.log_final_evaluation(20, {"loss": 9.0})  # of the same weights: the first one stays
     run.log_final_evaluation(21, {"loss": 0.5})
-    lines = read_json_lines(tmp_path / "evaluations.jsonl")
+    lines = read_log(tmp_path / "evaluations.jsonl")
     assert [(line["step"], line["loss"]) for line in lines] == [(10, 2.0), (20, 1.0), (21, 0.5)]
 
 

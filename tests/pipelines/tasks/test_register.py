@@ -42,7 +42,7 @@ def test_served_answers_are_the_offline_ones(toy_run, toy):
 
 def test_a_model_directory_is_exported_by_its_task(toy_run, toy, tmp_path, monkeypatch):
     config, _ = toy_run
-    tasks = {"toy": lambda settings: ToyTask(toy.data_dir, settings["doc_stride"])}
+    tasks = {"toy": lambda model: ToyTask(toy.data_dir, task_settings(model)["doc_stride"])}
     monkeypatch.setattr("pipelines.tasks.register.SERVED_TASKS", tasks)
     opened, served = open_and_serve(config.output_dir / "model")
     assert task_settings(opened.model.config)["task"] == "toy"
@@ -90,7 +90,7 @@ def test_what_the_directory_does_not_say_is_taken_from_the_config(
     toy_run, toy, tmp_path, monkeypatch
 ):
     config, _ = toy_run
-    monkeypatch.setattr("pipelines.tasks.register.SERVED_TASKS", {"toy": lambda settings: toy})
+    monkeypatch.setattr("pipelines.tasks.register.SERVED_TASKS", {"toy": lambda _model: toy})
     folders = {
         "toy": shutil.copytree(config.output_dir / "model", tmp_path / "toy"),
         "classifier": write_classifier(tmp_path / "classifier", ["no", "yes"]),

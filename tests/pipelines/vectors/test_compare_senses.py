@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.pictures import families_for
+from keras_bert_impl.pictures import write_png
 from pipelines.vectors import compare_senses
 from pipelines.vectors.compare_senses import SensesConfig, compare_word_senses, draw_senses
 from pipelines.vectors.extract import LineFeatures
@@ -85,8 +84,7 @@ def drawn(tmp_path, monkeypatch):
         )
         draw_senses(tmp_path / "x.png", labels, cosines, title)
         (figure,) = figures
-        with families_for(""):
-            FigureCanvasAgg(figure).draw()
+        write_png(tmp_path / "x.png", figure)
         return figure
 
     return draw

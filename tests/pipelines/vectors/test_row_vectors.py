@@ -155,6 +155,6 @@ def test_a_disk_that_is_too_small_is_said_before_anything_is_computed(
 def test_the_folder_says_what_its_vectors_come_from(tmp_path, encoder, rows):
     store(tmp_path, encoder).vectors("dev", rows, (2,), NAME)
     (file,) = tmp_path.glob(f"vectors-dev-*/{row_vectors.DESCRIPTION}")
-    written = json.loads(file.read_text())
+    written = json.loads(file.read_text())["made_from"]
     assert (written["layer"], written["precision"]) == (2, "float32")
     assert written["encoder"] == encoder_identity(encoder)

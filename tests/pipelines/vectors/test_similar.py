@@ -86,4 +86,4 @@ def test_missing_vectors_are_one_sentence(search):
 
 def test_a_query_of_unknown_words_is_answered_with_a_warning(search, caplog):
     assert len(search(query=("비가 온다",), top_k=1)) == 1
-    assert caplog.messages[-1].startswith("the queries: 100.0 % of the words of a sample become")
+    assert caplog.messages[-1].startswith("the texts: 100.0 % of the words of a sample become")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.entities import EntityScorer
@@ -80,7 +81,8 @@ def test_a_split_without_a_file_is_named(task):
 
 
 def test_a_model_directory_says_how_it_is_served(task):
-    again = TaggingTask.from_settings({**task.settings, "tagging_scheme": "bare"})
+    settings = {**task.settings, "tagging_scheme": "bare"}
+    again = TaggingTask.of_model(with_task_settings(BertConfig(vocab_size=9), settings))
     assert (again.scheme, again.unit, again.doc_stride) == (BARE, "words", 0)
 
 

@@ -1,0 +1,216 @@
+"""Whatever a file that data work writes holds when it is read again: used, or one sentence."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from pipelines.ablations.cells import Result
+from pipelines.fine_tuning.start import with_kept_options
+from pipelines.many_runs.runs import FIGURES, Run
+from pipelines.many_runs.seeds_report import stored_spreads
+from pipelines.records.check import described_words, find_shards
+from pipelines.records.reader import RecordReader
+from pipelines.records.tfds_metadata import metadata_files
+from pipelines.tasks.choices.task import ChoiceTask
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.questions.options import RunSquadConfig
+from pipelines.tasks.questions.served import ServingSettings
+from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
+from pipelines.tasks.tagging.task import TaggingTask
+from pipelines.vectors.vectors_file import growing_vectors
+from tests.pipelines.fine_tuning.test_start import trained
+from tests.support.damage import DAMAGES, damage, other_files, others
+from tests.support.pretraining_corpus import make_shards
+
+
+def read_description(path):
+    shards = find_shards([str(path.parent)])
+    described_words(shards)
+    for shard in shards:
+        shard.description.summary()
+        metadata_files({"train.tfrecord": shard.description}, "train.tfrecord")
+
+
+def read_result(path):
+    run = Run("a", path.parent, lambda _: {})
+    return run.kept(figures=FIGURES), Result.kept(run)
+
+
+def read_report(path):
+    return [f"{spread}" for spread in stored_spreads(path.parent).values()]
+
+
+def write_result(folder):
+    values = {"figures": {"f1": 0.5, "loss": float("nan")}, "seconds": 1.5, "calls": 1}
+    Run("a", folder, lambda _: values).do()
+    return folder / "result.json"
+
+
+def write_report(folder):
+    spread = {"runs": 1, "mean": 0.5, "sigma": None, "median": 0.5, "minimum": 0.5, "maximum": 0.5}
+    (folder / "runs.json").write_text(json.dumps({"settings": [{"spread": {"f1": spread}}]}))
+    return folder / "runs.json"
+
+
+def write_description(folder):
+    make_shards(folder)
+    return folder / "out" / "train.tfrecord.recipe.json"
+
+
+FILES = {
+    "description of shards": (write_description, read_description),
+    "result of a run": (write_result, read_result),
+    "report of runs": (write_report, read_report),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_damaged_file_is_used_or_refused_in_one_sentence(tmp_path, kind):
+    write, read = FILES[kind]
+    path = write(tmp_path)
+    read(path)
+    for _ in other_files(path):
+        check(read, path)
+
+
+def check(read, *arguments):
+    """Sees that a reader gives a value, or one sentence without raw control characters."""
+    fault = fault_of(read, *arguments)
+    assert len(fault) <= 1200
+    assert not re.search("[\x00-\x1f\x7f]", fault)
+    return fault
+
+
+def fault_of(read, *arguments):
+    try:
+        read(*arguments)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+SETTINGS = {
+    "labels": {
+        "task": "labelled texts",
+        "max_seq_length": 16,
+        "num_texts": 1,
+        "text_column": "text",
+        "text_pair_column": None,
+        "label_column": ["label"],
+        "header": True,
+        "quotation": "auto",
+        "ignored_labels": ["-"],
+        "dev_share": 0.1,
+        "dev_seed": 3,
+        "class_weights": {"a": 1.0, "b": 2.5},
+        "label_units": [0.5, 2.0],
+        "long_text": "windows",
+        "doc_stride": 4,
+        "window_answers": "mean",
+    },
+    "tags": {
+        "task": "ner",
+        "tagging_scheme": "iob2",
+        "tag_unit": "words",
+        "context": "document",
+        "doc_stride": 0,
+        "columns": 2,
+        "word_column": 1,
+        "tag_column": -1,
+        "short_tags": True,
+    },
+    "questions": {
+        "task": "squad",
+        "max_seq_length": 100,
+        "doc_stride": 64,
+        "max_query_length": 32,
+        "version_2_with_negative": True,
+        "n_best_size": 5,
+        "max_answer_length": 9,
+        "null_score_diff_threshold": -1.5,
+    },
+    "endings": {"task": "swag", "num_choices": 4},
+}
+
+
+def use_labels(model, folder):
+    own = LabelledTextsConfig(dev_file=str(folder / "dev.tsv"))
+    with_kept_options(RunClassifierConfig(output_dir=folder, own=own), model)
+
+
+def use_tags(model, folder):
+    TaggingTask.of_model(model.config)
+    files = TaggingConfig(test_file=folder / "test.txt")
+    with_kept_options(RunNerConfig(output_dir=folder, files=files), model)
+
+
+def use_questions(model, folder):
+    ServingSettings.of(model.config)
+    with_kept_options(RunSquadConfig(output_dir=folder), model)
+
+
+def use_endings(model, _folder):
+    ChoiceTask.of_model(model.config)
+
+
+USERS = {"labels": use_labels, "tags": use_tags, "questions": use_questions, "endings": use_endings}
+
+
+@pytest.mark.parametrize("family", SETTINGS)
+def test_settings_of_a_task_are_used_or_refused_by_their_name(tmp_path, family):
+    sound = trained(model_config=BertConfig(vocab_size=30), **SETTINGS[family])
+    USERS[family](sound, tmp_path)
+    for name, value in SETTINGS[family].items():
+        for other in others(value):
+            config = with_task_settings(sound.config, {**SETTINGS[family], name: other})
+            fault = check(USERS[family], replace(sound, config=config), tmp_path)
+            assert not fault or name in fault
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_index_of_records_is_as_good_as_none(tmp_path, how):
+    make_shards(tmp_path)
+    shard = tmp_path / "out" / "train.tfrecord-00000-of-00003"
+    expected = records_of(shard)
+    damage(shard.with_name(f"{shard.name}.index"), how)
+    assert records_of(shard) == expected
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_shard_is_named_or_read_all_the_same(tmp_path, how):
+    make_shards(tmp_path)
+    shard = tmp_path / "out" / "train.tfrecord-00000-of-00003"
+    expected, found = records_of(shard), []
+    damage(shard, how)
+    fault = check(lambda path: found.append(records_of(path)), shard)
+    # A frame repeats what the index says: there a byte may be another one.
+    assert found == [expected] if how == "first byte flipped" else str(shard) in fault
+
+
+def records_of(shard):
+    reader = RecordReader([shard])
+    return reader.read(np.arange(len(reader)))
+
+
+@pytest.mark.parametrize("name", ["vectors", "checksums", "description.json"])
+@pytest.mark.parametrize("how", DAMAGES)
+def test_vectors_of_a_stopped_run_that_are_damaged_are_computed_again(tmp_path, name, how):
+    output = tmp_path / "vectors.npy"
+    blocks = [np.full([2, 3], number, np.float32) for number in range(4)]
+    with growing_vectors(output, 3, 2) as vectors:
+        vectors.open({"of": "a"})
+        for block in blocks[:3]:
+            vectors.append(block)
+    damage(tmp_path / ".vectors.npy.incomplete" / name, how)
+    with growing_vectors(output, 3, 2) as vectors:
+        vectors.open({"of": "a"})
+        for block in blocks[vectors.rows // 2 :]:
+            vectors.append(block)
+        vectors.finish([])
+    assert np.array_equal(np.load(output), np.concatenate(blocks))
