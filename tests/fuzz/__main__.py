@@ -8,6 +8,7 @@ Ends with 1 where an outcome is bad; the folders of those cases are kept.
 
 import argparse
 import collections
+import contextlib
 import dataclasses
 import random
 import shutil
@@ -70,7 +71,7 @@ def main(words: list[str] | None = None) -> int:
     if given.take_back:
         TAKEN_BACK[given.take_back]()
     runner = Runner(folder / "cases", given.seed, Seeds(folder / "seeds"), given.workers)
-    done = _run(runner, _cases(given), keep=given.case is not None)
+    done = _run(runner, _cases(given), given)
     bad = [case for case in done if case.judged.outcome in BAD or _refused(case)]
     sys.stdout.write(f"{table(done)}\n\n{len(done)} cases of seed {given.seed}, {len(bad)} bad\n")
     if given.case:
@@ -78,8 +79,6 @@ def main(words: list[str] | None = None) -> int:
     if given.keep:
         for case in bad:
             keep(case)
-    if given.report:
-        given.report.write_text(f"{table(done)}\n\n{findings(bad)}", encoding="utf-8")
     if given.folder is None and not (bad or given.case):
         shutil.rmtree(folder)
     return int(bool(bad))
@@ -128,23 +127,31 @@ def _refused(case):
     return case.number < 0 and case.judged.outcome != SUCCESS
 
 
-def _run(runner, cases, keep):
-    """Runs the cases, tells how it goes, and removes what ended well."""
-    done, start, told = [], time.monotonic(), time.monotonic()
-    for case in runner.run(cases):
-        done.append(case)
-        if case.judged.outcome in BAD or _refused(case):
-            sys.stderr.write(f"{case.name} {case.judged.outcome}: {case.told()[:150]!a}\n")
-        elif not keep:
-            runner.clear(case)
-        if time.monotonic() - told > _TOLD_EVERY:
-            told = time.monotonic()
-            rate = len(done) / (told - start)
-            left = (len(cases) - len(done)) / rate
-            sys.stderr.write(
-                f"{len(done)} of {len(cases)}, {rate:.1f} a second, {left:.0f} s left\n"
-            )
+def _run(runner, cases, given):
+    """Runs the cases, tells how it goes, and removes what ended well; Ctrl-C ends it early."""
+    done, bad, start = [], [], time.monotonic()
+    told = start
+    with contextlib.suppress(KeyboardInterrupt):
+        for case in runner.run(cases):
+            done.append(case)
+            if case.judged.outcome in BAD or _refused(case):
+                bad.append(case)
+                sys.stderr.write(f"{case.name} {case.judged.outcome}: {case.told()[:150]!a}\n")
+            elif not given.case:
+                runner.clear(case)
+            if time.monotonic() - told > _TOLD_EVERY:
+                told = time.monotonic()
+                rate = len(done) / (told - start)
+                left = (len(cases) - len(done)) / rate
+                sys.stderr.write(f"{len(done)} of {len(cases)}, {rate:.1f}/s, {left:.0f} s left\n")
+                _report(given, done, bad)
+    _report(given, done, bad)
     return done
+
+
+def _report(given, done, bad):
+    if given.report:
+        given.report.write_text(f"{table(done)}\n\n{findings(bad)}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ A case is a small JSON file in `corpus/`: the kind, what reads it, and the spoil
 import base64
 import json
 import os
+import re
 import shutil
 import zlib
 from pathlib import Path
@@ -50,6 +51,12 @@ def _state(path):
 def kept(folder: Path = FOLDER) -> dict[str, dict[str, Any]]:
     """All kept cases by name."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+
+
+def place(folder: Path, spoiled: str) -> Path:
+    """The file of a case: names in it that end with a fingerprint follow from where it lies."""
+    found = sorted(folder.glob(re.sub(r"-[0-9a-f]{16}(?=/)", "-*", spoiled)))
+    return found[0] if found else folder / spoiled
 
 
 def put(values: dict[str, Any], path: Path) -> None:

@@ -123,7 +123,7 @@ class Traces:
         """
         now = dict(self._look())
         for path, kind in self._before.items():
-            if kind in _SPECIAL and now.get(path) != kind:
+            if kind in _SPECIAL and now.get(path) == stat.S_IFREG:
                 return Judged(REPLACED, f"{path.relative_to(self._folder)} is replaced")
         new = [path for path in now if path not in self._before]
         for path in new:

@@ -70,11 +70,11 @@ def served_settings() -> None:
     from pipelines.tasks.register import SERVED_TASKS
 
     source = find_model("model", default_lower_case=True)
-    settings = task_settings(source.config)
     served_length(source.config, None)
     num_texts(source.config)
-    if (made := SERVED_TASKS.get(settings.get("task", ""))) is not None:
-        made(settings).configure(source.config)
+    name = task_settings(source.config).get("task", "")
+    if name in SERVED_TASKS:
+        SERVED_TASKS[name](source.config).configure(source.config)
 
 
 def vocabulary() -> None:
@@ -147,9 +147,9 @@ def records_of_shards() -> None:
 
 def files_of_a_run() -> None:
     """Reads what a run notes of itself."""
+    from keras_bert_impl.json_files import read_log
     from keras_bert_impl.training.checkpoints import read_description
     from keras_bert_impl.training.guesses import read_guesses
-    from keras_bert_impl.training.metric_writers import read_json_lines
     from keras_bert_impl.training.run_directory import RunDirectory
 
     for folder in ("run", "finished"):
@@ -158,7 +158,7 @@ def files_of_a_run() -> None:
         run.read_eval_results()
         run.finished_step()
         for path in (run.metrics, run.evaluations, run.saves):
-            read_json_lines(path)
+            read_log(path)
         for path in run.checkpoints.iterdir():
             read_description(path)
 

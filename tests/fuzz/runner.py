@@ -262,7 +262,7 @@ class Runner:
             return self._looked_at(case)
         names = {name_of(reader): reader for reader in case.kind.readers}
         case.reader = names.get(values["reader"], case.kind.readers[0])
-        corpus.put(values, case.folder / case.spoiled)
+        corpus.put(values, corpus.place(case.folder, case.spoiled))
         return case
 
     def _with_other_flag(self, rng, case):

@@ -66,15 +66,16 @@ def test_every_reader_reads_the_valid_files(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mend", "words", "outcome"),
+    ("mend", "kinds", "outcome"),
     [
-        ("depth", ["--kinds=google_config", "--cases=60"], "traceback"),
-        ("special_files", ["--kinds=vocabulary", "--cases=40", "--seconds=10"], "hang"),
-        ("types", ["--kinds=labels_model", "--cases=40"], "traceback"),
+        ("depth", "google_config,fast_tokenizer", TRACEBACK),
+        ("special_files", "vocabulary", HANG),
+        ("types", "labels_model,tags_model,questions_model", TRACEBACK),
     ],
 )
-def test_a_mend_that_is_taken_back_is_found(tmp_path, mend, words, outcome):
-    code, report = fuzz(tmp_path, *words, "--whole=0", f"--take_back={mend}")
+def test_a_mend_that_is_taken_back_is_found(tmp_path, mend, kinds, outcome):
+    words = ["--corpus", f"--kinds={kinds}", f"--take_back={mend}", "--seconds=15"]
+    code, report = fuzz(tmp_path, *words)
     assert code == 1
     assert re.search(rf"^## \w+:\d+ {outcome}$", report, re.MULTILINE), report
 
