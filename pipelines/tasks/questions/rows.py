@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     pass
 from numpy.typing import NDArray
 
+from keras_bert_impl.errors import shown
 from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
 from keras_bert_impl.tokenization.windows import Windows
 from pipelines.fine_tuning.text_rows import Spans, ranges
