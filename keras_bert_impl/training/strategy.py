@@ -257,8 +257,8 @@ def _tpu(config: TrainingConfig) -> Devices:
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, RuntimeError, OSError, HTTPException, tf.errors.OpError) as error:
         raise UserError(
-            f"`tpu_name={config.tpu_name}`: no TPU answers ({reason_of(error)}); check the name, zone and "
-            "project, or choose another `distribution_strategy`."
+            f"`tpu_name={config.tpu_name}`: no TPU answers ({reason_of(error)}); check the "
+            "name, zone and project, or choose another `distribution_strategy`."
         ) from error
     # On a TPU everything in `strategy.run` is compiled anyway.
     return Devices(tf.distribute.TPUStrategy(resolver), use_xla=False, on_cpu=False)

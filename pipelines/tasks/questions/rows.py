@@ -13,10 +13,10 @@ from pipelines.records.rows import Numbers
 from pipelines.tasks.questions.passages import Passage, Question
 
 if TYPE_CHECKING:
-    pass
+    from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
 from numpy.typing import NDArray
 
-from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
+from keras_bert_impl.errors import shown
 from keras_bert_impl.tokenization.windows import Windows
 from pipelines.fine_tuning.text_rows import Spans, ranges
 
@@ -242,13 +242,13 @@ def question_rows(
 
 
 def _say_what_is_odd(
-    questions: Sequence[Question], asked: Numbers, shown: Numbers, most: int
+    questions: Sequence[Question], asked: Numbers, passage: Numbers, most: int
 ) -> None:
     """Logs what the original takes without a word: cut questions, and texts of nothing."""
     for odd, what in (
         (asked > most, f"more than `max_query_length={most}` tokens; the rest is not read"),
         (asked == 0, "no token; only the passage is read"),
-        (shown == 0, "a passage without a token, so that nothing can be found in it"),
+        (passage == 0, "a passage without a token, so that nothing can be found in it"),
     ):
         if odd.any():
             first = questions[int(odd.argmax())]
