@@ -186,6 +186,7 @@ KINDS = {
                 "make_unanswerable --input_file=articles.json --output_file=out.json",
             ),
             weight=70,
+            megabytes=1500,
         ),
         Kind(
             "questions_model",
@@ -198,6 +199,7 @@ KINDS = {
                 readers.served_settings,
             ),
             weight=30,
+            megabytes=1500,
         ),
         Kind(
             "trivia",
@@ -209,6 +211,7 @@ KINDS = {
                 " --predictions_file=predictions.json",
             ),
             weight=40,
+            megabytes=1500,
         ),
         Kind(
             "tags",

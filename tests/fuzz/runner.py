@@ -411,7 +411,7 @@ class _Running:
     def _judge(self, end):
         case = self._case
         path = Path(case.spoiled)
-        places = [*path.parts, path.stem]
+        places = [*path.parts, path.stem, *(one.name for one in case.folder.rglob("*.*"))]
         if case.command is not None:
             values = [value for word in case.command if (value := word.partition("=")[2])]
             places = [*values, *(one.strip(' "') for value in values for one in value.split(","))]
