@@ -37,8 +37,6 @@ OWN_MODEL_TYPE = "keras_bert_impl"
 BILSTM_ENTRY = "encoder_bilstm"
 """True in the configuration of a model with a BiLSTM on its encoder; see `models.head_settings`."""
 
-_LARGEST = 1 << 63
-
 
 class _Understood(TypedDict, total=False):
     """The types of further entries of a file that heads and tasks read."""

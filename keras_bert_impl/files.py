@@ -160,6 +160,27 @@ def _place_of(path: Path) -> Path:
 
 
 @contextlib.contextmanager
+def no_folder_left(path: str | os.PathLike[str]) -> Iterator[None]:
+    """After the block there is no empty folder `path`, or parent of it, that was not there before.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> with no_folder_left(folder / "a" / "b"):
+        ...     _ = make_folder(folder / "a" / "b")
+        >>> list(folder.iterdir())
+        []
+    """
+    new = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
+    try:
+        yield
+    finally:
+        for folder in new:
+            with contextlib.suppress(OSError):  # there is something in it
+                folder.rmdir()
+
+
+@contextlib.contextmanager
 def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     r"""Opens a file that appears under its name only when the block ends without an error.
 

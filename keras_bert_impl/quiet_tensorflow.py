@@ -8,6 +8,7 @@ for as long as the import lasts, and shown only if it fails.
 import contextlib
 import importlib.abc
 import importlib.machinery
+import logging
 import os
 import sys
 import tempfile
@@ -63,6 +64,15 @@ class _QuietFinder(importlib.abc.MetaPathFinder):
         if spec is not None and spec.loader is not None:
             spec.loader = _QuietLoader(spec.loader)
         return spec
+
+
+def is_no_retracing(record: logging.LogRecord) -> bool:
+    """Leaves out, as a filter, that a function was compiled for one more length of batches.
+
+    Args:
+        record: of TensorFlow's own logger.
+    """
+    return "triggered tf.function retracing" not in record.getMessage()
 
 
 def import_tensorflow_quietly() -> None:

@@ -16,6 +16,8 @@ _OF_DISKS = tuple(
         *(errno.EACCES, errno.EPERM, errno.ENAMETOOLONG),
     )
 )
+# What C++'s streams, through which OpenVINO writes, say of every fault.
+_OF_STREAMS = "iostream error"
 _NUL = "embedded null"  # how Python's `ValueError` for a path begins
 
 
@@ -30,6 +32,8 @@ def refusal(error: BaseException) -> str | None:
         'No space left on device'
         >>> refusal(RuntimeError("weights.tmp; No space left on device [Op:SaveV2]"))
         'No space left on device'
+        >>> refusal(RuntimeError("basic_ios::clear: iostream error"))
+        'the disk is full, or refuses it'
         >>> print(refusal(RuntimeError("shapes differ")))
         None
     """
@@ -40,4 +44,6 @@ def refusal(error: BaseException) -> str | None:
     said = str(error)
     if isinstance(error, ValueError) and said.startswith(_NUL):
         return "its name holds a NUL character"
+    if said.endswith(_OF_STREAMS):
+        return "the disk is full, or refuses it"
     return next((words for words in _OF_DISKS if words in said), None)

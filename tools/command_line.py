@@ -19,7 +19,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import appeared, open_input
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
-from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
+from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly, is_no_retracing
 from keras_bert_impl.training.stop_signal import take_stop
 from tools.endings import EXIT_DONE, EXIT_USER_ERROR, run_to_an_end
 from tools.list_flags import SeveralFlag, define_several
@@ -513,6 +513,14 @@ class _InFlags(logging.Formatter):
         return self._flag_set.in_flags(super().format(record))
 
 
+def _is_new(record: logging.LogRecord, told: set[str]) -> bool:
+    if record.levelno != logging.WARNING:
+        return True
+    before = len(told)
+    told.add(record.getMessage())
+    return len(told) > before
+
+
 def show_lines(flag_set: FlagSet) -> None:
     """Sends to stderr what the library and the jobs log (what was loaded, what was repaired).
 
@@ -522,16 +530,14 @@ def show_lines(flag_set: FlagSet) -> None:
     import_tensorflow_quietly()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_InFlags(flag_set))
+    told = set[str]()
+    handler.addFilter(lambda record: _is_new(record, told))  # files are read more than once
     logging.basicConfig(handlers=[handler], force=True)
     warnings.showwarning = functools.partial(_show_warning, flag_set)
     for room in ("keras_bert_impl", "pipelines"):
         logging.getLogger(room).setLevel(logging.INFO)
     # Batches of a few lengths are compiled one length at a time; that is meant.
-    logging.getLogger("tensorflow").addFilter(_is_no_retracing)
-
-
-def _is_no_retracing(record: logging.LogRecord) -> bool:
-    return "triggered tf.function retracing" not in record.getMessage()
+    logging.getLogger("tensorflow").addFilter(is_no_retracing)
 
 
 def run(

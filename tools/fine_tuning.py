@@ -2,10 +2,13 @@
 
 import importlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from keras_bert_impl.interrupts import kept_so_far
+from keras_bert_impl.training.run_directory import RunDirectory
 from tools.command_line import show_lines
 from tools.config_flags import ConfigFlags
 from tools.endings import CONTINUES
@@ -31,12 +34,16 @@ def run_once_or_often(
     """
     config = replace(config, flags=flags.as_flagfile(), given=flags.given())
     if not config.many.are_many:
-        from pipelines.fine_tuning.start import check_run
+        with _kept_at_the_start(config):
+            from pipelines.fine_tuning.start import check_run
 
-        checked = check_run(config, task_of)
-        from pipelines.fine_tuning.run import fine_tune_checked  # TensorFlow: after the checks
+            checked = check_run(config, task_of)
+            from pipelines.fine_tuning.run import fine_tune_checked  # TensorFlow: after the checks
 
-        show_results(fine_tune_checked(checked))
+        done = fine_tune_checked(checked)
+        show_results(done)
+        if (trained := done.training) and trained.finished and trained.is_new:
+            print(f"wrote {config.output_dir}/model")
         return
     from pipelines.many_runs.seeds import run_many
 
@@ -47,6 +54,13 @@ def run_once_or_often(
         print(f"wrote {path}")
     if not results.finished:
         print(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
+
+
+def _kept_at_the_start(config: "FineTuningConfig") -> AbstractContextManager[None]:
+    """Says of a stop that comes before anything is begun what there is of the run."""
+    if not config.do_train:
+        return nullcontext()
+    return kept_so_far(RunDirectory(config.output_dir).kept_before_training())
 
 
 def show_results(results: "FineTuningResults") -> None:
@@ -61,7 +75,7 @@ def show_results(results: "FineTuningResults") -> None:
     training = results.training
     if training and not training.finished:
         print(f"Stopped after step {training.step:,}, which is saved; {CONTINUES}.")
-    elif training and training.resumed_from == training.step:
+    elif training and not training.is_new:
         print("Training was finished before; its model is in model/ of the output folder.")
     for name, value in sorted(results.evaluation.items()):
         expected = results.expected.get(name)

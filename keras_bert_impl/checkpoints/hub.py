@@ -18,6 +18,7 @@ from keras_bert_impl.checkpoints.sources import (
     WEIGHTS_FILE,
 )
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import is_there
 from keras_bert_impl.json_files import read_json_object
 
 _FILES = (
@@ -102,7 +103,7 @@ def _missing_weights(folder: Path) -> str | None:
         return None if (folder / WEIGHTS_FILE).is_file() else WEIGHTS_FILE
     shards = read_json_object(folder / INDEX_FILE).get("weight_map")
     files = sorted(set(map(str, shards.values()))) if isinstance(shards, dict) else [WEIGHTS_FILE]
-    return next((file for file in files if not (folder / file).is_file()), None)
+    return next((file for file in files if not is_there(folder / file)), None)
 
 
 def _reason(error: Exception) -> str:

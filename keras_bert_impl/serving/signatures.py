@@ -157,15 +157,15 @@ def load_signature(
     _check_undamaged(folder)
     try:
         loaded = tf.saved_model.load(str(folder))
+        known = sorted(loaded.signatures)
     except _FAULTS as error:
         raise _damaged(folder, reason_of(error)) from error
-    found = loaded.signatures.get(name) if hasattr(loaded, "signatures") else None
-    if found is None or not set(answers) <= set(found.structured_outputs):
-        known = ", ".join(sorted(getattr(loaded, "signatures", ())))
-        lacks = f" that gives {', '.join(answers)}" if found is not None else ""
+    has_it = name in known
+    if not has_it or not set(answers) <= set(loaded.signatures[name].structured_outputs):
+        lacks = f" that gives {', '.join(answers)}" if has_it else ""
         raise UserError(
-            f"{folder}: has no signature {name}{lacks} (it has {shown(known)[1:-1]}); export "
-            f"{what_has_it}."
+            f"{folder}: has no signature {name}{lacks} (it has {shown(', '.join(known))[1:-1]}); "
+            f"export {what_has_it}."
         )
 
     def ask(**inputs: Any) -> dict[str, Any]:
@@ -179,7 +179,15 @@ def load_signature(
 
 
 # What TensorFlow's loader raises at what is no SavedModel.
-_FAULTS = (OSError, tf.errors.OpError, ValueError, TypeError, LookupError, RuntimeError)
+_FAULTS = (
+    OSError,
+    tf.errors.OpError,
+    ValueError,
+    TypeError,
+    LookupError,
+    RuntimeError,
+    AttributeError,
+)
 _MOST_BYTES = 2**31 - 1  # protocol buffers hold no more
 
 
@@ -189,7 +197,7 @@ def _check_undamaged(folder: Path) -> None:
     Its loader believes a graph: some damaged ones end the process. The variables' own checksums it
     checks itself.
     """
-    from tensorflow.core.protobuf import fingerprint_pb2
+    from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
 
     files = [
         folder / "saved_model.pb",
@@ -203,6 +211,9 @@ def _check_undamaged(folder: Path) -> None:
     parse = fingerprint_pb2.FingerprintDef.FromString
     try:
         written = parse(files[1].read_bytes())
+        graphs = saved_model_pb2.SavedModel.FromString(files[0].read_bytes()).meta_graphs
+        if not graphs or not all(_has_attributes(node) for node in graphs[0].graph_def.node):
+            raise ValueError("no graph, or one of incomplete nodes")
         now = parse(saved_model_fingerprint(folder))
     except (ValueError, DecodeError) as error:
         raise _damaged(folder, "it is damaged") from error
@@ -212,6 +223,18 @@ def _check_undamaged(folder: Path) -> None:
     same_way = written.version == now.version
     if written.checkpoint_hash != now.checkpoint_hash or (same_way and written != now):
         raise _damaged(folder, "its files are not those that were exported together")
+
+
+def _has_attributes(node: Any) -> bool:
+    """Whether a node has the attributes that counting its fingerprint asks for unchecked."""
+    return all(name in node.attr for name in _ASKED_FOR.get(node.op, ()))
+
+
+_ASKED_FOR = {
+    "Const": ("dtype", "value"),
+    "PartitionedCall": ("f", "config_proto"),
+    "StatefulPartitionedCall": ("f", "config_proto"),
+}
 
 
 def _damaged(folder: Path, reason: str) -> UserError:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -154,7 +154,7 @@ def _checked(rows: list[Any]) -> list[Text]:
     for number, row in enumerate(rows):
         if not isinstance(row, (str, bytes)):
             raise UserError(
-                f"text {number} is {row!r}; give a text, a list of texts or a list of pairs."
+                f"text {number} is {shown(row)}; give a text, a list of texts or a list of pairs."
             )
     return rows
 

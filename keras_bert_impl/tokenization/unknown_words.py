@@ -29,6 +29,8 @@ WARNED_ABOVE, REFUSED_ABOVE = 0.05, 0.5
 _FEW_WORDS = 50  # of so few an unusual name is a large share
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 1000, 200_000
 _EXAMPLES, _SHOWN_CHARACTERS = 3, 20
+_MOST_TOKENS = 4.0  # of a word on average; Korean has two or three with a vocabulary of its own
+_LONGEST_WORDS = 8.0  # characters on average; Thai, which has no spaces, has far longer ones
 _OTHER_LANGUAGE = 0.2  # below that, most words of the text are known: it is of the same language
 
 
@@ -115,7 +117,8 @@ def check_words(
 ) -> WordCount:
     """Counts the words of a sample of texts, and says it where the vocabulary does not fit them.
 
-    Above 5 % of [UNK] a warning is logged. Above half of at least 50 words the text is refused.
+    Above 5 % of [UNK] a warning is logged, or above four tokens a word in a language that has
+    spaces. Above half of at least 50 words [UNK] the text is refused.
 
     Args:
         texts: texts, of which only the first ones are read.
@@ -129,6 +132,7 @@ def check_words(
     sample = list(_sample(texts))
     count = _count(sample, settings)
     if not count.is_large:
+        _tell_of_many_tokens(sample, settings, name, count)
         return count
     message = f"{name}: {_describe(sample, settings, count)}"
     if may_refuse and count.is_refused:
@@ -150,6 +154,28 @@ def _sample(texts: Iterable[str | bytes]) -> Iterator[str]:
 def _count(lines: Sequence[str], settings: TextSettings) -> WordCount:
     ids = PlainTokenizer(settings).encode_lines(lines).ids
     return WordCounter(settings.vocabulary).count(ids)
+
+
+def _tell_of_many_tokens(
+    lines: Sequence[str], settings: TextSettings, name: str, count: WordCount
+) -> None:
+    """Warns of words in crumbs: English with a Korean vocabulary makes no [UNK], and no sense."""
+    each = _tokens_of_a_word(lines, settings, count)
+    if count.words >= _FEW_WORDS and each > _MOST_TOKENS:
+        _LOGGER.warning(
+            "%s: a word of a sample takes %.1f tokens of %s on average, where a vocabulary of the "
+            "text's language takes one or two: it is of another language, or far too small; take "
+            "another model, or learn a vocabulary for the text.",
+            *(name, each, settings.vocabulary.name),
+        )
+
+
+def _tokens_of_a_word(lines: Sequence[str], settings: TextSettings, count: WordCount) -> float:
+    """How many a word has on average; 0 of a text without spaces, whose words are none."""
+    characters = sum(len("".join(line.split())) for line in lines)
+    if characters > _LONGEST_WORDS * count.words:
+        return 0.0
+    return len(PlainTokenizer(settings).encode_lines(lines).ids) / max(count.words, 1)
 
 
 def _describe(lines: Sequence[str], settings: TextSettings, count: WordCount) -> str:
@@ -233,7 +259,8 @@ def _reason(
         return sentence
     missing = _missing_characters(words, settings.vocabulary)
     lacks = f", which has no {', '.join(missing)}," if missing else ""
-    if lacks and count.share < _OTHER_LANGUAGE:
+    in_crumbs = _tokens_of_a_word(lines, settings, count) > _MOST_TOKENS
+    if lacks and count.share < _OTHER_LANGUAGE and not in_crumbs:
         return (
             f"the vocabulary{lacks} lacks characters of the text; learn one with a larger "
             "`limit_alphabet`, or take a model whose vocabulary has them"

@@ -51,6 +51,11 @@ class TrainingResult:
     best_step: int | None = None
 
     @property
+    def is_new(self) -> bool:
+        """Whether there was anything left to do."""
+        return self.step > self.resumed_from
+
+    @property
     def weights_step(self) -> int:
         """The step that the model's weights are of."""
         return self.step if self.best_step is None else self.best_step

@@ -12,6 +12,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     FINISHED_FILE,
     MODEL,
     finished_steps,
+    steps_in,
 )
 from keras_bert_impl.files import make_folder, open_input, open_whole, remove
 from keras_bert_impl.locks import owned
@@ -103,6 +104,22 @@ class RunDirectory:
         values = dict(line.split(" = ", 1) for line in lines if " = " in line)
         numbers = {name: _figure(value) for name, value in values.items()}
         return {name: number for name, number in numbers.items() if number is not None}
+
+    def newest_step(self) -> int:
+        """The step of the newest checkpoint; 0 without one."""
+        return next(iter(steps_in(self.checkpoints)), 0)
+
+    def kept_before_training(self) -> str:
+        """What a stop leaves that comes before the training goes on, in words.
+
+        Example:
+            >>> RunDirectory(Path("/no/such/run")).kept_before_training()
+            'training had not begun, and the same command begins it'
+        """
+        if step := self.newest_step():
+            kept = f"the checkpoint of step {step:,} is kept"
+            return f"{kept}, and the same command continues from it"
+        return "training had not begun, and the same command begins it"
 
     def finished_step(self) -> int | None:
         """The last step of the run whose `model/` is complete; None before it is."""

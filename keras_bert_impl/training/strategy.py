@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from http.client import HTTPException
 from typing import Any, TypedDict
 
 import numpy as np
@@ -14,7 +15,7 @@ import tensorflow as tf
 from keras_bert_impl.backend import need_tensorflow, usable_cores
 from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, reason_of, shown
 from keras_bert_impl.json_files import parse_json, typed
 from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
 from keras_bert_impl.models.base import set_kernels
@@ -270,11 +271,10 @@ def _tpu(config: TrainingConfig) -> Devices:
         )
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
-    except (ValueError, tf.errors.OpError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (ValueError, RuntimeError, OSError, HTTPException, tf.errors.OpError) as error:
         raise UserError(
-            f"`tpu_name={config.tpu_name}`: no TPU answers ({reason}); check the name, zone and "
-            "project, or choose another `distribution_strategy`."
+            f"`tpu_name={config.tpu_name}`: no TPU answers ({reason_of(error)}); check the name, "
+            "zone and project, or choose another `distribution_strategy`."
         ) from error
     # On a TPU everything in `strategy.run` is compiled anyway.
     return Devices(tf.distribute.TPUStrategy(resolver), use_xla=False, on_cpu=False)

@@ -20,9 +20,12 @@ Kind = Literal["JSON lines", "JSON", "a table", "HTML", "XML", "WikiExtractor's 
 SAMPLE_BYTES = 1 << 16
 
 _FEWEST_ROWS = 5  # fewer lines may be alike by chance
-_SEPARATORS = ",;\t"
+_SEPARATORS = ",;\t|"
+_IN_NO_TEXT = "\t|"  # tables with these quote nothing as a rule, and set blanks as they like
 # A comma within a number separates nothing.
-_NO_NUMBER = {mark: re.compile(rf"(?<!\d){mark}|{mark}(?!\d)") for mark in _SEPARATORS}
+_NO_NUMBER = {
+    mark: re.compile(rf"(?<!\d){re.escape(mark)}|{re.escape(mark)}(?!\d)") for mark in _SEPARATORS
+}
 _MOST_SPACED = 0.2  # in prose a blank follows a comma, in a table hardly ever
 _TAG = re.compile(
     r"</?(?:a|article|b|body|br|div|em|footer|h[1-6]|head|header|hr|html|i|img|input|label|li|link|"
@@ -62,7 +65,9 @@ def kind_of(sample: str) -> Kind | None:
 
 
 def _json(lines: Sequence[str], is_cut: bool) -> Kind | None:
-    if all(map(_is_object, lines)):
+    # One that is broken is named by its number where they are read as what they are.
+    alike = all(line.lstrip().startswith("{") for line in lines)
+    if alike and 2 * sum(map(_is_object, lines)) > len(lines):
         return "JSON lines"
     if is_cut and _OBJECT_BEGINS.match(lines[0]):
         return "JSON lines"  # one object that is longer than the sample
@@ -105,8 +110,8 @@ def _has_columns(lines: Sequence[str], separator: str) -> bool:
     """Whether all lines have the same number of columns, and more than one with something in it."""
     if separator not in lines[0] or not any(map(_NO_NUMBER[separator].search, lines)):
         return False
-    # Tabs stand in no text, so that tables with them often quote nothing.
-    quoting: Any = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+    plain = separator in _IN_NO_TEXT
+    quoting: Any = csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL
     try:
         rows = list(csv.reader(lines, delimiter=separator, quoting=quoting))
     except csv.Error:
@@ -117,7 +122,7 @@ def _has_columns(lines: Sequence[str], separator: str) -> bool:
     filled = sum(any(row[number].strip() for row in rows) for number in range(len(rows[0])))
     later = [cell for row in rows for cell in row[1:]]
     spaced = sum(cell.startswith(" ") for cell in later)
-    return filled > 1 and spaced <= _MOST_SPACED * len(later)
+    return filled > 1 and (separator == "|" or spaced <= _MOST_SPACED * len(later))
 
 
 @dataclass

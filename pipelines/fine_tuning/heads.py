@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import bounded_loads
 from pipelines.fine_tuning.task import Head
 
@@ -49,7 +49,7 @@ class ClassificationHead:
             UserError: it is none of the labels.
         """
         if label not in self._ids:
-            raise UserError(f"unknown label {label!r}; it must be {_some_of(self.labels)}.")
+            raise UserError(f"unknown label {shown(label)}; it must be {_some_of(self.labels)}.")
         return self._ids[label]
 
     def encode_all(self, labels: list[str]) -> np.ndarray:
@@ -121,7 +121,9 @@ class MultiLabelHead:
         held = bounded_loads(label)
         unknown = [one for one in held if one not in self._ids]
         if unknown:
-            raise UserError(f"unknown label {unknown[0]!r}; it must be {_some_of(self.labels)}.")
+            raise UserError(
+                f"unknown label {shown(unknown[0])}; it must be {_some_of(self.labels)}."
+            )
         return [int(name in held) for name in self.labels]
 
     def encode_all(self, labels: list[str]) -> np.ndarray:
@@ -210,7 +212,7 @@ class RegressionHead:
         if not (math.isfinite(number) and self._low <= number <= self._high):
             bounds = f"number from {self._low:g} to {self._high:g}"
             kind = bounds if self._bounded else "finite number"
-            raise UserError(f"label {label!r} is no {kind}; correct it.")
+            raise UserError(f"label {shown(label)} is no {kind}; correct it.")
         return number
 
     def encode_all(self, labels: list[str]) -> np.ndarray:

@@ -19,6 +19,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.locks import scratch_folder
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.batches import EvaluationSource
+from keras_bert_impl.training.evaluation import Prediction
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.task import Head
 from pipelines.inputs.row_batches import BatchRows, RowEvaluation
@@ -125,11 +126,17 @@ def compute_outputs(
     progress = Progress(f"compute {split}", rows.num_rows * len(models), "rows")
     for make in models:
         predict = make()
+        before = _times_compiled(predict)
         for numbers, values in zip(rows.numbers(), predict(rows), strict=True):
             outputs.add(numbers, values, 1 / len(models))
-            progress.advance(len(numbers))
+            compiled, before = _times_compiled(predict) - before, _times_compiled(predict)
+            progress.advance(len(numbers), compiled=compiled > 0)
         del predict
     progress.close()
+
+
+def _times_compiled(predict: Predicts) -> int:
+    return predict.num_compiled if isinstance(predict, Prediction) else 0
 
 
 @dataclass

@@ -82,7 +82,6 @@ from pipelines.runs.training_run import (
     DescribeModel,
     TrainingRun,
     check_destination,
-    kept_before_training,
 )
 from pipelines.vectors.row_vectors import VectorStore, encoder_identity
 
@@ -142,7 +141,7 @@ def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
     directory = RunDirectory.open(config.output_dir)
     with ExitStack() as outputs:
         unchanged = "nothing is changed, and the same command begins anew"
-        with kept_so_far(kept_before_training(directory) if config.do_train else unchanged):
+        with kept_so_far(directory.kept_before_training() if config.do_train else unchanged):
             job = _Job(config, task, directory, start, devices, outputs)
             trained = job.train() if config.do_train else None
         results = FineTuningResults(trained)
@@ -335,7 +334,7 @@ class _Job:
             [DescribeModel(self._head.model, self._start.text), *self._hooks()],
             options=type(self._config),
         )
-        if result.finished and result.resumed_from == result.step:
+        if result.finished and not result.is_new:
             self._tell_of_kept_options()
         return result
 

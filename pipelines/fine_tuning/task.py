@@ -241,6 +241,16 @@ class Calibrated(Protocol):
 
 
 @runtime_checkable
+class Truncating(Protocol):
+    """A task that may lose the ends of texts that are longer than a row."""
+
+    @property
+    def truncates(self) -> bool:
+        """Whether it does."""
+        ...
+
+
+@runtime_checkable
 class ScoredWithoutLoss(Protocol):
     """A task whose labelled splits give figures, but no loss."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from pipelines.metrics.answer_texts import (
     Scores,
     best_scores,
@@ -225,7 +225,7 @@ def _scored(
     if not scored:
         raise UserError(
             f"None of the {len(predictions)} predictions is for one of the {len(answers)} "
-            f"questions (the first is {next(iter(answers))!r}); name the questions' own file."
+            f"questions (the first is {shown(next(iter(answers)))}); name the questions' own file."
         )
     return scored
 
@@ -235,5 +235,5 @@ def _check_complete(answers: Answers, found: Mapping[str, object], what: str) ->
     if missing:
         raise UserError(
             f"{len(missing)} of {len(answers)} questions have no {what} (the first is "
-            f"{missing[0]!r}); name the predictions that were made of these questions."
+            f"{shown(missing[0])}); name the predictions that were made of these questions."
         )

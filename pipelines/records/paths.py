@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import is_there, make_folder, open_whole
 from keras_bert_impl.progress import Progress
 from pipelines.records.names import DESCRIPTION_SUFFIX
@@ -110,7 +110,7 @@ def _copied(pattern: str) -> str:
         _copy_all(remote, cache)
     except tf.errors.OpError as error:
         raise UserError(
-            f"{pattern}: cannot be read ({error.message}); check the address and whether the "
+            f"{pattern}: cannot be read ({reason_of(error)}); check the address and whether the "
             "file system's plug-in is installed."
         ) from error
     _remove_all_but({_local(cache, path).name for path in remote}, cache, globs)

@@ -15,6 +15,8 @@ from pipelines.records.features import Feature, example_parser
 from pipelines.records.names import index_path
 from pipelines.records.serialise import FRAME_BYTES, masked_crcs
 
+_MOST_OF_FRAME = 1 << 30  # a record is read whole; an example has some thousand bytes
+
 
 def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
     """The sizes of a shard's frames: from its index, or by walking the frames.
@@ -35,7 +37,8 @@ def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
         sizes = np.fromfile(index, "<u4")
         # A damaged index is as good as none.
         whole = int(sizes.sum(dtype=np.int64)) == size
-        if whole and sizes.min(initial=FRAME_BYTES) >= FRAME_BYTES:
+        least, most = sizes.min(initial=FRAME_BYTES), sizes.max(initial=0)
+        if whole and least >= FRAME_BYTES and most <= _MOST_OF_FRAME:
             return sizes
     return walk_frames(path, size)
 
@@ -59,6 +62,11 @@ def walk_frames(path: Path, size: int) -> NDArray[np.uint32]:
                 raise UserError(
                     f"{path}: is truncated or no TFRecord file (record {len(sizes)} reaches beyond "
                     f"its {size} bytes); make this file again."
+                )
+            if frame > _MOST_OF_FRAME:
+                raise UserError(
+                    f"{path}: is no TFRecord file of examples (record {len(sizes)} would have "
+                    f"{frame:,} bytes); make this file again."
                 )
             sizes.append(frame)
             position += frame

@@ -36,7 +36,13 @@ from pipelines.pretraining_data.documents import (
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry
-from pipelines.records.names import DESCRIPTION_SUFFIX, base_name, description_path, shard_names
+from pipelines.records.names import (
+    DESCRIPTION_SUFFIX,
+    base_name,
+    description_path,
+    leftover_pattern,
+    shard_names,
+)
 from pipelines.records.record_maker import RecordMaker
 from pipelines.records.shard_writer import write_shard
 from pipelines.records.tfds_metadata import metadata_files
@@ -322,7 +328,8 @@ def _empty_shards(shards: int) -> Iterator[tuple[int, partner_join.ExampleBlock]
 @contextlib.contextmanager
 def _create_whole(path: str) -> Iterator[Any]:
     """A file that appears under its name when it is complete, on any of Beam's file systems."""
-    aside = f"{path}.{uuid.uuid4().hex}.incomplete"
+    name = base_name(path)
+    aside = f"{path.removesuffix(name)}.{name}.{uuid.uuid4().hex}.incomplete"
     try:
         with FileSystems.create(aside, "application/octet-stream") as file:
             yield file
@@ -357,9 +364,19 @@ def _write_description(
     for file_name, content in metadata_files(sets, name).items():
         with _create_whole(f"{folder}{file_name}") as file:
             file.write(content.encode())
+    _remove_leftovers(folder, [base_name(one) for one in config.output_names])
     with _create_whole(description_path(config.set_name)) as file:
         file.write(description.to_text().encode())  # last: it says that the set is complete
     return description.summary()
+
+
+def _remove_leftovers(folder: str, names: Sequence[str]) -> None:
+    """Removes what killed workers of this set were just writing; all its shards are there now."""
+    patterns = [leftover_pattern(name) for name in names]
+    found = [one.path for one in FileSystems.match([f"{folder}*.incomplete"])[0].metadata_list]
+    left = [path for path in found if any(one.fullmatch(base_name(path)) for one in patterns)]
+    if left:
+        FileSystems.delete(left)
 
 
 def _read_description(output_file: str) -> Description:

@@ -1,5 +1,6 @@
 """Pre-training: from shards to a model directory, and to those of steps on the way."""
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from typing import Any
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder
+from keras_bert_impl.files import make_folder, no_folder_left
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
@@ -63,8 +64,6 @@ from pipelines.runs.training_run import (
     TrainingRun,
     check_destination,
     is_finished,
-    kept_before_training,
-    newest_step,
 )
 
 
@@ -134,7 +133,11 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         UserError: a flag, a file or a checkpoint is not what it should be.
     """
     check_asked(config)
-    run = RunDirectory.open(config.output_dir)
+    with no_folder_left(config.output_dir) if config.dry_run else contextlib.nullcontext():
+        return _run(config, RunDirectory.open(config.output_dir))
+
+
+def _run(config: RunPretrainingConfig, run: RunDirectory) -> PretrainingResults:
     trained = is_finished(run, config.training)
     if config.do_train and not trained:
         _check_outputs(config, run)
@@ -149,9 +152,9 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
                 evaluation=run.read_eval_results() if config.do_eval else {},
                 guesses=read_guesses(run),
             )
-    with restart_when_a_worker_is_lost(config.training, lambda: newest_step(run), _LOGGER.warning):
+    with restart_when_a_worker_is_lost(config.training, run.newest_step, _LOGGER.warning):
         trains = config.do_train and not trained
-        with kept_so_far(kept_before_training(run) if trains else _UNCHANGED):
+        with kept_so_far(run.kept_before_training() if trains else _UNCHANGED):
             job = _Job(config, run)
             training = job.train() if trains else None
         if training and not training.finished:
@@ -234,8 +237,10 @@ class _Job:
     def _tell_of_the_run(self) -> None:
         """Says how often the data are read, and what is probably a mistake."""
         epochs = epochs_of(self._phases)
+        told = remarks(facts_of(self._config.training, self._run.devices, epochs))
         for number, one in enumerate(epochs, start=1):
-            _LOGGER.info("Phase %d: %s.", number, one.describe())
+            if not any(one.describe() in remark for remark in told):
+                _LOGGER.info("Phase %d: %s.", number, one.describe())
         chooses = self._config.training.save_best or self._config.training.early_stopping_evals
         held_out = list(self._config.eval_input_file)
         if (self._config.do_eval or chooses) and self._trains_on(held_out):
@@ -243,7 +248,7 @@ class _Job:
                 "the evaluation reads shards that are trained on, which says little of other text; "
                 "name held-out shards with `eval_input_file`."
             )
-        for remark in remarks(facts_of(self._config.training, self._run.devices, epochs)):
+        for remark in told:
             _LOGGER.warning("%s", remark)
 
     def _trains_on(self, held_out: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_directory import describe_checkpoint
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.training.checkpoints import Checkpoints, read_best
+from keras_bert_impl.training.checkpoints import read_best
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult, train
@@ -113,7 +113,7 @@ class TrainingRun:
             self.directory.taken() if chief else contextlib.nullcontext(),
             on_stop() as stop,
         ):
-            if take_over and newest_step(self.directory) == 0:
+            if take_over and self.directory.newest_step() == 0:
                 state.step = take_over(state)
                 state.start_averages()
             result = train(
@@ -150,7 +150,7 @@ class TrainingRun:
 
         A model that was written before keeps the weights that were chosen then.
         """
-        written = self.is_written(result.step) and result.resumed_from == result.step
+        written = self.is_written(result.step) and not result.is_new
         best = self.directory.best_step() is not None if written else self.config.save_best
         if written and best != self.config.save_best and self.devices.is_chief:
             _LOGGER.warning(
@@ -174,7 +174,7 @@ class TrainingRun:
             result: how training ended.
             write: writes the model directory.
         """
-        nothing_new = result.resumed_from == result.step and self.is_written(result.step)
+        nothing_new = not result.is_new and self.is_written(result.step)
         if result.finished and not nothing_new:
             write(self.directory.model)
             self.directory.write_finished_step(result.step, result.best_step)
@@ -272,24 +272,7 @@ def is_finished(directory: RunDirectory, config: TrainingConfig) -> bool:
         config: the present command's; its steps may be more than those of the finished run.
     """
     finished = directory.finished_step()
-    if finished is None or not directory.model.is_dir() or newest_step(directory) > finished:
+    if finished is None or not directory.model.is_dir() or directory.newest_step() > finished:
         return False
     more = finished < config.num_train_steps
     return not (more and config.allow_changed_flags)
-
-
-def kept_before_training(directory: RunDirectory) -> str:
-    """What a stop leaves that comes before the training goes on, in words.
-
-    Example:
-        >>> kept_before_training(RunDirectory(Path("/no/such/run")))
-        'training had not begun, and the same command begins it'
-    """
-    if step := newest_step(directory):
-        return f"the checkpoint of step {step:,} is kept, and the same command continues from it"
-    return "training had not begun, and the same command begins it"
-
-
-def newest_step(directory: RunDirectory) -> int:
-    """The step of the newest checkpoint; 0 without one."""
-    return next(iter(Checkpoints(directory.checkpoints, {}, keep=1, writes=False).steps()), 0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.tables.files import Record, TableFile
 
@@ -119,7 +119,7 @@ def choose_columns(
     if text is None:
         text, guessed_pair = _guess_texts(file, {*labels, pair})
         pair = pair or guessed_pair
-        second = f" and {pair!r}" if pair else ""
+        second = f" and {shown(pair)}" if pair else ""
         _LOGGER.info("%s: the text is taken from the column %r%s.", file.name, text, second)
     columns = Columns(text, pair, labels)
     check_columns(file, [*columns.texts, *(labels if labelled else ())])
@@ -158,12 +158,14 @@ def check_columns(file: TableFile, needed: Sequence[str]) -> None:
         count = file.columns.count(column)
         if count == 0:
             raise UserError(
-                f"{where} has no column {column!r} (it has "
+                f"{where} has no column {shown(column)} (it has "
                 f"{', '.join(map(repr, file.columns[:12]))}); name another column or correct the "
                 "file."
             )
         if count > 1:
-            raise UserError(f"{where} has the column {column!r} {count} times; rename all but one.")
+            raise UserError(
+                f"{where} has the column {shown(column)} {count} times; rename all but one."
+            )
     if len(set(needed)) < len(needed):
         raise UserError(
             f"{file.name}: one column is named for two things ({', '.join(needed)}); name "
@@ -233,7 +235,7 @@ def value_of(file: TableFile, record: Record, column: str) -> Any:
     """
     if column not in record.values:
         raise UserError(
-            f"{file.name}: line {record.line} has no {column!r}; add it or remove the line."
+            f"{file.name}: line {record.line} has no {shown(column)}; add it or remove the line."
         )
     return record.values[column]
 
@@ -244,7 +246,7 @@ def _text_of(file: TableFile, record: Record, column: str) -> str:
         return ""
     if not isinstance(value, str):
         raise UserError(
-            f"{file.name}: line {record.line}: the column {column!r} is {type_of(value)}, not "
+            f"{file.name}: line {record.line}: the column {shown(column)} is {type_of(value)}, not "
             "text; name another column or write it in quotation marks."
         )
     return value

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
@@ -539,7 +539,7 @@ def _once_each(name: str, line: int, pairs: list[tuple[str, Any]]) -> Values:
     if len(values) < len(flat):
         names = [key for key, _ in flat]
         twice = next(key for key in names if names.count(key) > 1)
-        raise UserError(f"{name}: line {line} has the column {twice!r} twice; remove one.")
+        raise UserError(f"{name}: line {line} has the column {shown(twice)} twice; remove one.")
     return {key: _with_text(value) for key, value in values.items()}
 
 

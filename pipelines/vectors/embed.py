@@ -20,7 +20,7 @@ from keras_bert_impl.tokenization.tokenizer import find_text_settings
 from pipelines.vectors.options import EmbedConfig, VectorModelConfig
 from pipelines.vectors.row_vectors import encoder_identity
 from pipelines.vectors.texts import Texts, open_texts
-from pipelines.vectors.vectors_file import growing_vectors
+from pipelines.vectors.vectors_file import INPUT_SHA256, growing_vectors
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.embedder import Embedder
@@ -118,21 +118,28 @@ def _count(texts: Texts) -> int:
     return total
 
 
-def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") -> dict[str, Any]:
-    """Everything that the vectors depend on."""
+def model_of_vectors(embedder: "Embedder") -> dict[str, Any]:
+    """The part of a model without which vectors cannot be compared, as JSON values."""
     settings, encoder = embedder.settings, embedder.model.encoder
     return {
-        "form": _FORM,
-        "input_sha256": file_sha256(Path(config.input_file)),
-        "text_column": column,
         "encoder": encoder_identity(encoder),
         # Of a model that comes without one it is random, and has no part in other poolings.
         "pooler": _sha256(encoder.pooler.weights) if settings.pooling == POOLER else None,
         "vocabulary_sha256": embedder.text.vocabulary.sha256,
         "casing": embedder.text.as_json(),
         "pooling": settings.pooling,
-        "normalize": settings.normalize,
         "prompt": settings.prompt,
+    }
+
+
+def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") -> dict[str, Any]:
+    """Everything that the vectors depend on."""
+    return {
+        "form": _FORM,
+        INPUT_SHA256: file_sha256(Path(config.input_file)),
+        "text_column": column,
+        **model_of_vectors(embedder),
+        "normalize": embedder.settings.normalize,
         "max_seq_length": embedder.max_seq_length,
         "engine": config.engine,
         "precision": config.precision,

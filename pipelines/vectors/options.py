@@ -184,8 +184,8 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
 
     output_file: Path = option(
         REQUIRED,
-        "The file to write: NAME.npy, float32 [texts, width], or NAME.parquet with the columns "
-        "text and embedding.",
+        "The file to write: NAME.npy, float32 [texts, width], with NAME.npy.json, which says what "
+        "it was made from, or NAME.parquet with the columns text and embedding.",
     )
     unknown: UnknownWords = nested(UnknownWords)
 

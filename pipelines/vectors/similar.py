@@ -1,22 +1,34 @@
 """The texts whose vectors point the same way as that of a text that is searched for."""
 
+import logging
 import tokenize
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError, reason_of, shown
-from keras_bert_impl.files import check_file, is_there
-from pipelines.vectors.embed import open_embedder
+from keras_bert_impl.files import check_file, file_sha256, is_there
+from keras_bert_impl.json_files import read_json_object
+from pipelines.vectors.embed import model_of_vectors, open_embedder
 from pipelines.vectors.options import SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
+from pipelines.vectors.vectors_file import INPUT_SHA256, origin_of
+
+if TYPE_CHECKING:
+    from keras_bert_impl.serving.embedder import Embedder
+
+_LOGGER = logging.getLogger(__name__)
 
 _BLOCK_BYTES = 64 << 20
+_MOST_OF_HEADER = 10_000  # characters, of which NumPy makes a Python literal
+# What NumPy raises at a file that is none of its own, and Python at a header that is no literal.
+_BROKEN = (OSError, ValueError, TypeError, EOFError, OverflowError, SyntaxError, MemoryError,
+           RecursionError, LookupError, tokenize.TokenError, zipfile.BadZipFile)  # fmt: skip
 
 
 class Similar(NamedTuple):
@@ -55,7 +67,10 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
             f"{config.model} have {width}; name the model that made them."
         )
     embedder = open_embedder(config, texts)
+    _check_origin(config, embedder)
     numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
+    if not np.isfinite(cosines).all():
+        raise UserError(f"{config.vectors_file}: has vectors that are NaN; make it with embed.")
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     return [
         Similar(query, number + 1, cosine, picked[number])
@@ -104,23 +119,45 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors / np.maximum(lengths, 1e-12)
 
 
-# What NumPy raises where a header is damaged, beside what it should.
-_NO_ARRAY = (OSError, ValueError, EOFError, ArithmeticError, TypeError, SyntaxError, MemoryError,
-             RecursionError, tokenize.TokenError, zipfile.BadZipFile)  # fmt: skip
-
-
 def _open_vectors(path: Path) -> NDArray[np.float32]:
     if not is_there(path):
         raise UserError(f"{path}: no such file; make it with embed.")
     check_file(path)
     try:
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except _NO_ARRAY as error:
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False, max_header_size=_MOST_OF_HEADER)
+    except _BROKEN as error:
         found = shown(reason_of(error))[1:-1]
         raise UserError(f"{path}: is no file of vectors ({found}); make it with embed.") from error
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype != np.float32:
         raise UserError(f"{path}: holds no float32 vectors; make it with embed.")
+    if 0 in vectors.shape:
+        raise UserError(f"{path}: holds no vectors; make it with embed.")
     return vectors
+
+
+def _check_origin(config: SimilarConfig, embedder: "Embedder") -> None:
+    """Looks at what `embed` kept of the vectors; where nothing is kept, they are believed.
+
+    Raises:
+        UserError: another model made them.
+    """
+    kept = origin_of(config.vectors_file)
+    if not kept.is_file():
+        return
+    origin = read_json_object(kept)
+    model = model_of_vectors(embedder)
+    if any(origin.get(name) != value for name, value in model.items()):
+        raise UserError(
+            f"{config.vectors_file}: {kept.name} says that its vectors were made with another "
+            f"model than {config.model}, or with another pooling; name what made them, or make "
+            "them again with embed."
+        )
+    if origin.get(INPUT_SHA256) != file_sha256(Path(config.input_file)):
+        _LOGGER.warning(
+            "%s: %s says that its vectors were made of another file than %s, or before it was "
+            "changed: texts that are found may be the wrong ones; embed makes them again.",
+            *(config.vectors_file, kept.name, config.input_file),
+        )
 
 
 def _pick(texts: Texts, numbers: set[int], expected: int, config: SimilarConfig) -> dict[int, str]:

@@ -82,13 +82,13 @@ class Column:
             value = record.values.get(self.column)
             if value is None:
                 raise UserError(
-                    f"{self._file.name}: line {record.line} has no {self.column!r}; add it or "
+                    f"{self._file.name}: line {record.line} has no {shown(self.column)}; add it or "
                     "remove the line."
                 )
             if not isinstance(value, str):
                 raise UserError(
                     f"{self._file.name}: line {record.line} has {shown(value)} in the column "
-                    f"{self.column!r}, which is no text; mend the line."
+                    f"{shown(self.column)}, which is no text; mend the line."
                 )
             yield value
 
@@ -122,7 +122,7 @@ def open_texts(name: str, column: str | None = None) -> Texts:
     column = as_name(column)
     if column not in file.columns:
         raise UserError(
-            f"{name}: has no column {column!r} (its columns: "
+            f"{name}: has no column {shown(column)} (its columns: "
             f"{', '.join(map(repr, file.columns))}); name another `text_column`."
         )
     check_first_row(file, [column], remedy="")

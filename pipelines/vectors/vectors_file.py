@@ -1,6 +1,7 @@
 """A file of vectors that grows block by block, survives a kill, and appears when it is whole."""
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +22,9 @@ from pipelines.vectors.options import PARQUET
 _NUMBER, _CHECKSUM = np.dtype("<f4"), np.dtype("<u4")  # a CRC-32C for each block
 _VECTORS, _CHECKSUMS, _DESCRIPTION = "vectors", "checksums", "description.json"
 
+INPUT_SHA256 = "input_sha256"
+"""The entry of a description that says of which file the texts are."""
+
 
 class GrowingVectors:
     """The vectors that are there so far, in a folder next to the output.
@@ -40,6 +44,7 @@ class GrowingVectors:
         self._folder = _folder_of(output)
         self._file: Any = None
         self._sums: Any = None
+        self._description: Mapping[str, Any] = {}
         self.rows = 0
 
     def open(self, description: Mapping[str, Any]) -> bool:
@@ -49,7 +54,7 @@ class GrowingVectors:
             Whether something else had been begun, which is gone now.
         """
         said, vectors, sums = (self._folder / name for name in (_DESCRIPTION, _VECTORS, _CHECKSUMS))
-        known = read_sealed(said, dict[str, Any])
+        known, self._description = read_sealed(said, dict[str, Any]), description
         if known != description or not (vectors.is_file() and sums.is_file()):
             for path in (vectors, sums, said):
                 remove(path)
@@ -94,12 +99,13 @@ class GrowingVectors:
         self.rows += len(vectors)
 
     def finish(self, texts: Iterable[str]) -> None:
-        """Writes the output and removes the folder."""
+        """Writes the output, next to an array what it was made from, and removes the folder."""
         self._file.close()
         self._sums.close()
         if self._output.suffix == PARQUET:
             _write_parquet(self._output, texts, self._blocks(), self._width)
         else:
+            _write(origin_of(self._output), self._description)
             _write_npy(self._output, self._blocks(), (self.rows, self._width))
         shutil.rmtree(self._folder)
 
@@ -130,6 +136,21 @@ def growing_vectors(output: Path, width: int, block: int) -> Iterator[GrowingVec
         f"{output}: another process is writing it; wait for it or name another file.",
     ):
         yield GrowingVectors(output, width, block)
+
+
+def origin_of(vectors: Path) -> Path:
+    """The file that says what an array of vectors was made from: its text, model and options.
+
+    Example:
+        >>> origin_of(Path("lines.npy")).name
+        'lines.npy.json'
+    """
+    return vectors.with_name(f"{vectors.name}.json")
+
+
+def _write(path: Path, description: Mapping[str, Any]) -> None:
+    with open_whole(path) as file:
+        json.dump(description, file, indent=2, sort_keys=True)
 
 
 def _folder_of(output: Path) -> Path:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.random_stops import Ended, Job, Series, run_series
 from tests.support.stopped_jobs import JOBS, QUICK
+from tools.__main__ import tool_names
 
 pytestmark = pytest.mark.usefixtures("keyboard")
 
@@ -47,12 +48,16 @@ LEAVES_A_CHILD = """
         work(part)
     out.write_text("done")
 """
+LOGS_AGAIN = """
+        Path("metrics.jsonl").write_text('{"step": 60}\\n')
+        work(part)
+"""
 SAYS_NOTHING = ENDING.replace("Interrupted; all is well.", "")
 
 
-def stopped(folder, body, ending=ENDING, kind="int", trials=3):
+def stopped(folder, body, ending=ENDING, kind="int", trials=3, **job):
     """What is found when a program is stopped."""
-    job = Job("made", ["-c", BEGINNING + body + ending])
+    job = Job("made", ["-c", BEGINNING + body + ending], **job)
     (row,) = run_series([job], [kind], trials, 1, folder, log=lambda _: None)
     return row
 
@@ -88,6 +93,10 @@ def test_what_a_stop_must_not_do_is_found(tmp_path, monkeypatch, body, ending, f
     assert any(found in finding for finding in row.findings)
 
 
+def test_every_tool_has_a_job():
+    assert {tool for job in JOBS.values() for tool in job.words[2:3]} == set(tool_names())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["int", "term"])
 def test_a_data_tool_is_stopped_at_a_random_moment(tmp_path, kind):
@@ -118,3 +127,9 @@ def test_steps_that_are_done_again_are_counted_across_runs_that_trained_nothing(
     anew = Ended(0, 1.0, last_step=100, trained=True)
     assert series.lost([killed, early, resumed]) == pytest.approx(0.07)
     assert series.lost([killed, early, anew]) == pytest.approx(0.47)
+
+
+def test_a_run_that_had_trained_before_the_stop_loses_no_step(tmp_path):
+    row = stopped(tmp_path, LOGS_AGAIN, trains=True)
+    assert row.findings == []
+    assert row.lost == [0.0] * 3

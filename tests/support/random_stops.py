@@ -47,11 +47,11 @@ class Job:
     """A tiny job of a tool.
 
     Attributes:
-        name: of the tool.
+        name: of the tool, and of the part of it that is meant.
         words: the command behind `python`, run in the trial's folder, next to `inputs`.
         prepare: writes what the command reads into a folder.
         left_out: patterns of files that need not be the same, besides those of every job.
-        prints: whether standard output is a result.
+        prints: whether standard output is a result, all but its lines about the clock.
         sentences: how many a stop may say; of a tool that runs others, theirs too.
         trains: whether work is measured in the steps of its one training run, not in seconds.
     """
@@ -294,7 +294,7 @@ class Series:
             if path.is_file() and not self._is_left_out(name):
                 found[name] = _comparable(path)
         if self.job.prints:
-            found["standard output"] = ended.out.encode()
+            found["standard output"] = _without_times(ended.out)
         return found
 
     def _is_left_out(self, name):
@@ -302,15 +302,7 @@ class Series:
         always = ("work", "checkpoints", "best_checkpoint")
         if any(part.startswith(".") or part in always for part in parts):
             return True
-        own = (
-            *self.job.left_out,
-            "saves.jsonl",
-            "*tfevents*",
-            "*.png",
-            "saved_model.pb",
-            "fingerprint.pb",
-        )
-        return any(Path(name).match(pattern) for pattern in own)
+        return any(Path(name).match(pattern) for pattern in (*self.job.left_out, *_LEFT_OUT))
 
     def _different(self, results):
         names = {*results, *self.whole}
@@ -356,8 +348,8 @@ def _alive(session):
 
 
 def _logged(trial):
-    """When the logs of training were written last."""
-    return {path: path.stat().st_mtime_ns for path in trial.rglob("metrics.jsonl")}
+    """The logs of training. A run with no step left writes its log again, with the same lines."""
+    return {path: path.read_bytes() for path in trial.rglob("metrics.jsonl")}
 
 
 def _last_step(trial):
@@ -381,6 +373,10 @@ def _comparable(path):
         for line in lines
     ]
     return json.dumps(kept).encode()
+
+
+def _without_times(printed):
+    return [line for line in printed.splitlines() if not _OF_THE_CLOCK.search(line)]
 
 
 def run_series(jobs, kinds, trials, seed, folder, log, forked=False):

@@ -1,11 +1,10 @@
 """Tiny jobs of the tools for `random_stops`: what they read is made here."""
 
 import json
-import shutil
 
 import numpy as np
 
-from tests.support.random_stops import ROOT, Job
+from tests.support.random_stops import Job
 
 TOOLS = "keras_bert_impl"
 
@@ -145,8 +144,70 @@ def _questions_and_answers(folder):
     (folder / "predictions.json").write_text(json.dumps(said))
 
 
-def _golden(folder):
-    shutil.copytree(ROOT / "tests" / "golden" / "pretrain", folder / "golden")
+def _vectors_of_lines(folder, count=100_000):
+    """As many vectors as lines; that no model made them is nothing that a search could see."""
+    _encoder(folder)
+    _lines(folder, count)
+    number = len((folder / "lines.txt").read_text().splitlines())
+    np.save(folder / "lines.npy", np.random.default_rng(1).normal(size=(number, 64)).astype("f4"))
+    made_text(folder / "queries.txt", 10, seed=3)
+
+
+def _passage(folder, repeats=3000):
+    from keras_bert_impl.checkpoints.task_settings import with_task_settings
+    from keras_bert_impl.models.token_models import BertSpanLabeler
+    from tests.support.model_folders import WORDS, tiny_config, write_any
+
+    kept = {"task": "squad", "max_seq_length": 12, "doc_stride": 2, "max_query_length": 4}
+    kept |= {"version_2_with_negative": False, "null_score_diff_threshold": 0.0}
+    write_any(folder / "model", BertSpanLabeler(with_task_settings(tiny_config(), kept)))
+    (folder / "passage.txt").write_text(" ".join(WORDS * repeats))
+
+
+def _test_set_answers(folder):
+    from pipelines.tasks.labels.submission import ROWS
+
+    for number, (name, answer) in enumerate((("QQP.tsv", "1"), ("QNLI.tsv", "entailment"))):
+        path = folder / "runs" / str(number) / name
+        path.parent.mkdir(parents=True)
+        rows = (f"{row}\t{answer}\n" for row in range(ROWS[name]))
+        path.write_text("index\tprediction\n" + "".join(rows))
+
+
+def _tags(folder, sentences=30_000):
+    from tests.support.tagged_files import write_tagged
+
+    for name, wrong in (("first", 7), ("second", 11)):
+        lines = write_tagged(folder / f"{name}.txt", sentences).read_text().splitlines()
+        said = [
+            f"{line}\t{'O' if not number % wrong else line.split()[-1]}" if line else line
+            for number, line in enumerate(lines)
+        ]
+        (folder / f"{name}.txt").write_text("\n".join(said) + "\n")
+
+
+def _labels_to_predict(folder):
+    from tests.support.labelled_files import CLASSES, write_classes
+    from tests.support.model_folders import write_classifier
+
+    write_classifier(folder / "model", CLASSES)
+    write_classes(folder / "test.csv", 20_000)
+
+
+def _tags_to_predict(folder):
+    from tests.support.model_folders import write_tagger
+    from tests.support.tagged_files import write_tagged
+
+    write_tagger(folder / "model", ["O", "B-PER", "I-PER", "B-LOC"])
+    write_tagged(folder / "test.txt", 10_000)
+
+
+def _endings_to_predict(folder):
+    from tests.support.choice_files import write_swag
+    from tests.support.model_folders import write_chooser
+
+    write_chooser(folder / "model")
+    write_swag(folder / "test.csv", 5000, labelled=False)
 
 
 def _senses(folder):
@@ -161,8 +222,8 @@ def _masked_lines(folder):
     (folder / "masked.txt").write_text("\n".join(masked) + "\n")
 
 
-def _job(name, *flags, **more):
-    return Job(name, ["-m", TOOLS, name, *flags], **more)
+def _job(name, *flags, called=None, **more):
+    return Job(called or name, ["-m", TOOLS, name, *flags], **more)
 
 
 _TINY = ("--init_checkpoint=INPUTS/model", "--output_dir=out", "--learning_rate=1e-3")
@@ -258,7 +319,37 @@ def many_runs_job(rows):
     )
 
 
+def _data_job(text, called=None, **flags):
+    """The creation of pre-training data."""
+    return _job(
+        "create_pretraining_data",
+        *("--input_file=INPUTS/text.txt", "--vocab_file=INPUTS/vocab.txt"),
+        *("--output_file=out/data.tfrecord", "--num_shards=4"),
+        *("--max_seq_length=64", "--max_predictions_per_seq=10", "--dupe_factor=4"),
+        *(f"--{name}={value}" for name, value in flags.items()),
+        called=called,
+        prepare=lambda folder: (made_text(folder / "text.txt", text), _vocabulary(folder)),
+        prints=True,
+    )
+
+
+def _prediction_job(tool, test_file, prepare):
+    """The answers of a trained model to a file, no more."""
+    return _job(
+        tool,
+        *(f"--test_file=INPUTS/{test_file}", "--init_checkpoint=INPUTS/model", "--do_predict"),
+        *("--output_dir=out", "--max_seq_length=12", "--notrim_padding"),
+        called=f"{tool}'s prediction",
+        prepare=prepare,
+    )
+
+
 _JOBS = (
+    _job(
+        "write_python_documentation",
+        *("--output_file=train.jsonl", "--held_out_file=held_out.jsonl"),
+        prints=True,
+    ),
     _job(
         "split_sentences",
         *("--input_file=INPUTS/text.jsonl", "--output_dir=out", "--num_shards=3"),
@@ -278,14 +369,8 @@ _JOBS = (
         "--output_file=out/tokens.jsonl",
         prepare=lambda folder: (made_text(folder / "text.txt", 4000), _vocabulary(folder)),
     ),
-    _job(
-        "create_pretraining_data",
-        *("--input_file=INPUTS/text.txt", "--vocab_file=INPUTS/vocab.txt"),
-        *("--output_file=out/data.tfrecord", "--num_shards=4", "--num_workers=2"),
-        *("--max_seq_length=64", "--max_predictions_per_seq=10", "--dupe_factor=4"),
-        prepare=lambda folder: (made_text(folder / "text.txt", 4000), _vocabulary(folder)),
-        prints=True,
-    ),
+    _data_job(4000, num_workers=2),
+    _data_job(400, called="create_pretraining_data on Beam", runner="DirectRunner"),
     _job(
         "inspect_pretraining_data",
         *("--input_file=INPUTS/text.tfrecord*", "--vocab_file=INPUTS/vocab.txt"),
@@ -310,6 +395,9 @@ _JOBS = (
         prepare=_tagged_files,
         trains=True,
     ),
+    _prediction_job("run_classifier", "test.csv", _labels_to_predict),
+    _prediction_job("run_ner", "test.txt", _tags_to_predict),
+    _prediction_job("run_swag", "test.csv", _endings_to_predict),
     many_runs_job(2000),
     _job(
         "run_ablations",
@@ -327,6 +415,13 @@ _JOBS = (
         "embed",
         *("--input_file=INPUTS/lines.txt", "--output_file=out/lines.npy", "--model=INPUTS/model"),
         prepare=lambda folder: (_encoder(folder), _lines(folder, 34_000)),
+    ),
+    _job(
+        "similar",
+        *("--input_file=INPUTS/lines.txt", "--vectors_file=INPUTS/lines.npy"),
+        *("--model=INPUTS/model", "--query_file=INPUTS/queries.txt"),
+        prepare=_vectors_of_lines,
+        prints=True,
     ),
     _job(
         "make_swag",
@@ -347,6 +442,31 @@ _JOBS = (
         "score_answers",
         *("--data_file=INPUTS/dev.json", "--predictions_file=INPUTS/predictions.json"),
         prepare=_questions_and_answers,
+        prints=True,
+    ),
+    _job(
+        "answer",
+        *("--model=INPUTS/model", "--passage_file=INPUTS/passage.txt", "--format=json"),
+        *(f"--question={question}" for question in ("the dog", "a cat runs", "the list .")),
+        prepare=_passage,
+        prints=True,
+    ),
+    _job(
+        "score_tags",
+        *("--predictions_file=INPUTS/first.txt", "--compared_with=INPUTS/second.txt"),
+        prepare=_tags,
+        prints=True,
+    ),
+    _job(
+        "glue_submission",
+        *("--run_dir=INPUTS/runs", "--output_file=out/submission.zip"),
+        prepare=_test_set_answers,
+        prints=True,
+    ),
+    _job(
+        "plan_run",
+        *("--model_size=tiny", "--measure_steps=100", "--train_batch_size=16"),
+        *("--num_train_steps=100", "--num_warmup_steps=10", "--vocab_size=600"),
         prints=True,
     ),
     _job(
@@ -396,4 +516,4 @@ QUICK = {job.name: job for job in _QUICK}
 """Shorter ones, for the tests."""
 
 JOBS = {job.name: job for job in _JOBS}
-"""A job for each tool that may run for more than some seconds."""
+"""A job for each tool, and for parts of some."""

@@ -370,3 +370,15 @@ def test_what_tensorflow_says_of_compiling_is_for_programmers(capsys):
 
     assert command_line.run(command_line.FlagSet("Says."), says, []) == 0
     assert capsys.readouterr().err.splitlines() == ["The disk is full."]
+
+
+def test_a_warning_is_shown_once_and_what_is_logged_each_time(capsys):
+    log = logging.getLogger("pipelines.some")
+
+    def work():
+        for _ in range(2):
+            log.warning("a row has no text")
+            log.info("read")
+
+    command_line.run(command_line.FlagSet("Does things."), work, [])
+    assert capsys.readouterr().err.splitlines() == ["a row has no text", "read", "read"]

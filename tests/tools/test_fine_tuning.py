@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert_impl.interrupts import what_is_kept
+from keras_bert_impl.training.loop import TrainingResult
+from pipelines.fine_tuning.run import FineTuningResults
 from pipelines.many_runs import seeds
 from pipelines.many_runs.seeds import ManyRunsResults
 from pipelines.tasks.tagging.options import RunNerConfig
@@ -80,3 +83,27 @@ def test_several_runs_need_scores(tmp_path, capsys):
     words = ["--data_dir=conll", f"--output_dir={tmp_path}", "--do_train", "--num_seeds=2"]
     assert run_ner.main(words) == 1
     assert "give --do_train and --do_eval" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("resumed_from", "printed"),
+    [(0, "wrote runs/model"), (9, "Training was finished before; its model is in model/")],
+)
+def test_a_finished_training_says_where_its_model_is(monkeypatch, capsys, resumed_from, printed):
+    results = FineTuningResults(TrainingResult(9, True, resumed_from, {}, None))
+    monkeypatch.setattr("pipelines.fine_tuning.start.check_run", lambda *_: None)
+    monkeypatch.setattr("pipelines.fine_tuning.run.fine_tune_checked", lambda _: results)
+    run("--do_train")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(printed)
+
+
+def test_a_stop_of_the_start_says_that_nothing_was_begun(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipelines.fine_tuning.start.check_run", stop)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run("--do_train")
+    said = what_is_kept(stopped.value)
+    assert said == "training had not begun, and the same command begins it"

@@ -155,16 +155,27 @@ def test_a_dry_run_takes_a_step_of_each_phase_and_leaves_nothing(capsys, tmp_pat
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"Dry run: a step of phase 1 gives loss {recorded[0]['loss']:.4f}."
     assert lines[1].startswith("Dry run: a step of phase 2 gives loss ")
-    assert not list((tmp_path / "run").rglob("*"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stop_of_the_start_says_that_nothing_was_begun(capsys, tmp_path, monkeypatch):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipelines.runs.pretraining_start.check_start", stop)
+    assert main(words(tmp_path / "run")) == 130
+    error = capsys.readouterr().err.strip()
+    assert error == "Interrupted; training had not begun, and the same command begins it."
 
 
 def test_a_finished_run_names_the_flags_that_differ(capsys, tmp_path, small):
     assert main(words(tmp_path / "run", **small, num_train_steps=2)) == 0
+    assert capsys.readouterr().out.endswith(f"wrote {tmp_path}/run/model\n")
     same = words(tmp_path / "run", **small, num_train_steps=2, log_steps=2)
     assert main(same) == 0
-    assert "is finished; its model is in model/ (not looked at: --log_steps)" in (
-        capsys.readouterr().out
-    )
+    printed = capsys.readouterr().out
+    assert "is finished; its model is in model/ (not looked at: --log_steps)" in printed
+    assert "wrote" not in printed
     error = sentence(capsys, tmp_path / "run", **small, num_train_steps=2, seed=7)
     assert "--seed was 12345 and is 7" in error
     error = sentence(capsys, tmp_path / "run", **small, num_train_steps=4)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from pipelines.tables.files import Record, open_table
 
 _ENDING = re.compile(r"ending(\d+)")
@@ -122,6 +122,7 @@ def _label(
         label = -1
     if isinstance(given, (bool, float)) or not 0 <= label < len(endings):
         raise UserError(
-            f"{where}: the label {given!r} is none of the endings 0 to {len(endings) - 1}; mend it."
+            f"{where}: the label {shown(given)} is none of the endings 0 to {len(endings) - 1}; "
+            "mend it."
         )
     return label

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.fine_tuning.heads import as_label_list
@@ -63,7 +63,7 @@ class Labelling:
     def _one(self, value: Any) -> str:
         if type_of(value) != self.value_type:
             raise ValueError(
-                f"the label {value!r} is {type_of(value)}, but the first one is "
+                f"the label {shown(value)} is {type_of(value)}, but the first one is "
                 f"{self.value_type}; write all labels alike."
             )
         return as_label(value)
@@ -77,7 +77,9 @@ class Labelling:
             if word in _YES:
                 held.append(column)
             elif word not in _NO:
-                raise ValueError(f"the column {column!r} has {value!r}; it must be 0 or 1.")
+                raise ValueError(
+                    f"the column {shown(column)} has {shown(value)}; it must be 0 or 1."
+                )
         return as_label_list(held)
 
 
@@ -140,7 +142,8 @@ def find_labelling(
             return Labelling("several", labels)
         if isinstance(value, str) and _LIST_OF_PYTHON.match(value):
             raise UserError(
-                f"{file.name}: line {record.line}: the label {value!r} looks like a list, but is "
+                f"{file.name}: line {record.line}: the label {shown(value)} looks like a list, "
+                "but is "
                 'not JSON; write lists as ["one", "two"].'
             )
         return Labelling("one", labels, type_of(value))
@@ -161,12 +164,12 @@ def _list_of(value: Any) -> list[str]:
         value = bounded_loads(value) if _is_list_in_text(value) else value
     if not isinstance(value, list):
         raise ValueError(
-            f"the label {value!r} is {type_of(value)}, but the first one is a list; write all "
+            f"the label {shown(value)} is {type_of(value)}, but the first one is a list; write all "
             "labels as lists."
         )
     labels = [as_label(one) for one in value]
     if len(set(labels)) < len(labels) or "" in labels:
-        raise ValueError(f"the label {value!r} has a label twice or an empty one; correct it.")
+        raise ValueError(f"the label {shown(value)} has a label twice or an empty one; correct it.")
     return labels
 
 
@@ -180,9 +183,9 @@ def _number_of(value: Any) -> str:
     except OverflowError:  # an integer of hundreds of digits
         number = sys.float_info.max
     if not math.isfinite(number):
-        raise ValueError(f"the label {value!r} is no finite number, as a regression needs.")
+        raise ValueError(f"the label {shown(value)} is no finite number, as a regression needs.")
     if abs(number) > _LARGEST:
-        raise ValueError(f"the label {value!r} is too large for single precision; scale it.")
+        raise ValueError(f"the label {shown(value)} is too large for single precision; scale it.")
     return str(value)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
@@ -67,6 +67,11 @@ class LabelTask:
 
     head_of: LabelHead
     long_texts: LongTexts
+
+    @property
+    def truncates(self) -> bool:
+        """Whether the ends of long texts are lost; see `Truncating`."""
+        return self.long_texts.long_text == TRUNCATE
 
     @property
     def compared_figures(self) -> Sequence[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from pipelines.tables.files import TableFile
 from pipelines.tasks.labels.labelling import (
     Kind,
@@ -87,6 +87,7 @@ def training_statistics(source: Source, seed: int) -> LabelStatistics:
             _check_number_of_labels(statistics)
     empty.say("left out of training")
     _check_labels(statistics)
+    _warn_of_contradictions(statistics, seed)
     return statistics
 
 
@@ -164,6 +165,27 @@ def warn_of_shared_rows(training: LabelStatistics, other: Source, seed: int) -> 
     return count
 
 
+def _warn_of_contradictions(found: LabelStatistics, seed: int) -> None:
+    """Says how many rows have the same text as others and another label."""
+    if found.source.labelling is None or found.source.labelling.kind != "one":
+        return
+    distinct = [np.unique(np.frombuffer(keys, np.uint64)) for keys in found.keys.values()]
+    texts, labels = np.unique(np.concatenate(distinct), return_counts=True)
+    several = set(texts[labels > 1].tolist())
+    if not several:
+        return
+    lines = [
+        example.line
+        for example in found.source.examples()
+        if text_key(seed, example.text_a, example.text_b) in several and not is_empty(example)
+    ]
+    _LOGGER.warning(
+        "%s: %d rows have the text of another row with another label (%s), and no model can be "
+        "right about both; correct them or leave them out.",
+        *(found.source.file.name, len(lines), _lines_in_words(lines[:_SHOWN], len(lines))),
+    )
+
+
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     """Labels in the order of the classes: numbers by their value, anything else by its characters.
 
@@ -236,7 +258,8 @@ def _what_is_wrong(source: Source, example: Labelled, known: frozenset[str]) -> 
     unknown = [one for one in labels_in(source.labelling, example.label) if one not in known]
     if unknown:
         return (
-            f"{where}: the label {unknown[0]!r} does not stand in the training file; correct it, "
+            f"{where}: the label {shown(unknown[0])} does not stand in the training file; correct "
+            "it, "
             "or leave such rows out with `ignored_labels`."
         )
     return None
@@ -287,7 +310,8 @@ def _check_labels(found: LabelStatistics) -> None:
         never = [column for column in source.labelling.columns if column not in found.labels]
         if never:
             raise UserError(
-                f"{name}: no row has a 1 in the column {never[0]!r}, so that the label cannot be "
+                f"{name}: no row has a 1 in the column {shown(never[0])}, so that the label "
+                "cannot be "
                 "learned; leave it out of `label_column`."
             )
     if count < 2:

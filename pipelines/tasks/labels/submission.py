@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.options import REQUIRED, option
 from pipelines.fine_tuning.heads import RegressionHead
@@ -128,7 +128,8 @@ def _check(name: str, path: Path) -> None:
         identifier, tab, answer = line.partition("\t")
         if not (identifier and tab and is_answer(answer)):
             raise UserError(
-                f"{path}: line {number} is {line!r}, which is no answer to this test set; make "
+                f"{path}: line {number} is {shown(line)}, which is no answer to this test set; "
+                "make "
                 "the file with run_classifier."
             )
     if number - 1 != ROWS[name]:

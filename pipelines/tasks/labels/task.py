@@ -12,7 +12,7 @@ from keras_bert_impl.json_files import typed
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.heads import RegressionHead
-from pipelines.fine_tuning.task_builder import TaskBuilder
+from pipelines.fine_tuning.task_builder import TaskBuilder, are_same_file
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tasks.labels.glue import GlueTask, find_task, xnli_task
@@ -116,7 +116,7 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
             assert found.training is not None
             return found.training.source
         source = self._scored(split, file, found)
-        if found.training:
+        if found.training and not are_same_file(self._config.file("train"), file.name):
             warn_of_shared_rows(found.training, source, self._config.dev_seed)
         return source
 

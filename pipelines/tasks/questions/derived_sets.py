@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import check_output, make_folder, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, option
 from pipelines.metrics.answer_texts import squad_words
@@ -197,7 +197,8 @@ def _check_not_moved_before(path: Path, article: Iterable[Question]) -> None:
     )
     if moved:
         raise UserError(
-            f"{path}: question {moved.identifier!r} (article {moved.passage.article!r}) was moved "
+            f"{path}: question {shown(moved.identifier)} (article {shown(moved.passage.article)}) "
+            "was moved "
             "before; name the file without moved questions."
         )
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from pipelines.tables.lines import read_json
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 from pipelines.tasks.questions.trivia import BESIDE, Evidence, is_trivia, trivia_questions
@@ -86,7 +86,7 @@ def read_training_questions(
         if not left_out:
             text, start = question.answers[0]
             where = _where(path, question)
-            _LOGGER.warning("%s is left out: %r does not stand at %d.", where, text, start)
+            _LOGGER.warning("%s is left out: %s does not stand at %d.", where, shown(text), start)
         left_out += 1
     if left_out:
         _LOGGER.warning(
@@ -109,7 +109,9 @@ def is_trivia_file(path: Path) -> bool:
 
 
 def _where(path: Path, question: Question) -> str:
-    return f"{path}: question {question.identifier!r} (article {question.passage.article!r})"
+    return (
+        f"{path}: question {shown(question.identifier)} (article {shown(question.passage.article)})"
+    )
 
 
 def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Question]:
@@ -120,7 +122,7 @@ def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Qu
     with _uncollected():
         for number, article in enumerate(_list(content, "data", f"{path}")):
             title = article.get("title", f"number {number}") if isinstance(article, dict) else ""
-            where = f"{path}: article {title!r}"
+            where = f"{path}: article {shown(title)}"
             for place, paragraph in enumerate(_list(article, "paragraphs", where), start=1):
                 inside = f"{where}: paragraph {place}"
                 passage = Passage(str(title), _field(paragraph, "context", str, inside))
@@ -147,7 +149,7 @@ def _uncollected() -> Iterator[None]:
 def _question(entry: Any, passage: Passage, where: str, place: str) -> Question:
     """A question; `place` is its number in words, for one without an identifier."""
     identifier = _field(entry, "id", str, place)
-    where = f"{where}: question {identifier!r}"
+    where = f"{where}: question {shown(identifier)}"
     answers = _list(entry, "answers", where) if entry.get("answers") else ()
     return Question(
         identifier,
@@ -175,10 +177,10 @@ def _field(
     if isinstance(value, kind) and not isinstance(value, bool):
         return value
     inside = f": {what}" if what else ""
-    inside += "" if text is None else f" {text!r}"
+    inside += "" if text is None else f" {shown(text)}"
     if value is None:
         raise UserError(f"{where}{inside}: has no field {name!r}; name {WANTED}.")
     raise UserError(
-        f"{where}{inside}: the field {name!r} is not {_KINDS[kind]} but {value!a:.40}; "
+        f"{where}{inside}: the field {name!r} is not {_KINDS[kind]} but {shown(value)}; "
         f"name {WANTED}."
     )

@@ -13,9 +13,11 @@ from pipelines.records.rows import Numbers
 from pipelines.tasks.questions.passages import Passage, Question
 
 if TYPE_CHECKING:
-    from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
+    pass
 from numpy.typing import NDArray
 
+from keras_bert_impl.errors import shown
+from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
 from keras_bert_impl.tokenization.windows import Windows
 from pipelines.fine_tuning.text_rows import Spans, ranges
 
@@ -241,17 +243,17 @@ def question_rows(
 
 
 def _say_what_is_odd(
-    questions: Sequence[Question], asked: Numbers, shown: Numbers, most: int
+    questions: Sequence[Question], asked: Numbers, read: Numbers, most: int
 ) -> None:
     """Logs what the original takes without a word: cut questions, and texts of nothing."""
     for odd, what in (
         (asked > most, f"more than `max_query_length={most}` tokens; the rest is not read"),
         (asked == 0, "no token; only the passage is read"),
-        (shown == 0, "a passage without a token, so that nothing can be found in it"),
+        (read == 0, "a passage without a token, so that nothing can be found in it"),
     ):
         if odd.any():
             first = questions[int(odd.argmax())]
-            where = f"question {first.identifier!r} (article {first.passage.article!r})"
+            where = f"question {shown(first.identifier)} (article {shown(first.passage.article)})"
             _LOGGER.warning(
                 "%d of %d questions have %s: %s.", odd.sum(), len(questions), what, where
             )

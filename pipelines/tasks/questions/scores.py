@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.json_files import typed
 from pipelines.metrics.answer_texts import Scores
 from pipelines.metrics.group_bootstrap import bootstrap_interval
 from pipelines.metrics.no_answer import threshold_between
@@ -158,7 +159,7 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
     guesses = _read(config.predictions_file, str, "an answer")
     odds = dict[str, float]()
     if config.null_odds_file:
-        odds = _read(config.null_odds_file, (int, float), "a number")
+        odds = _read(config.null_odds_file, float, "a number")
         _check_same(questions, odds, config.null_odds_file, complete=True)
     _check_same(questions, guesses, config.predictions_file, complete=negative)
     scored = ScoredAnswers(
@@ -188,14 +189,11 @@ def _score_trivia(config: ScoreAnswersConfig, content: Any) -> dict[str, float]:
     return trivia_scores(_read(config.predictions_file, str, "an answer"), right)
 
 
-def _read(path: Path, kind: Any, what: str) -> dict[str, Any]:
+def _read(path: Path, kind: type, what: str) -> dict[str, Any]:
     values = read_json(path, "a file of predictions")
     if not isinstance(values, dict):
         raise UserError(f"{path}: holds no JSON object; name a file with {what} for each id.")
-    for name, value in values.items():
-        if not isinstance(value, kind):
-            raise UserError(f"{path}: question {name!r} has {value!r}, not {what}; mend the file.")
-    return values
+    return typed(values, dict[str, kind], str(path), f"name a file with {what} for each id")  # type: ignore[valid-type]
 
 
 def _check_same(
@@ -206,6 +204,7 @@ def _check_same(
         first = missing[0]
         raise UserError(
             f"{path}: has nothing for {len(missing)} of {len(questions)} questions, the first is "
-            f"{first.identifier!r} (article {first.passage.article!r}); name the file made "
+            f"{shown(first.identifier)} (article {shown(first.passage.article)}); name the file "
+            f"made "
             "for these questions."
         )

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of, shown
 from keras_bert_impl.files import open_whole
 from pipelines.metrics.question_answering import trivia_scores
 from pipelines.tasks.questions.answers import Prediction
@@ -27,6 +27,7 @@ _FOLDERS = {"EntityPages": "wikipedia", "SearchResults": "web"}
 _NOT_BLANK = re.compile(r"\S+")
 _WORDS = re.compile(r"[^\W_]+")
 _ARTICLES = {"a", "an", "the"}
+_MOST_BYTES = 64 << 20  # of a document's beginning
 
 
 @dataclass(frozen=True)
@@ -80,28 +81,35 @@ def trivia_questions(
         training: only with the documents that have an alias of the answer.
 
     Of a file of verified questions only these and their verified documents are taken. A missing
-    document counts as an empty one, as in the official figures.
+    document counts as an empty one, as in the official figures. A document that lies out of the
+    folder, by its name or by a link, is refused: its words would stand among the answers.
 
     Raises:
-        UserError: the file is not of TriviaQA's form, or none of the documents is there.
+        UserError: the file is not of TriviaQA's form, none of the documents is there, or one lies
+            elsewhere.
     """
     folder = evidence.folder or path.parent.parent / "evidence"
     pairs = _Pairs(path, content)
-    if not any((folder / file).is_file() for _, file, _ in pairs):
+    if not any(_is_file(_document(path, folder, file)) for _, file, _ in pairs):
         raise UserError(
             f"{path}: none of its documents is in {folder}; unpack the evidence there, or name its "
             "folder by `evidence_dir`."
         )
     missing = without = count = 0
     for entry, file, page in pairs:
-        document, count = folder / file, count + 1
-        if not document.is_file():
+        document, count = _document(path, folder, file), count + 1
+        there = _is_file(document)
+        if not there:
             if not missing:
                 _LOGGER.warning(
-                    "%s: question %s: %s is missing.", path, entry.get("QuestionId"), document
+                    "%s: question %s: %s is missing.",
+                    path,
+                    shown(entry.get("QuestionId")),
+                    shown(str(document))[1:-1],
                 )
             missing += 1
-        question = _question(path, content, entry, page, _beginning(document, evidence.most_words))
+        text = _beginning(document, evidence.most_words) if there else ""
+        question = _question(path, content, entry, page, text)
         if question.answers or not training:
             yield question
         else:
@@ -137,14 +145,16 @@ def trivia_right_answers(path: Path, content: Mapping[str, Any]) -> dict[str, Ma
         if _counts_questions(content) and not pages:
             keys, without = [str(entry.get("QuestionId"))], without + 1
         answer = entry.get("Answer") or {}
-        where = f"question {entry.get('QuestionId')!r}: Answer"
+        where = f"question {shown(entry.get('QuestionId'))}: Answer"
         for key in keys:
             if "NormalizedAliases" not in _of_kind(answer, Mapping, path, where):
                 raise UserError(
-                    f"{path}: question {key!r} has no answer to evaluate by; name a file "
+                    f"{path}: question {shown(key)} has no answer to evaluate by; name a file "
                     "with answers."
                 )
-            answers[key] = answer
+            for kind in ("NormalizedAliases", "HumanAnswers"):
+                _names(answer, kind, path, where)
+            answers[key] = {name: value for name, value in answer.items() if value is not None}
     if without:
         _LOGGER.warning(
             "%s: %d of %d questions have no document and count as wrong, as in the official "
@@ -182,7 +192,7 @@ def _pages(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The documents of a question: where each lies in `evidence/`, and its entry."""
     verified, web = content.get("VerifiedEval") is True, content.get("Domain") == "Web"
-    where = f"question {entry.get('QuestionId')!r}"
+    where = f"question {shown(entry.get('QuestionId'))}"
     for name, folder in _FOLDERS.items():
         for page in _of_kind(entry.get(name) or [], list, path, f"{where}: {name}"):
             file = _of_kind(page, Mapping, path, f"{where}: {name}").get("Filename")
@@ -197,12 +207,12 @@ def _question(
     page: Mapping[str, Any],
     text: str,
 ) -> TriviaQuestion:
-    where = f"question {entry.get('QuestionId')!r}: Answer"
+    where = f"question {shown(entry.get('QuestionId'))}: Answer"
     aliases = _of_kind(entry.get("Answer") or {}, Mapping, path, where)
     names = [
-        _of_kind(alias, str, path, f"{where}: an alias")
+        alias
         for kind in ("NormalizedAliases", "Aliases")
-        for alias in _of_kind(aliases.get(kind) or [], list, path, f"{where}: {kind}")
+        for alias in _names(aliases, kind, path, where)
     ]
     found = find_alias(text, names)
     return TriviaQuestion(
@@ -212,6 +222,12 @@ def _question(
         () if found is None else (found,),
         key=_key(content, entry, page),
     )
+
+
+def _names(answer: Mapping[str, Any], kind: str, path: Path, where: str) -> list[str]:
+    """The aliases of a kind, such as `HumanAnswers`."""
+    names = _of_kind(answer.get(kind) or [], list, path, f"{where}: {kind}")
+    return [_of_kind(alias, str, path, f"{where}: an alias") for alias in names]
 
 
 def _identifier(entry: Mapping[str, Any], page: Mapping[str, Any]) -> str:
@@ -230,11 +246,40 @@ def _counts_questions(content: Mapping[str, Any]) -> bool:
     return content.get("Domain") == "Wikipedia"
 
 
+def _document(path: Path, folder: Path, file: str) -> Path:
+    """Where a document lies: in its own folder, whatever its name and its links say.
+
+    Raises:
+        UserError: it lies elsewhere.
+    """
+    kind, _, name = file.partition("/")
+    document, within = folder / file, folder / kind
+    try:
+        inside = name and document.resolve().is_relative_to(within.resolve())
+    except (OSError, ValueError, RuntimeError):  # too long, with NUL, or links in a circle
+        inside = False
+    if not inside or ".." in Path(name).parts or Path(name).is_absolute():
+        raise UserError(
+            f"{path}: the Filename {shown(name)} does not lie in {within}, where documents are; "
+            "mend it, or leave its question out."
+        )
+    return document
+
+
+def _is_file(document: Path) -> bool:
+    try:
+        return document.is_file()
+    except OSError:  # a name that no file can have
+        return False
+
+
 def _beginning(document: Path, most_words: int) -> str:
-    """The first words of a document; none of a missing one, whose question is still asked."""
-    if not document.is_file():
-        return ""
-    return first_words(document.read_bytes().decode("utf-8", "replace"), most_words)
+    """The first words of a document."""
+    try:
+        with document.open("rb") as file:
+            return first_words(file.read(_MOST_BYTES).decode("utf-8", "replace"), most_words)
+    except OSError as error:
+        raise UserError(f"{document}: cannot be read ({reason_of(error)}); mend it.") from error
 
 
 def first_words(text: str, most: int) -> str:
@@ -277,9 +322,15 @@ def find_alias(text: str, aliases: Sequence[str]) -> PlacedText | None:
     return None
 
 
+_IN_WORDS: Mapping[type, str] = {str: "text", list: "a list", Mapping: "an object"}
+
+
 def _of_kind(value: Any, kind: type, path: Path, what: str) -> Any:
     if not isinstance(value, kind):
-        raise UserError(f"{path}: {what} is no {kind.__name__}; name a file in TriviaQA's form.")
+        raise UserError(
+            f"{path}: {what} is {shown(value)}, not {_IN_WORDS[kind]}; name a file in TriviaQA's "
+            "form."
+        )
     return value
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.metrics.entities import EntityScorer, Figures
 from pipelines.metrics.group_bootstrap import interval_of, resampled_totals
@@ -119,8 +119,9 @@ def _refuse_other_predictions(path: Path, layout: Layout) -> None:
         for line, (right, tag) in zip(sentence.numbers, tags, strict=True):
             if LETTERED.fullmatch(tag):
                 raise UserError(
-                    f"{path}: line {line} has the predicted tag {tag!r}, but the right one, "
-                    f"{right!r}, is of another tagging scheme; name the column of the right tags "
+                    f"{path}: line {line} has the predicted tag {shown(tag)}, but the right one, "
+                    f"{shown(right)}, is of another tagging scheme; name the column of the right "
+                    "tags "
                     "with `tag_column`, or the scheme of both with `tagging_scheme`."
                 )
 
@@ -148,7 +149,8 @@ def _tags(
             for number, tag in zip(sentence.numbers, tags, strict=True):
                 if scheme.split(tag) is None:
                     raise UserError(
-                        f"{path}: line {number}: {tag!r} is no tag of {scheme.name}, the scheme "
+                        f"{path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the "
+                        "scheme "
                         "of the others; mend the line, or name another `tagging_scheme`."
                     )
         yield (

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from pipelines.metrics.entities import OUTSIDE
 from pipelines.tasks.tagging.files import Sentence
 from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2, Scheme, fault
@@ -130,7 +130,8 @@ class TagStatistics:
         """Refuses tags that as types would be entities of their own: B_PER and I_PER, B and I."""
         if _LETTERS_ALONE.issuperset(self._tags):
             raise UserError(
-                f"{self.path}: line {self._bare.line} has the tag {self._bare.tag!r} without a "
+                f"{self.path}: line {self._bare.line} has the tag {shown(self._bare.tag)} without "
+                "a "
                 f"type; write {self._bare.tag}-NAME (and O outside of entities) or, if it is a "
                 "type, set `tagging_scheme=bare`."
             )
@@ -141,15 +142,17 @@ class TagStatistics:
                 if found and seen.setdefault(found["type"], found["letter"]) != found["letter"]:
                     letter, kind = found["letter"].upper(), found["type"]
                     raise UserError(
-                        f"{self.path}: line {line}: the tag {tag!r} seems to be one of words in an "
+                        f"{self.path}: line {line}: the tag {shown(tag)} seems to be one of words "
+                        "in an "
                         f"entity in a form that is not read; write {letter}-{kind} (and O outside "
                         "of entities) or, if it is a type, set `tagging_scheme=bare`."
                     )
 
     def _refuse(self, first: _Places, second: _Places) -> None:
         raise UserError(
-            f"{self.path}: line {first.line} has the tag {first.tag!r} and line {second.line} "
-            f"{second.tag!r}, which are of different tagging schemes; write all tags in one, or "
+            f"{self.path}: line {first.line} has the tag {shown(first.tag)} and line {second.line} "
+            f"{shown(second.tag)}, which are of different tagging schemes; write all tags in one, "
+            "or "
             "name it with `tagging_scheme`."
         )
 
@@ -164,12 +167,15 @@ class TagStatistics:
             parts = scheme.split(tag)
             if parts is None:
                 raise UserError(
-                    f"{self.path}: line {line}: {tag!r} is no tag of {scheme.name}; name another "
+                    f"{self.path}: line {line}: {shown(tag)} is no tag of {scheme.name}; name "
+                    "another "
                     "`tagging_scheme`, or mend the line."
                 )
             types.add(parts.type)
         if not types:
-            raise UserError(f"{self.path}: has no entity to learn; all its tags are {OUTSIDE!r}.")
+            raise UserError(
+                f"{self.path}: has no entity to learn; all its tags are {shown(OUTSIDE)}."
+            )
         return sorted(types)
 
     def log(self, scheme: Scheme | None, unit: str) -> None:
@@ -236,7 +242,7 @@ def check_tags(path: Path, sentence: Sentence, scheme: Scheme, types: Iterable[s
             continue
         if wrong := fault(scheme, *around):
             raise UserError(
-                f"{path}: line {number}: the tag {around[1]!r} {wrong} (the tags are in "
+                f"{path}: line {number}: the tag {shown(around[1])} {wrong} (the tags are in "
                 f"{scheme.name}); mend the line, name another `tagging_scheme`, or set "
                 "`keep_broken_tags`."
             )
@@ -254,12 +260,13 @@ def check_types(path: Path, sentence: Sentence, scheme: Scheme, types: Iterable[
         parts = scheme.split(tag)
         if parts is None:
             raise UserError(
-                f"{path}: line {number}: {tag!r} is no tag of {scheme.name}, the scheme of the "
+                f"{path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the scheme of "
+                "the "
                 "others; mend the line, or name another `tagging_scheme`."
             )
         if parts.type and parts.type not in known:
             some = ", ".join(sorted(known)[:_MOST_NAMED])
             raise UserError(
-                f"{path}: line {number}: the tag {tag!r} is unknown (training has the types "
+                f"{path}: line {number}: the tag {shown(tag)} is unknown (training has the types "
                 f"{some}); mend the line, or add examples of it to the training file."
             )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.task_settings import served_length, without_task
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.training.guesses import Guess
@@ -458,7 +458,8 @@ def _check_characters(path: Path, sentence: Sentence) -> None:
     for number, item in zip(sentence.numbers, sentence.items, strict=True):
         if len(item) != 1:
             raise UserError(
-                f"{path}: line {number} has {item!r} where a single character is expected; set "
+                f"{path}: line {number} has {shown(item)} where a single character is expected; "
+                "set "
                 "`tag_unit=words`, or mend the line."
             )
 

@@ -205,3 +205,31 @@ def test_the_words_of_real_text(data_folder, model, form, lower):
     lines = [unicodedata.normalize(form, line) if form == "NFD" else line for line in lines]
     expected = WordCount(*KOREAN_ARTICLES[model, form, lower])
     assert counted(lines, TextSettings(vocabulary, lower)) == expected
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SINGLE = Vocabulary(
+    [*SPECIAL_TOKENS, ".", *LETTERS, *(f"##{letter}" for letter in LETTERS)], "v.txt"
+)
+
+
+def test_words_in_crumbs_are_told(caplog):
+    lines = ["The rainy weather stays another month."] * 10
+    count = check_words(lines, TextSettings(SINGLE), "text.txt", may_refuse=True)
+    assert count.unknown == 0
+    (told,) = caplog.messages
+    # 34 tokens of 7 words
+    assert told.startswith("text.txt: a word of a sample takes 4.7 tokens of v.txt on average")
+
+
+def test_a_language_without_spaces_has_long_words(caplog):
+    check_words(["the" * 9] * 60, TextSettings(SINGLE), "text.txt", may_refuse=True)
+    assert caplog.messages == []
+
+
+def test_words_in_crumbs_are_of_another_language_though_few_are_unknown(caplog):
+    lines = ["The rainy weather stays another month. 비"] * 10
+    check_words(lines, TextSettings(SINGLE), "text.txt", may_refuse=True)
+    (told,) = caplog.messages
+    assert "12.5 % of the words of a sample become [UNK]" in told
+    assert "seems to be of another language than the text" in told

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.training.evaluation import Evaluation, evaluate, predict
+from keras_bert_impl.training.evaluation import Evaluation, Prediction, evaluate, predict
 from tests.support.array_batches import ArrayEvaluation
 from tests.support.toy_training import ToyObjective, toy_features, toy_model
 
@@ -21,6 +21,14 @@ def test_predictions_are_given_for_real_rows_only_and_in_order():
     outputs = predict(model, ArrayEvaluation(features, 4), ("x",))
     expected = model({"x": features["x"]})["logits"]
     np.testing.assert_allclose(outputs["logits"], expected, rtol=1e-6)
+
+
+def test_each_shape_of_a_batch_is_compiled_once():
+    model, features = toy_model(), toy_features(7)
+    prediction = Prediction(model, ("x",))
+    for batch_size in (4, 4, 2):
+        list(prediction(ArrayEvaluation(features, batch_size)))
+    assert prediction.num_compiled == 2
 
 
 def test_the_figures_are_those_of_numpy():

@@ -123,7 +123,7 @@ CELLS = st.one_of(st.integers().map(str), sentences(ENGLISH), sentences(KOREAN))
     st.integers(2, 4).flatmap(
         lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=6, max_size=9)
     ),
-    st.sampled_from([",", ";", "\t"]),
+    st.sampled_from([",", ";", "\t", "|"]),
 )
 def test_a_table_that_is_written_as_tables_are_is_a_table(rows, delimiter):
     written = io.StringIO()
@@ -137,6 +137,8 @@ def test_a_table_that_is_written_as_tables_are_is_a_table(rows, delimiter):
     [
         ("<!DOCTYPE html>\n<html><body><p>One.</p></body></html>\n", "HTML"),
         ("  <html lang='ko'>\n", "HTML"),
+        ("| id | text |\n|---|---|\n" + "| 7 | Yes, it is. |\n" * 5, "a table"),
+        ('{"text": "One."}\n{"text": "Two.\n{"text": "Three."}\n', "JSON lines"),
         ("<div>\n<h1>한글</h1>\n<p>하나.</p>\n<p>둘.</p>\n</div>\n", "HTML"),
         ('<?xml version="1.0"?>\n<mediawiki>\n', "XML"),
         ('<doc id="1" title="A">\nA\n\nText.\n</doc>\n', "WikiExtractor's output"),

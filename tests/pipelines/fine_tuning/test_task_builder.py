@@ -98,6 +98,17 @@ def test_what_is_to_be_done_needs_files(tmp_path):
         ToyBuilder.for_run(run, named(train="a"))
 
 
+def test_one_file_for_two_splits_is_told(tmp_path, caplog):
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "b").write_text("b")
+    ToyBuilder(named(train=tmp_path / "a", dev=tmp_path / "b", test=tmp_path / "b")).task()
+    ToyBuilder(named(train=tmp_path / "a", dev=tmp_path / "." / "a")).task()
+    assert [line.partition(",")[0] for line in caplog.messages] == [
+        "`dev_file` and `test_file` are the same file",
+        "`train_file` and `dev_file` are the same file",
+    ]
+
+
 def classes_task(folder, tests, **run):
     names = {split: str(write_classes(folder / f"{split}.csv", 12)) for split in ("train", "dev")}
     if tests:

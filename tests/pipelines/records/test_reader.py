@@ -95,3 +95,11 @@ def test_more_shards_than_the_system_lets_open_at_all_are_answered_in_one_senten
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1000))
     with pytest.raises(UserError, match="5000 shards cannot all be open: this system allows 1000"):
         allow_open_files(5000)
+
+
+def test_a_record_of_gigabytes_is_refused_unread(tmp_path):
+    with (tmp_path / "sparse").open("wb") as file:
+        file.write((5 << 30).to_bytes(8, "little"))
+        file.truncate(6 << 30)
+    with pytest.raises(UserError, match="record 0 would have 5,368,709,136 bytes"):
+        load_sizes(tmp_path / "sparse")

@@ -48,6 +48,16 @@ def test_the_description_is_the_same_too(tmp_path, expected):
     assert contents(tmp_path / "out") == expected
 
 
+def test_what_a_killed_worker_left_is_removed_and_other_sets_stay(tmp_path, expected):
+    (tmp_path / "out").mkdir()
+    aside = f"-00000-of-00002.{32 * 'c'}.incomplete"
+    for name in ("train.tfrecord", "train.tfrecord-512"):
+        (tmp_path / "out" / f".{name}{aside}").write_text("half")
+    beam_runner.run_beam(make_config(tmp_path, runner="DirectRunner", num_shards=0))
+    other = f".train.tfrecord-512{aside}"
+    assert sorted(contents(tmp_path / "out")) == sorted([*expected, other])
+
+
 @pytest.mark.parametrize("service", ["FLINK", "PRISM"])
 def test_a_job_service_makes_the_same_bytes(tmp_path, expected, small_blocks, service):
     endpoint = os.environ.get(f"KERAS_BERT_{service}_ENDPOINT")

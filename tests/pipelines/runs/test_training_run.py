@@ -12,7 +12,7 @@ from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import present_devices
-from pipelines.runs.training_run import TrainingRun, check_destination, is_finished, newest_step
+from pipelines.runs.training_run import TrainingRun, check_destination, is_finished
 from tests.support.array_batches import ArrayBatches
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
@@ -67,7 +67,7 @@ def test_a_finished_run_has_its_model_marked_and_an_unfinished_one_has_none(tmp_
     assert (result.step, result.finished) == (5, False)
     assert not is_finished(run.directory, run.config)
     assert not run.directory.model.exists()
-    assert newest_step(run.directory) == 5
+    assert run.directory.newest_step() == 5
     run = run_of(tmp_path)
     result = trained(run, lambda result: run.write_model(result, write_model))
     assert (result.resumed_from, result.step, result.finished) == (5, 20, True)

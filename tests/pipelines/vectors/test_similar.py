@@ -13,6 +13,7 @@ from pipelines.vectors.embed import embed_file
 from pipelines.vectors.options import EmbedConfig, SimilarConfig
 from pipelines.vectors.similar import find_similar, nearest
 from tests.pipelines.vectors.conftest import TEXTS
+from tests.support.model_folders import write_encoder
 
 
 @given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 99))
@@ -71,6 +72,8 @@ def test_more_than_there_are_gives_all(search):
         (np.zeros([2, 16], "float32"), "has 2 vectors, but .* has 6 texts"),
         (np.zeros([6, 16]), "holds no float32 vectors"),
         (np.array([{}], object), "is no file of vectors"),
+        (np.full([6, 16], np.nan, "float32"), "has vectors that are NaN"),
+        (np.zeros([0, 16], "float32"), "holds no vectors"),
     ],
 )
 def test_other_vectors_are_refused(search, tmp_path, content, sentence):
@@ -87,3 +90,52 @@ def test_missing_vectors_are_one_sentence(search):
 def test_a_query_of_unknown_words_is_answered_with_a_warning(search, caplog):
     assert len(search(query=("비가 온다",), top_k=1)) == 1
     assert caplog.messages[-1].startswith("the texts: 100.0 % of the words of a sample become")
+
+
+def test_vectors_of_another_model_of_the_same_size_are_refused(search, tmp_path):
+    other = write_encoder(tmp_path / "other", initializer_range=0.5)
+    with pytest.raises(UserError, match=r"x\.npy\.json says .* another model"):
+        search(query=("a",), model=str(other))
+    with pytest.raises(UserError, match="another pooling"):
+        search(query=("a",), pooling="cls")
+
+
+def test_vectors_of_another_file_of_as_many_texts_are_told(search, tmp_path, caplog):
+    (tmp_path / "others.txt").write_text("the dog\n" * len(TEXTS))
+    search(query=("a",))
+    assert not caplog.records
+    search(query=("a",), input_file=str(tmp_path / "others.txt"))
+    (told,) = caplog.messages
+    assert "made of another file" in told
+
+
+def test_vectors_without_an_origin_are_believed(search, tmp_path, caplog):
+    (tmp_path / "x.npy.json").unlink()
+    (tmp_path / "others.txt").write_text("the dog\n" * len(TEXTS))
+    assert search(query=("a",), input_file=str(tmp_path / "others.txt"))
+    assert not caplog.records
+
+
+HEADERS = [
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 4)}",
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4)}",
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000, 4000000)}",
+    "{'descr': {'names': [1]}, 'fortran_order': False, 'shape': (4, 4)}",
+    "__import__('os').abort()",
+    "(" * 3000,
+    "{" + "-" * 9000 + "1}",
+    " " * 60_000,
+    "\0",
+    "'''",
+]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_header_of_another_kind_is_one_sentence(tmp_path, header):
+    path = tmp_path / "vectors.npy"
+    path.write_bytes(b"\x93NUMPY\x01\0" + len(header).to_bytes(2, "little") + header.encode())
+    config = SimilarConfig(model="m", query=("a",), input_file=path, vectors_file=path)
+    with pytest.raises(
+        UserError, match=r"vectors\.npy: is no file of vectors .*make it with embed"
+    ):
+        find_similar(config)

@@ -34,7 +34,7 @@ def test_it_goes_on_after_the_whole_blocks(tmp_path, blocks):
     assert not output.exists()
     assert write(output) == (min(2 * blocks, 6), False)
     np.testing.assert_array_equal(np.load(output), VECTORS)
-    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "x.npy.json"]
 
 
 def test_half_a_block_is_made_again(tmp_path):

@@ -134,3 +134,14 @@ def test_each_label_has_its_share_of_the_dev_set(tmp_path):
 def test_a_label_with_one_row_stays_in_training(tmp_path):
     statistics = training_statistics(source(tmp_path / "t.csv", [("x", "a"), ("y", "b")]), 0)
     assert set(dev_thresholds(statistics, 0.9).values()) == {0}
+
+
+def test_rows_with_one_text_and_two_labels_are_told_with_their_lines(tmp_path, caplog):
+    rows = [("x", "a"), ("y", "b"), ("x", "b"), ("y", "b"), ("z", "a"), ("x", "a")]
+    training_statistics(source(tmp_path / "t.csv", rows), 0)
+    (told,) = caplog.messages
+    assert "3 rows have the text of another row with another label (lines 2, 4, 7)" in told
+    caplog.clear()
+    numbers = [("x", "1"), ("x", "2")]
+    training_statistics(source(tmp_path / "n.csv", numbers, regression=True), 0)
+    assert caplog.messages == []

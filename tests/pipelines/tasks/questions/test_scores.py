@@ -1,13 +1,17 @@
 """Figures of answers; the official numbers are held by the metrics' own tests."""
 
+import json
+
 import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.group_bootstrap import bootstrap_interval
 from pipelines.tasks.questions.answers import Candidate, Prediction
+from pipelines.tasks.questions.options import ScoreAnswersConfig
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
-from pipelines.tasks.questions.scores import ScoredAnswers
+from pipelines.tasks.questions.scores import ScoredAnswers, score_answers
+from tests.support.squad_files import write_squad
 
 
 def answered(*rows):
@@ -56,3 +60,32 @@ def test_where_it_is_best_to_answer_nothing_nothing_is_answered():
 def test_without_right_answers_there_is_no_score():
     with pytest.raises(UserError, match="`predict_file` has no answers to evaluate by"):
         ScoredAnswers.of(answered((None, "red", 0.0))).figures_v2(0.0)
+
+
+@pytest.mark.parametrize(
+    ("file", "value", "words"),
+    [
+        ("odds", "NaN", "is nan; it must be a number"),
+        ("odds", "-Infinity", "is -inf; it must be a number"),
+        ("odds", "1" + "0" * 400, "it must be a number"),
+        ("odds", "true", "is True; it must be a number"),
+        ("odds", '"1"', "is '1'; it must be a number"),
+        ("odds", "[[" * 99, "is not JSON"),
+        ("answers", "5", "is 5; it must be text"),
+        ("answers", "null", "is None; it must be text"),
+        ("answers", json.dumps("\x1b[31m" * 99)[:-1], "is not JSON"),
+    ],
+)
+def test_predictions_of_another_type_are_refused_by_their_question(tmp_path, file, value, words):
+    data = write_squad(tmp_path / "dev.json", count=1)
+    files = {"odds": "0.5", "answers": '"It"', file: value}
+    for name, content in files.items():
+        (tmp_path / f"{name}.json").write_text(f'{{"q0": {content}}}')
+    config = ScoreAnswersConfig(
+        data_file=data,
+        predictions_file=tmp_path / "answers.json",
+        null_odds_file=tmp_path / "odds.json",
+        version_2_with_negative=True,
+    )
+    with pytest.raises(UserError, match=rf"{file}\.json: .*{words}"):
+        score_answers(config)

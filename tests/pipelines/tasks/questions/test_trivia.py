@@ -60,12 +60,45 @@ def test_only_verified_documents_of_verified_questions_are_taken(tmp_path):
     assert [x.identifier for x in read(path)] == ["t2--C.txt"]
 
 
+OUTSIDE = ["../../../secret.txt", "/etc/hostname", "sub/../../../../secret.txt", "a\0b", "", ".."]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_document_out_of_the_folder_is_never_read(tmp_path, name):
+    (tmp_path / "secret.txt").write_text("Spain is a secret.")
+    path = write_trivia(tmp_path / "in", [RAIN])
+    content = json.loads(path.read_text())
+    content["Data"][0]["EntityPages"] *= 2
+    content["Data"][0]["EntityPages"][1] = {"Filename": name}
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"the Filename .* does not lie in .*wikipedia, where"):
+        read(path)
+
+
+def test_a_link_out_of_the_folder_is_not_followed_but_the_folder_may_be_one(tmp_path):
+    path = write_trivia(tmp_path / "in", [RAIN])
+    pages = tmp_path / "in/evidence/wikipedia"
+    pages.rename(tmp_path / "elsewhere")
+    pages.symlink_to(tmp_path / "elsewhere")
+    assert read(path)[0].passage.text == RAIN[3]["Rain.txt"]
+    (tmp_path / "secret.txt").write_text("Spain is a secret.")
+    (pages / "Rain.txt").unlink()
+    (pages / "Rain.txt").symlink_to(tmp_path / "secret.txt")
+    with pytest.raises(UserError, match=r"the Filename 'Rain\.txt' does not lie in"):
+        read(path)
+
+
+def test_a_name_that_no_file_can_have_is_a_missing_document(tmp_path):
+    path = write_trivia(tmp_path, [RAIN, ("t2", "Which?", ["Spain"], {"n" * 300: None})])
+    assert [x.passage.text for x in read(path)][1] == ""
+
+
 def test_missing_evidence_is_counted_and_asked_of_nothing(tmp_path, caplog):
     path = write_trivia(tmp_path, [RAIN, ("t2", "Which?", ["Spain"], {"gone.txt": None})])
     with caplog.at_level(logging.WARNING):
         assert [x.passage.text for x in read(path)][1] == ""
     first, count = caplog.messages
-    assert "question t2" in first
+    assert "question 't2'" in first
     assert "gone.txt is missing" in first
     assert "1 of 2 documents are missing" in count
     assert [x.identifier for x in trained(path)] == ["t1--Rain.txt"]
@@ -87,13 +120,19 @@ def of_rain(answer):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"Data": 3}, "'Data' is no list"),
-        ({"Data": [3]}, "question 0 of 'Data' is no Mapping"),
-        ({"Data": [{"QuestionId": "t", "EntityPages": [{}]}]}, "question 't': Filename is no str"),
-        ({"Data": [{"QuestionId": "t", "EntityPages": 5}]}, "question 't': EntityPages is no list"),
-        (of_rain(5), "question 't': Answer is no Mapping"),
-        (of_rain({"Aliases": 5}), "question 't': Answer: Aliases is no list"),
-        (of_rain({"NormalizedAliases": [5]}), "question 't': Answer: an alias is no str"),
+        ({"Data": 3}, "'Data' is 3, not a list"),
+        ({"Data": [3]}, "question 0 of 'Data' is 3, not an object"),
+        (
+            {"Data": [{"QuestionId": "t", "EntityPages": [{}]}]},
+            "question 't': Filename is None, not text",
+        ),
+        (
+            {"Data": [{"QuestionId": "t", "EntityPages": 5}]},
+            "question 't': EntityPages is 5, not a list",
+        ),
+        (of_rain(5), "question 't': Answer is 5, not an object"),
+        (of_rain({"Aliases": 5}), "question 't': Answer: Aliases is 5, not a list"),
+        (of_rain({"NormalizedAliases": [5]}), "question 't': Answer: an alias is 5, not text"),
     ],
 )
 def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path, content, message):
