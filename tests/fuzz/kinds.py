@@ -310,7 +310,6 @@ KINDS = {
             },
             (readers.files_of_a_run, readers.model_and_weights("run/checkpoints")),
             weight=30,
-            moves=True,
         ),
         Kind(
             "study",
@@ -405,7 +404,6 @@ KINDS = {
             {"run/checkpoints/*/*": "json bytes special gone"},
             (readers.model_and_weights("run/checkpoints"),),
             weight=6,
-            moves=True,
             megabytes=1000,
         ),
         Kind(
@@ -451,12 +449,10 @@ KINDS = {
                 "run/checkpoints/*/*": "json bytes special gone",
                 "run/work/**/*": "records json bytes special gone",
             },
-            (" ".join(["run_classifier", *seeds.run_words(".")]),),
+            (" ".join(["run_classifier", *seeds.run_words("."), "--allow_changed_flags"]),),
             weight=4,
             seconds=150,
             megabytes=2000,
-            in_place=False,
-            moves=True,
         ),
         Kind(
             "answered_questions",
