@@ -43,6 +43,7 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import is_named
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
@@ -346,7 +347,7 @@ def _find_vocabulary(
 
 def _vocabulary_in(folder: Path) -> Path | None:
     paths = (folder / name for name in (VOCABULARY_FILE, FAST_TOKENIZER_FILE))
-    return next((path for path in paths if path.is_file()), None)
+    return next(filter(is_named, paths), None)
 
 
 def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], folder: Path) -> None:

@@ -227,14 +227,16 @@ class ParsedRecords:
         import tensorflow as tf
 
         contents = self.reader.read(records)
+        # The latter where the record's bytes, which TensorFlow's message repeats, are no UTF-8.
+        refused = (tf.errors.InvalidArgumentError, UnicodeDecodeError)
         try:
             return self._parse(contents)
-        except tf.errors.InvalidArgumentError:
+        except refused:
             # TensorFlow does not tell which record of the batch it was.
             for record, content in zip(records.tolist(), contents, strict=True):
                 try:
                     self._parse([content])
-                except tf.errors.InvalidArgumentError as error:
+                except refused as error:
                     raise UserError(
                         f"{self.reader.name(record)}: is no example of the form of the first one "
                         f"({_reason(error)}); make this shard again, or read it in another run."
@@ -244,4 +246,6 @@ class ParsedRecords:
 
 def _reason(error: Any) -> str:
     """The part of TensorFlow's message that speaks of the record."""
+    if isinstance(error, UnicodeDecodeError):
+        return "its bytes are no example"
     return error.message.split("\n")[0].rpartition("}} ")[2].rstrip(".")

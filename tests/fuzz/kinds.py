@@ -186,6 +186,7 @@ KINDS = {
                 "make_unanswerable --input_file=articles.json --output_file=out.json",
             ),
             weight=70,
+            megabytes=1500,
         ),
         Kind(
             "questions_model",
@@ -198,6 +199,7 @@ KINDS = {
                 readers.served_settings,
             ),
             weight=30,
+            megabytes=1500,
         ),
         Kind(
             "trivia",
@@ -209,6 +211,7 @@ KINDS = {
                 " --predictions_file=predictions.json",
             ),
             weight=40,
+            megabytes=1500,
         ),
         Kind(
             "tags",
@@ -307,7 +310,6 @@ KINDS = {
             },
             (readers.files_of_a_run, readers.model_and_weights("run/checkpoints")),
             weight=30,
-            moves=True,
         ),
         Kind(
             "study",
@@ -402,7 +404,6 @@ KINDS = {
             {"run/checkpoints/*/*": "json bytes special gone"},
             (readers.model_and_weights("run/checkpoints"),),
             weight=6,
-            moves=True,
             megabytes=1000,
         ),
         Kind(
@@ -448,12 +449,10 @@ KINDS = {
                 "run/checkpoints/*/*": "json bytes special gone",
                 "run/work/**/*": "records json bytes special gone",
             },
-            (" ".join(["run_classifier", *seeds.run_words(".")]),),
+            (" ".join(["run_classifier", *seeds.run_words("."), "--allow_changed_flags"]),),
             weight=4,
             seconds=150,
             megabytes=2000,
-            in_place=False,
-            moves=True,
         ),
         Kind(
             "answered_questions",

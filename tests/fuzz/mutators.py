@@ -16,6 +16,8 @@ from pathlib import Path
 
 import google_crc32c
 
+from tests.fuzz.hostile_values import NUMBERS, WORDS, spoil_tree
+
 Mutator = Callable[[random.Random, Path], str | None]
 
 GROUPS: dict[str, list[Mutator]] = {}
@@ -24,40 +26,6 @@ GROUPS: dict[str, list[Mutator]] = {}
 SPECIAL = "special"  # nothing at all can be read after one of these
 
 _BIG = 1 << 20  # bytes of what is "without end", unless the memory is to be tried
-
-WORDS = (
-    "",
-    "\x00",
-    "\x1b[31mred\x1b[0m",
-    "\u202eright to left\u202c",
-    "\ud800",
-    "\udfff\ud800",
-    "\ufeff",
-    "\ufffe\uffff",
-    "배" * 100,
-    "x" * 5000,
-    "=1+1",
-    "../secret.txt",
-    "../../secret.txt",
-    "/proc/self/maps",
-    "%s%n{0}{x}",
-    "nan",
-    "NULL",
-    "-1",
-    "1e309",
-    "[MASK]",
-    "\r\n\u2028\x85",
-    "e\u0301" * 40,
-    "\U000e0001\U0001f3f4",
-)
-"""Texts where others are expected."""
-
-NUMBERS = (
-    *(0, 1, -1, 2, 127, 255, 256, 65535, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64),
-    *(-(2**31), -(2**63), -(2**63) - 1, 10**23, 10**400),
-    *(0.0, -0.0, 0.5, -1.5, 1e-320, 1e18, 1e308, float("inf"), float("-inf"), float("nan")),
-)
-"""Numbers where others are expected."""
 
 
 def mutator(*groups: str) -> Callable[[Mutator], Mutator]:
@@ -193,79 +161,6 @@ def long_line(rng, path):
 
 
 # --- JSON ------------------------------------------------------------------------------------
-
-
-def hostile_value(rng: random.Random) -> object:
-    """A JSON value of any type."""
-    return rng.choice(
-        [
-            lambda: rng.choice(WORDS),
-            lambda: rng.choice(WORDS),
-            lambda: rng.choice(NUMBERS),
-            lambda: rng.choice(NUMBERS),
-            lambda: rng.choice([None, True, False, [], {}, [[]], {"": None}]),
-            lambda: [rng.choice(NUMBERS), rng.choice(WORDS), None],
-            lambda: {rng.choice(WORDS): rng.choice(NUMBERS)},
-            lambda: _nested(rng.choice([20, 70, 500])),
-            lambda: [1] * 1000,
-        ]
-    )()
-
-
-def _nested(depth):
-    value: object = 1
-    for number in range(depth):
-        value = [value] if number % 2 else {"a": value}
-    return value
-
-
-def _places(value, found, path=()):
-    """All places of a tree, as (holder, key)."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, one in list(items):
-        found.append((value, key, (*path, str(key)[:20])))
-        if isinstance(one, (dict, list)):
-            _places(one, found, (*path, str(key)[:20]))
-    return found
-
-
-def spoil_tree(rng: random.Random, value: object) -> tuple[object, str]:
-    """Changes one place of a JSON value; gives it with the words for the report."""
-    places = _places(value, []) if isinstance(value, (dict, list)) else []
-    if not places or rng.random() < 0.04:
-        return hostile_value(rng), "another value"
-    holder, key, path = rng.choice(places)
-    way, where = rng.random(), ".".join(path)[:60]
-    if way < 0.12:
-        del holder[key]
-        return value, f"without {where}"
-    if way < 0.2:
-        other, another, _ = rng.choice(places)
-        holder[key] = json.loads(_dumps(other[another])) if another in _keys(other) else None
-        return value, f"{where} is a value from elsewhere"
-    new = hostile_value(rng) if way < 0.85 else _near(rng, holder[key])
-    holder[key] = new
-    return value, f"{where} is {_dumps(new)[:60]}"
-
-
-def _keys(holder):
-    return holder if isinstance(holder, dict) else range(len(holder))
-
-
-def _near(rng, value):
-    """What somebody may write who knows the value."""
-    if isinstance(value, str):
-        return rng.choice([[value], value + "x", value.upper(), value[:1] * 300, {"value": value}])
-    if isinstance(value, bool):
-        return rng.choice([str(value), int(value), None])
-    if isinstance(value, (int, float)):
-        return rng.choice([str(value), [value], value + 0.5, -value, value * 1000, value + 1, None])
-    return rng.choice([None, [value], "", {"x": value}])
-
-
-def _dumps(value):
-    with_long_numbers = value if value != 10**400 else "10**400"
-    return json.dumps(with_long_numbers)
 
 
 @mutator("json")
@@ -571,15 +466,15 @@ _PACKERS = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
 
 @mutator("bombs")
 def bomb(rng, path):
-    """A gigabyte in a small file: packed, or with holes."""
+    """Much in a small file: a packed gigabyte, or a quarter of one in holes."""
     what = rng.choice([b"\0", b"x", b"a b ", b"[", b'"', b"\n"])
     if path.suffix in _PACKERS:
         path.write_bytes(_packed(_PACKERS[path.suffix], what) * 64)
         return f"a packed gigabyte of {what!r}"
     with path.open("r+b") as file:
-        file.seek(1 << 30)
+        file.seek(1 << 28)
         file.write(b"\n")
-    return "a gigabyte of holes after its content"
+    return "256 MB of holes after its content"
 
 
 @functools.cache

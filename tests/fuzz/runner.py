@@ -52,7 +52,6 @@ class Kind:
         outputs: patterns of results that a failure does not leave.
         check: says what is wrong with a success, in the case's folder; "" where nothing is.
         up_to_training: whether a tool's run is only looked at, and trains nothing.
-        moves: whether the files name the folder that they lie in.
         in_place: whether it is made anew for every case, because it knows where it lies.
         seconds: the time limit of a case.
         megabytes: the memory that a case may take besides what is imported.
@@ -68,7 +67,6 @@ class Kind:
     outputs: tuple[str, ...] = ("out*",)
     check: Callable[[], str] = lambda: ""
     up_to_training: bool = False
-    moves: bool = False
     in_place: bool = False
     seconds: int = 40
     megabytes: int = 500
@@ -167,13 +165,7 @@ class Seeds:
         if kind.in_place:
             self._make(kind, folder)
             return
-        seed = self.of(kind)
-        shutil.copytree(seed, folder, symlinks=True)
-        if kind.moves:
-            for path in folder.rglob("*"):
-                if path.suffix in (".json", ".cfg", ".jsonl") and path.is_file():
-                    text = path.read_text(encoding="utf-8")
-                    path.write_text(text.replace(str(seed), str(folder)), encoding="utf-8")
+        shutil.copytree(self.of(kind), folder, symlinks=True)
 
 
 def import_all() -> None:
@@ -411,7 +403,7 @@ class _Running:
     def _judge(self, end):
         case = self._case
         path = Path(case.spoiled)
-        places = [*path.parts, path.stem]
+        places = [*path.parts, path.stem, *(one.name for one in case.folder.rglob("*.*"))]
         if case.command is not None:
             values = [value for word in case.command if (value := word.partition("=")[2])]
             places = [*values, *(one.strip(' "') for value in values for one in value.split(","))]

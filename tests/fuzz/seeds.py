@@ -290,7 +290,7 @@ def run(folder: Path) -> None:
     labels(folder)
     shutil.rmtree(folder / "model")
     encoder(folder)
-    words = run_words(str(folder))
+    words = run_words(".")  # so that it may be copied: makers work in their folder
     _done(run_classifier.main(words))
     shutil.copytree(folder / "run", folder / "finished")
     for name in ("model", ".finished", "eval_results.txt", "checkpoints/step-00000002"):

@@ -321,6 +321,14 @@ def test_a_configuration_that_the_weights_do_not_bear_out_is_refused(folder, fil
         find_model(folder, bert_config_file=files["bert_config_file"])
 
 
+def test_a_vocabulary_that_leads_nowhere_is_not_passed_over(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "vocab.txt").rename(copy / "tokenizer.json")
+    (copy / "vocab.txt").symlink_to("nowhere")
+    with pytest.raises(UserError, match=r"vocab\.txt: leads to nowhere"):
+        find_model(copy)
+
+
 def test_a_vocabulary_that_is_too_large_is_refused(folder, tmp_path):
     path = tmp_path / "large.txt"
     path.write_text("\n".join([*WORD_VOCABULARY.tokens, "extra"]) + "\n")

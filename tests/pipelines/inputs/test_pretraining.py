@@ -149,6 +149,16 @@ def test_a_record_of_another_form_than_the_first_is_named(tmp_path):
         batches.batch_at(0)
 
 
+def test_a_record_of_any_bytes_is_named(tmp_path):
+    contents = [example.SerializeToString() for example in recorded()]
+    contents[5] = b"\xd7H\x9d\xc5&X\xdeL\xd5"  # TensorFlow's message repeats them
+    batches = PretrainingBatches(
+        [written(tmp_path / "odd.tfrecord", contents)], 8, 64, 10, seed=0, shuffle=False
+    )
+    with pytest.raises(UserError, match=r"odd\.tfrecord: record 5: is no example of the form"):
+        batches.batch_at(0)
+
+
 def test_workers_shares_make_up_the_batch_and_each_names_all_of_it():
     whole = PretrainingBatches([str(GOLDEN)], 9, 64, 10, seed=1)
     shares = [
