@@ -44,7 +44,7 @@ def kind_of(path: str | os.PathLike[str] | int) -> str | None:
 
 def without_waiting(path: str, flags: int) -> int:
     """Opens for `open`, without waiting for the other end of a pipe."""
-    return os.open(path, flags | os.O_NONBLOCK)
+    return os.open(path, flags | os.O_NONBLOCK, 0o666)
 
 
 class _Stream(io.RawIOBase):

@@ -66,6 +66,7 @@ KINDS = {
                 f"{_DATA_RUN} --input_file=text.txt",
             ),
             weight=25,
+            megabytes=1000,  # a line may have 256 MB
             needed=("vocab.txt",),
         ),
         Kind(
@@ -92,15 +93,21 @@ KINDS = {
         Kind(
             "encoder",
             seeds.encoder,
-            {**_MODEL, "model/*/*": f"{_JSON} safetensors", "model/*.json": _JSON},
+            {**_MODEL, "model/*.json": _JSON},
             (
                 readers.model_and_weights("model"),
-                readers.sentence_files,
                 "convert_checkpoint --input=model --output=out",
                 "grow_vocabulary --input=model --output=out --words=ablaut",
             ),
             weight=60,
             needed=("model/config.json", "model/model.safetensors", "model/vocab.txt"),
+        ),
+        Kind(
+            "sentence_modules",
+            seeds.encoder,
+            {"model/*.json": _JSON, "model/*/*": f"{_JSON} safetensors"},
+            (readers.sentence_files,),
+            weight=20,
         ),
         Kind(
             "fast_tokenizer",

@@ -1,4 +1,5 @@
 import fcntl
+import os
 import subprocess
 import sys
 import threading
@@ -121,3 +122,10 @@ def test_in_turn_waits_and_says_so_once(tmp_path):
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
+
+
+def test_a_pipe_in_the_place_of_a_lock_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "lock")
+    wanted = pytest.raises(UserError, match="lock: cannot be opened to lock it")
+    with wanted, in_turn(tmp_path / "lock", lambda: None):
+        pass

@@ -1,5 +1,6 @@
 """The archive that GLUE's server takes: a zip file with one table of answers for each test set."""
 
+import io
 import logging
 import math
 import zipfile
@@ -73,15 +74,15 @@ def write_submission_archive(config: SubmissionConfig) -> Submission:
     for name, path in found.items():
         _check(name, path)
     check_output(config.output_file)
-    with (
-        open_whole(config.output_file, "wb") as file,
-        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
-    ):
+    packed = io.BytesIO()  # a device has no place to go back to
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(found):
             entry = zipfile.ZipInfo(name, _EARLIEST)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16  # readable where it is unpacked
             archive.writestr(entry, found[name].read_bytes())
+    with open_whole(config.output_file, "wb") as file:
+        file.write(packed.getvalue())
     return Submission(config.output_file, found, sorted(ROWS.keys() - found.keys()))
 
 

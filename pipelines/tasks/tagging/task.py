@@ -347,7 +347,10 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
 
     def _chosen(self, name: str, given: Any, open_value: Any, default: Any) -> Any:
         """Gives the value asked for, else the one the model was trained with, else the default."""
-        return self._known.get(name, default) if given == open_value else given
+        if given != open_value:
+            return given
+        kept = self._known.get(name)  # null says nothing
+        return default if kept is None else kept
 
     def _open(self, split: str, name: Path) -> TaggedFile:
         layout = self._layout(name, split, self._width)

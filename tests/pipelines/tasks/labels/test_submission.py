@@ -37,6 +37,13 @@ def test_what_the_tasks_write_is_what_the_server_asks_for(tmp_path):
         assert file.read("RTE.tsv").startswith(b"index\tprediction\n0\t")
 
 
+def test_a_device_takes_the_archive_and_stays(tmp_path):
+    write_answers(tmp_path / "cola", GLUE_TASKS[0])
+    (tmp_path / "device").symlink_to("/dev/zero")
+    archive(tmp_path / "device", tmp_path / "cola")
+    assert (tmp_path / "device").is_char_device()
+
+
 def test_missing_files_are_named(tmp_path, caplog):
     write_answers(tmp_path / "cola", GLUE_TASKS[0])
     with caplog.at_level(logging.WARNING):
