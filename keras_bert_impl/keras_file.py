@@ -2,12 +2,14 @@
 
 import importlib
 import os
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import keras
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of, shown
 
 # Importing a module registers its classes with Keras, and imports the layers that they are made of.
 _REGISTERING = (
@@ -22,6 +24,12 @@ _REGISTERING = (
     "optimizers.schedules",
     "tokenization.preprocessor",
 )
+
+# What Keras and h5py raise at a file that is none of Keras, or damaged.
+_BROKEN = (
+    OSError, ValueError, TypeError, LookupError, AttributeError, EOFError, RuntimeError, zlib.error,
+    zipfile.BadZipFile,
+)  # fmt: skip
 
 
 def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
@@ -38,7 +46,8 @@ def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
         The model.
 
     Raises:
-        UserError: there is no such file.
+        UserError: there is no such file, it is damaged, or it holds a function of Python (a
+            `Lambda` layer), which is never run unless `safe_mode=False` is given.
     """
     if not Path(path).is_file():
         raise UserError(
@@ -47,4 +56,12 @@ def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
         )
     for name in _REGISTERING:
         importlib.import_module(f"keras_bert_impl.{name}")
-    return keras.saving.load_model(path, **options)
+    if not zipfile.is_zipfile(path):
+        raise UserError(f"{os.fspath(path)}: is no .keras file; save the model again.")
+    try:
+        return keras.saving.load_model(path, **options)
+    except _BROKEN as error:
+        reason = shown(reason_of(error))[1:-1]
+        raise UserError(
+            f"{os.fspath(path)}: cannot be opened ({reason}); save the model again."
+        ) from error

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import keras
 import pytest
 
 import keras_bert_impl
@@ -13,7 +14,7 @@ import sys
 import keras_bert_impl as kb
 try:
     kb.load_model(sys.argv[1])
-except ValueError:  # an empty file is no model
+except kb.errors.UserError:  # an empty file is no model
     print(*sys.modules)
 """
 
@@ -33,3 +34,29 @@ def test_every_module_that_registers_classes_is_imported(tmp_path):
 def test_what_is_no_file_is_one_sentence(tmp_path, name):
     with pytest.raises(UserError, match=r"no such file; name a \.keras file, or open a model dir"):
         load_model(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[: len(content) // 2],
+        lambda content: content.replace(b"PK\1\2", b"PK\1\3"),
+        lambda content: content.replace(b"config.json", b"konfig.json"),
+        lambda _: b"damaged",
+    ],
+)
+def test_a_damaged_file_is_one_sentence(tmp_path, damage):
+    path = tmp_path / "model.keras"
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)]).save(path)
+    assert load_model(path).count_params() == 6
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(UserError, match=r"model\.keras: .*; save the model again"):
+        load_model(path)
+
+
+def test_a_function_that_a_file_holds_is_never_run(tmp_path):
+    path = tmp_path / "model.keras"
+    lambda_layer = keras.layers.Lambda(lambda x: 2 * x)
+    keras.Sequential([keras.Input((2,)), lambda_layer]).save(path)
+    with pytest.raises(UserError, match=r"cannot be opened .*Lambda"):
+        load_model(path)

@@ -118,7 +118,7 @@ def _label(
         return None
     try:
         label = int(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         label = -1
     if isinstance(given, (bool, float)) or not 0 <= label < len(endings):
         raise UserError(

@@ -147,7 +147,7 @@ def trivia_right_answers(path: Path, content: Mapping[str, Any]) -> dict[str, Ma
         answer = entry.get("Answer") or {}
         where = f"question {shown(entry.get('QuestionId'))}: Answer"
         for key in keys:
-            if "NormalizedAliases" not in _of_kind(answer, Mapping, path, where):
+            if _of_kind(answer, Mapping, path, where).get("NormalizedAliases") is None:
                 raise UserError(
                     f"{path}: question {shown(key)} has no answer to evaluate by; name a file "
                     "with answers."

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,12 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from pipelines.tasks.questions.files import read_questions, read_training_questions
-from pipelines.tasks.questions.trivia import Evidence, find_alias, first_words
+from pipelines.tasks.questions.trivia import (
+    Evidence,
+    find_alias,
+    first_words,
+    trivia_right_answers,
+)
 from tests.support.squad_files import write_articles
 from tests.support.trivia_tree import write_squad_as_trivia, write_trivia
 
@@ -102,6 +108,21 @@ def test_missing_evidence_is_counted_and_asked_of_nothing(tmp_path, caplog):
     assert "gone.txt is missing" in first
     assert "1 of 2 documents are missing" in count
     assert [x.identifier for x in trained(path)] == ["t1--Rain.txt"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"NormalizedAliases": None}, "question 't' has no answer"),
+        ({"NormalizedAliases": 5}, "Answer: NormalizedAliases is 5, not a list"),
+        ({"NormalizedAliases": ["a"], "HumanAnswers": [5]}, "an alias is 5, not text"),
+        ({"NormalizedAliases": [["\x1b" * 999]]}, r"an alias is \['\\x1b.{,80}, not text"),
+    ],
+)
+def test_right_answers_of_another_type_are_refused(answer, message):
+    content = {**of_rain(answer), "Domain": "Wikipedia"}
+    with pytest.raises(UserError, match=message):
+        trivia_right_answers(Path("dev.json"), content)
 
 
 def test_without_any_evidence_its_folder_is_asked_for(tmp_path):
