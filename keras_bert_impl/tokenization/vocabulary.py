@@ -93,7 +93,7 @@ CONTINUATION = "##"  # how a token begins that continues a word
 MAX_CHARACTERS_PER_WORD = 200  # a longer word is [UNK]
 
 _WORDPIECE = "WordPiece"
-_MOST_BYTES, _MOST_TOKENS = 256 << 20, 1 << 24
+_MOST_BYTES, _MOST_TOKENS = 64 << 20, 1 << 24
 _LONGEST_TOKEN = 256  # bytes; the kernels take no more
 
 

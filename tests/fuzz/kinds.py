@@ -66,7 +66,6 @@ KINDS = {
                 f"{_DATA_RUN} --input_file=text.txt",
             ),
             weight=25,
-            megabytes=1000,  # a line may have 256 MB
             needed=("vocab.txt",),
         ),
         Kind(
