@@ -98,14 +98,14 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
     fixed = _fixed_tokens(counts, alphabet, options)
     if len(fixed) > options.vocab_size:
         raise UserError(
-            f"vocab_size={options.vocab_size} is less than the {len(fixed)} special tokens and "
-            "characters; raise it or lower limit_alphabet."
+            f"`vocab_size={options.vocab_size}` is less than the {len(fixed)} special tokens and "
+            "characters; raise it or lower `limit_alphabet`."
         )
     tokens, pairs = _train(counts, fixed, options)
     if len(tokens) != options.vocab_size:
         raise UserError(
-            f"vocab_size={options.vocab_size} cannot be reached: the text gives {len(tokens)} "
-            "tokens; ask for fewer, lower min_frequency or give more text."
+            f"`vocab_size={options.vocab_size}` cannot be reached: the text gives {len(tokens)} "
+            "tokens; ask for fewer, lower `min_frequency` or give more text."
         )
     return Learned(Vocabulary(tokens), pairs)
 

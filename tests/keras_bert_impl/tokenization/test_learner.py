@@ -75,7 +75,7 @@ def test_rare_characters_are_left_out():
 
 
 def test_pairs_rarer_than_asked_are_not_joined():
-    with pytest.raises(UserError, match="vocab_size=12 cannot be reached: the text gives 11"):
+    with pytest.raises(UserError, match="`vocab_size=12` cannot be reached: the text gives 11"):
         learn_tokens({"ab": 5, "ac": 1}, LearnerOptions(12, min_frequency=2))
 
 

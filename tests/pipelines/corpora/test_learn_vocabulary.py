@@ -178,7 +178,7 @@ def test_dropped_bytes_are_said_once(tmp_path, caplog):
 
 
 def test_a_size_that_cannot_be_reached_leaves_no_file(text, tmp_path):
-    with pytest.raises(UserError, match="vocab_size=5000 cannot be reached"):
+    with pytest.raises(UserError, match="`vocab_size=5000` cannot be reached"):
         learned(text, tmp_path, vocab_size=5000)
     assert not (tmp_path / "vocab.txt").exists()
 
