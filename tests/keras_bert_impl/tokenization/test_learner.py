@@ -80,7 +80,7 @@ def test_pairs_rarer_than_asked_are_not_joined():
 
 
 def test_a_size_below_the_alphabet_is_refused():
-    with pytest.raises(UserError, match="vocab_size=10 is less than the 16 special tokens and"):
+    with pytest.raises(UserError, match="`vocab_size=10` is less than the 16 special tokens and"):
         learn_tokens({"abcdef": 3}, LearnerOptions(10))
 
 
