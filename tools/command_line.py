@@ -572,11 +572,7 @@ def run(
 
 
 def _run(
-    flag_set: FlagSet,
-    main: Callable[[], None],
-    words: list[str],
-    keep_unknown: bool,
-    stops: Stops,
+    flag_set: FlagSet, main: Callable[[], None], words: list[str], keep_unknown: bool, stops: Stops
 ) -> int:
     """What `run` does where nothing stops it."""
     try:

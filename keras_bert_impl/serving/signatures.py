@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.compat import saved_model_fingerprint
 from keras_bert_impl.errors import UserError, reason_of, shown
-from keras_bert_impl.files import check_file, check_plain
+from keras_bert_impl.files import check_file, check_plain, is_named
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.serving.clients import TextSignature
 
@@ -204,6 +204,8 @@ def _check_undamaged(folder: Path) -> None:
         folder / "fingerprint.pb",
         *(folder / "variables").glob("*"),
     ]
+    if not is_named(files[1]):
+        raise _damaged(folder, "it has no fingerprint.pb, which TensorFlow writes from 2.12 on")
     if any(check_file(file).stat().st_size > _MOST_BYTES for file in files[:2]):
         raise _damaged(folder, "a file of it is too large")
     for file in files[2:]:

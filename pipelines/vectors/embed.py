@@ -55,12 +55,12 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     """
     texts, output = open_texts(config.input_file, config.text_column), config.output_file
     total = _count(texts)
-    check_output(output, grows=True)
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
     # Before the model is opened: int8 keeps the scales that it finds on the texts.
     text = find_text_settings(config.model, do_lower_case=config.do_lower_case)
     config.unknown.check(texts, text, config.input_file)
+    check_output(output, grows=True)
     embedder = open_embedder(config, texts)
     with growing_vectors(output, embedder.width, embedder.texts_at_once) as vectors:
         if vectors.open(_description(config, texts.column, embedder)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.config import dtype_policy
@@ -33,6 +33,21 @@ class LineFeatures:
     vectors: np.ndarray
 
 
+def find_features_model(config: FeaturesConfig) -> ModelSource:
+    """Finds the model of the options, without TensorFlow.
+
+    Raises:
+        UserError: there is no such model, or its files contradict each other.
+    """
+    return find_model(
+        config.model,
+        bert_config_file=config.bert_config_file,
+        vocab_file=config.vocab_file,
+        do_lower_case=config.do_lower_case,
+        default_lower_case=True,
+    )
+
+
 class FeatureExtractor:
     """An encoder with its tokenizer.
 
@@ -45,13 +60,7 @@ class FeatureExtractor:
     """
 
     def __init__(self, config: FeaturesConfig) -> None:
-        found = find_model(
-            config.model,
-            bert_config_file=config.bert_config_file,
-            vocab_file=config.vocab_file,
-            do_lower_case=config.do_lower_case,
-            default_lower_case=True,
-        )
+        found = find_features_model(config)
         self.text, self.vocabulary = found.text, found.text.vocabulary
         self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
         self._max_length = config.max_seq_length or found.config.max_position_embeddings

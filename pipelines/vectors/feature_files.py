@@ -14,7 +14,7 @@ import numpy as np
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.progress import Progress
-from pipelines.vectors.extract import FeatureExtractor, LineFeatures, pool
+from pipelines.vectors.extract import FeatureExtractor, LineFeatures, find_features_model, pool
 from pipelines.vectors.options import FeaturesConfig
 from pipelines.vectors.texts import Texts, open_texts
 
@@ -141,9 +141,9 @@ def extract_features(config: FeaturesConfig) -> int:
     """
     lines = open_texts(config.input_file, config.text_column)
     total = len(lines)  # a fault in the last line is found before the work begins
+    config.unknown.check(lines, find_features_model(config).text, config.input_file)
     _check_output(config)
     extractor = FeatureExtractor(config)
-    config.unknown.check(lines, extractor.text, config.input_file)
     features = _with_progress(extractor, lines)
     if config.output_format == "json":
         write_json(config, features)

@@ -100,6 +100,7 @@ class Ended:
         files = re.findall(r'File "([^"]+)"', self.error)
         ours = [file for file in files if file.startswith(str(ROOT))]
         ours = [file for file in ours if not file.startswith(str(ROOT / "tests"))]
+        ours = [file for file in ours if "site-packages" not in file]  # an environment in ROOT
         return any(Path(file).name not in _PYTHONS_OWN for file in ours)
 
     @property

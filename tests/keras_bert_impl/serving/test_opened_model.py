@@ -85,10 +85,15 @@ def test_weights_of_another_shape_are_refused(tmp_path):
         open_model(folder)
 
 
-@pytest.mark.parametrize("size", ["vocab_size", "max_position_embeddings", "num_hidden_layers"])
-def test_sizes_that_the_weights_do_not_bear_out_are_refused_before_a_model_is_made(tmp_path, size):
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("vocab_size", 10**9), ("max_position_embeddings", 10**9), ("num_hidden_layers", 9999)],
+)
+def test_sizes_that_the_weights_do_not_bear_out_are_refused_before_a_model_is_made(
+    tmp_path, name, size
+):
     folder = write_encoder(tmp_path / "m")
-    change_config(folder, **{size: 10**12})
+    change_config(folder, **{name: size})
     with pytest.raises(UserError, match="name the configuration that belongs to the checkpoint"):
         open_model(folder)
 

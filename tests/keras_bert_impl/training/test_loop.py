@@ -224,6 +224,7 @@ def test_settings_that_a_checkpoint_is_too_old_to_name_had_their_defaults(tmp_pa
     (path,) = (tmp_path / "checkpoints").glob("*/checkpoint.json")
     description = json.loads(path.read_text())
     del description["settings"]["layer_decay"]
+    del description["seal"]
     path.write_text(json.dumps(description))
     with pytest.raises(UserError, match=r"`layer_decay` was 1\.0 and is 0\.5"):
         run(tmp_path, layer_decay=0.5)

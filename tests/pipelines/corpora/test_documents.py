@@ -57,14 +57,14 @@ def test_another_encoding_is_refused(tmp_path, form, content):
         documents(tmp_path / "text", form)
 
 
-def test_halves_of_characters_in_json_are_dropped(tmp_path):
+def test_a_half_of_a_character_in_json_becomes_one_that_no_vocabulary_has(tmp_path):
     lines = [
         r'{"text": "Cut emoji \ud83d"}',
         r'{"text": ["\udc00One.", "\ud83d"]}',
         r'{"text": "Whole: \ud83d\ude00"}',
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
-    expected = [["Cut emoji"], ["One."], ["Whole: 😀"]]
+    expected = [["Cut emoji \ufdd0"], ["\ufdd0One.", "\ufdd0"], ["Whole: 😀"]]
     assert documents(tmp_path / "a.jsonl", "json_lines") == expected
 
 

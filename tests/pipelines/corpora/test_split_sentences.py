@@ -195,7 +195,7 @@ def test_half_a_character_in_json_does_not_stop_it(tmp_path):
     split_sentences(
         SplitSentencesConfig([f"{tmp_path}/a.jsonl"], f"{tmp_path}/out.txt", num_workers=1)
     )
-    assert (tmp_path / "out.txt").read_text() == "Cut emoji\n\n"
+    assert (tmp_path / "out.txt").read_text() == "Cut emoji \ufdd0\n\n"
 
 
 def test_dropped_bytes_are_said_once(tmp_path, caplog):

@@ -34,6 +34,7 @@ class ToyTask(FilesOfSplits):
 class ToyBuilder(TaskBuilder):
     """Writes down what it is asked for."""
 
+    CONFIG = RunClassifierConfig
     TRAINING_IS_MISSING = "no training file"
     FILES_ARE_MISSING = "no file"
     NOTHING_TO_SCORE = "nothing to score"

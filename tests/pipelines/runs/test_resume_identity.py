@@ -126,6 +126,7 @@ def test_an_option_younger_than_the_finished_run_had_its_default(finished):
     path = finished.checkpoints / "step-00000004" / "checkpoint.json"
     description = json.loads(path.read_text())
     del description["settings"]["next_sentence"], description["settings"]["layer_decay"]
+    del description["seal"]
     path.write_text(json.dumps(description))
     check_finished_run(config(), finished)
     with pytest.raises(UserError, match="`next_sentence` was True and is False"):

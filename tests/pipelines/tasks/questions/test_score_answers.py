@@ -147,7 +147,7 @@ def test_what_does_not_go_with_a_file_of_triviaqa_is_named(tmp_path, answer, opt
         (lambda _: {"z": "x"}, False, r"nothing for 8 of 8 .* 'q0' \(article 'Made'\)"),
         (lambda right: {"q0": right["q0"]}, True, r"nothing for 7 of 8 .* 'q1' \(article 'Made'\)"),
         (lambda _: ["x"], False, "predictions.json: holds no JSON object"),
-        (lambda right: {**right, "q3": 3}, False, "question 'q3' has 3, not an answer"),
+        (lambda right: {**right, "q3": 3}, False, "q3 is 3; it must be text"),
     ],
 )
 def test_predictions_that_do_not_fit_name_the_question(scored, change, negative, sentence):
