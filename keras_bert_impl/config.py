@@ -41,7 +41,7 @@ BILSTM_ENTRY = "encoder_bilstm"
 class _Understood(TypedDict, total=False):
     """The types of further entries of a file that heads and tasks read."""
 
-    classifier_pooling: str
+    classifier_pooling: str | None
     num_labels: int | None
     pad_token_id: int | None
     problem_type: str | None

@@ -154,9 +154,19 @@ free some space or name another place.
         raise not_written(path, reason) from error
 
 
+def real_path(path: str | os.PathLike[str]) -> Path:
+    """Where a path leads, links followed; one of links that lead in a circle stays as it is.
+
+    Example:
+        >>> real_path("/tmp/../tmp").name
+        'tmp'
+    """
+    return Path(os.path.realpath(path))
+
+
 def _place_of(path: Path) -> Path:
     """Where a file is written: a link stays, and what it leads to is replaced."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    return real_path(path) if path.is_symlink() else path
 
 
 @contextlib.contextmanager

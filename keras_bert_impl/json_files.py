@@ -232,16 +232,17 @@ def bounded_loads(
     """`json.loads` of text that is nested at most 64 deep: the only place that calls it.
 
     Args:
-        text: the text; bytes are UTF-8.
+        text: the text; bytes are UTF-8, and may begin with a byte-order mark.
         object_pairs_hook: see `json.loads`.
 
     Raises:
         ValueError: it is not UTF-8, or not JSON.
         RecursionError: it is nested too deeply.
     """
-    content = text.decode() if isinstance(text, bytes) else text
+    content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
     value = json.loads(content, object_pairs_hook=object_pairs_hook)
-    _check_depth(value)
+    if content.count("[") + content.count("{") > _MOST_DEPTH:  # fewer cannot nest deeper
+        _check_depth(value)
     return value
 
 

@@ -123,6 +123,8 @@ def _opened(lock_file: Path) -> IO[str]:
 
 def _is_in_use(folder: Path) -> bool:
     # For writing, though nothing is written: NFS gives an exclusive lock on no other file.
+    if not (folder / _IN_USE).is_file():
+        return False  # what is left over may be anything
     with contextlib.suppress(FileNotFoundError), (folder / _IN_USE).open("r+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -38,7 +38,7 @@ def kind_of(path: str | os.PathLike[str] | int) -> str | None:
     """
     try:
         return _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))  # noqa: PTH116 - or a descriptor
-    except FileNotFoundError:
+    except OSError:  # whoever opens it tells of that
         return None
 
 

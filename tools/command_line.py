@@ -5,12 +5,12 @@ import functools
 import inspect
 import itertools
 import logging
+import os
 import re
 import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from absl import flags
@@ -39,8 +39,7 @@ _WANTED: Sequence[tuple[type, Callable[[Any], str]]] = (
 """What a flag takes, by how it is read."""
 
 _PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
-
-_MOST_FLAGS = 1 << 20  # bytes of a flag file
+_MOST_FLAGS, _MOST_FILES = 1 << 20, 100  # bytes of a flag file, and flag files of a command
 
 _ABOUT_LISTS = (
     "Flags that hold a list: commas separate its items, and the flag given again adds to them. An "
@@ -75,6 +74,7 @@ class FlagSet:
         self._shorthands: dict[str, Mapping[str, Any]] = {}
         self._parameters: dict[str, str] = {}
         self.extra_arguments: list[str] = []
+        self._files_left = 0
 
     def string(
         self,
@@ -175,6 +175,7 @@ class FlagSet:
         """
         self._add_aliases()
         try:
+            self._files_left = _MOST_FILES
             self._values.unparse_flags()  # a second call in one process starts from the defaults
             rest = list[str]()
             for source, words in self._parts(arguments):
@@ -245,7 +246,10 @@ class FlagSet:
                     part += rest
                 continue
             yield source, part
-            part, file = [], str(Path(file if joined else next(rest, "")).expanduser())
+            part, file = [], os.path.expanduser(file if joined else next(rest, ""))  # noqa: PTH111
+            self._files_left -= 1
+            if self._files_left < 0:
+                raise UserError(f"{file}: is one flag file too many; write the flags into one.")
             if file in within:
                 raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
             yield from self._parts(self._words_of(file), file, (*within, file))
@@ -259,16 +263,15 @@ class FlagSet:
         except UserError as error:
             raise UserError(f"--flagfile={error}") from error
         except UnicodeDecodeError as error:
-            raise UserError(f"--flagfile={file}: cannot be read ({error}).") from error
+            raise UserError(f"--flagfile={file}: is not UTF-8 ({error.reason}).") from error
         if len(text) > _MOST_FLAGS:
             raise UserError(f"--flagfile={file}: has more than a megabyte and is no flag file.")
-        words = [line.strip() for line in text.split("\n")]
-        words = [word for word in words if word and not word.startswith(("#", "//"))]
+        lines = (line.strip() for line in text.split("\n"))
+        words = [line for line in lines if line and not line.startswith(("#", "//"))]
         lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}
         for at, word in enumerate(words):
             name, _, value = word.partition("=")
-            inner = value[1:-1]
-            if value == f'"{inner}"' and name not in lists and _needs_marks(inner):
+            if value == f'"{(inner := value[1:-1])}"' and name not in lists and _needs_marks(inner):
                 words[at] = f"{name}={inner}"
         return words
 

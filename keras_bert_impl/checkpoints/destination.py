@@ -16,6 +16,7 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import real_path
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -73,8 +74,8 @@ def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) 
     Example:
         >>> check_apart("downloads/bert", "medical_bert")
     """
-    read = find_checkpoint(source).resolve()
-    if Path(output).resolve() in (read, *read.parents):
+    read = real_path(find_checkpoint(source))
+    if real_path(Path(output)) in (read, *read.parents):
         raise UserError(
             f"{output}: the input {source} lies there and would be replaced; name another output."
         )

@@ -43,7 +43,7 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import is_named
+from keras_bert_impl.files import is_named, real_path
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
@@ -231,7 +231,7 @@ def model_identity(path_or_name: str | os.PathLike[str]) -> str:
     """
     found = locate(path_or_name)
     of_the_hub = found != find_checkpoint(_in_home(path_or_name))
-    return f"{path_or_name}@{found.name}" if of_the_hub else str(found.resolve())
+    return f"{path_or_name}@{found.name}" if of_the_hub else str(real_path(found))
 
 
 def _in_home(path: str | os.PathLike[str]) -> Path:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_file
+from keras_bert_impl.files import check_file, open_input
 
 STATE, STEP_FILE, NAMES_FILE = "state", "checkpoint.json", "weights.json"
 CHECKPOINTS, BEST_CHECKPOINT, MODEL = "checkpoints", "best_checkpoint", "model"
@@ -25,6 +25,7 @@ FINISHED_FILE = ".finished"
 AVERAGES = "ema"
 """The group of variables that are averages of the weights, where a run keeps them."""
 _STEP = re.compile(r"^step-([0-9]{1,18})$")
+_MOST_OF_FINISHED = 1000  # bytes
 _WHOLE_NUMBER = re.compile("[0-9]{1,18}")
 
 
@@ -105,8 +106,9 @@ def finished_steps(run: Path) -> tuple[int | None, int | None]:
         (20, 15)
     """
     try:
-        words = (run / FINISHED_FILE).read_text(encoding="utf-8").split()
-    except (OSError, UnicodeDecodeError):
+        with open_input(run / FINISHED_FILE) as file:
+            words = file.read(_MOST_OF_FINISHED).decode().split()
+    except (UserError, UnicodeDecodeError):
         words = []
     steps = (int(word) if _WHOLE_NUMBER.fullmatch(word) else None for word in words)
     last, best, *_ = [*steps, None, None]

@@ -11,7 +11,7 @@ from keras_bert_impl.checkpoints.sources import (
     VOCABULARY_FILE,
 )
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import is_named
+from keras_bert_impl.files import is_named, real_path
 from keras_bert_impl.json_files import read_json_object, read_typed
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
@@ -58,7 +58,7 @@ def read_casing(folder: Path) -> Casing:
             f"{path}: tokenize_chinese_chars is false, but BERT's tokenizer always puts spaces "
             "around Chinese characters; name a model that was trained that way."
         )
-    archive = _GOOGLE_FOLDER.match(folder.resolve().name)
+    archive = _GOOGLE_FOLDER.match(real_path(folder).name)
     if not isinstance(lower, bool) and archive:
         lower = archive[1] not in _CASED_FOLDERS
     return Casing(lower if isinstance(lower, bool) else None, accents)

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping
+from numbers import Real
 from typing import NamedTuple, TypedDict
 
 from keras_bert_impl.errors import UserError
@@ -34,7 +35,7 @@ class Guess(NamedTuple):
 
 class _Guess(TypedDict):
     words: str
-    value: float
+    value: Real  # NaN where it has none
 
 
 def line_of(name: str, value: float, guesses: Mapping[str, Guess]) -> str:
@@ -83,4 +84,4 @@ def read_guesses(run: RunDirectory) -> dict[str, Guess]:
     except UserError as error:
         _LOGGER.warning("%s", error)
         return {}
-    return {name: Guess(one["words"], one["value"]) for name, one in kept.items()}
+    return {name: Guess(one["words"], float(one["value"])) for name, one in kept.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import is_there
+from keras_bert_impl.files import is_there, real_path
 from pipelines.corpora.text_kind import OtherKinds
 from pipelines.corpora.unpacking import beginning_of_text
 from pipelines.records.paths import match_files, with_content
@@ -116,9 +116,9 @@ def refuse_output_among_input(
         keras_bert_impl.errors.UserError: text.txt: is input, but the output would take its place; \
 name another `output_file`, or leave the file out of `input_file`.
     """
-    taken = {Path(path).resolve() for path in outputs}
+    taken = {real_path(Path(path)) for path in outputs}
     for name in inputs:
-        if Path(name).resolve() in taken:
+        if real_path(Path(name)) in taken:
             raise UserError(
                 f"{name}: is input, but the output would take its place; name another "
                 f"`{parameter}`, or leave the file out of `input_file`."

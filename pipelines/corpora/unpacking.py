@@ -24,7 +24,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long, open_input
 from pipelines.corpora.text_kind import SAMPLE_BYTES
 
-MOST_WHOLE_BYTES = 2 << 30
+MOST_WHOLE_BYTES = 1 << 30
 """The largest file that is read at once, unpacked; TriviaQA's have some hundred megabytes."""
 
 MOST_TIMES, _SMALL_BYTES = 200, 64 << 20
@@ -230,7 +230,11 @@ def open_unpacked(path: str, *, stream: bool = False) -> Unpacked:
 
 
 def read_line_blocks(
-    path: str, block_bytes: int = BLOCK_BYTES, *, stream: bool = False
+    path: str,
+    block_bytes: int = BLOCK_BYTES,
+    *,
+    stream: bool = False,
+    longest: int | None = None,
 ) -> Iterator[LineBlock]:
     """Reads a file in blocks of about `block_bytes` that end where a line ends.
 
@@ -240,18 +244,20 @@ def read_line_blocks(
         path: the file.
         block_bytes: how much is read at once, and then the rest of the line.
         stream: see `open_unpacked`.
+        longest: bytes of the longest line; by default `MOST_LINE_BYTES`.
 
     Raises:
         UserError: the file cannot be opened or unpacked to its end, or begins as no UTF-8
-            text does, or a line has more than `MOST_LINE_BYTES`.
+            text does, or a line is longer.
     """
+    most = MOST_LINE_BYTES if longest is None else longest
     line, position = 1, 0
     with open_unpacked(path, stream=stream) as file:
         try:
             refuse_no_text(path, file.peek(_TAR_AT + len(_TAR)))
             while text := file.read(block_bytes):
-                text += b"" if text.endswith(b"\n") else file.readline(MOST_LINE_BYTES + 1)
-                if _length_of_last_line(text) > MOST_LINE_BYTES:
+                text += b"" if text.endswith(b"\n") else file.readline(most + 1)
+                if _length_of_last_line(text) > most:
                     raise line_too_long(path, line + text.count(b"\n", 0, -1))
                 if not position:
                     text = text.removeprefix(codecs.BOM_UTF8)

@@ -173,11 +173,12 @@ class RunsReport:
 
 class _Spread(TypedDict):
     runs: Count
-    mean: float
+    # None is what JSON has for the NaN of a run that diverged.
+    mean: float | None
     sigma: float | None
-    median: float
-    minimum: float
-    maximum: float
+    median: float | None
+    minimum: float | None
+    maximum: float | None
 
 
 class _SettingReport(TypedDict):
@@ -206,10 +207,11 @@ def stored_spreads(folder: Path) -> dict[str, Spread]:
 
 
 def _spread_of(one: _Spread) -> Spread:
-    sigma = one["sigma"]
-    if sigma is None:  # of one run: JSON has no NaN
-        sigma = math.nan
-    return Spread(one["runs"], one["mean"], sigma, one["median"], one["minimum"], one["maximum"])
+    def number(value: float | None) -> float:
+        return math.nan if value is None else value  # JSON has no NaN
+
+    figures = (one["mean"], one["sigma"], one["median"], one["minimum"], one["maximum"])
+    return Spread(one["runs"], *map(number, figures))
 
 
 def _draw(report: RunsReport, path: Path) -> None:

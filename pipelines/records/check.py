@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import is_there
+from keras_bert_impl.files import is_there, real_path
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.records.description import Description, ShardEntry
 from pipelines.records.names import DESCRIPTION_SUFFIX, description_path, set_of_shard
@@ -84,12 +84,12 @@ def _match(pattern: str) -> list[Shard]:
 
 def _matched(files: list[Path]) -> list[Shard]:
     """Shards of a glob; of each set that it touches, all must be there."""
-    names = {file.resolve() for file in files}
+    names = {real_path(file) for file in files}
     shards = []
     for folder in dict.fromkeys(file.parent for file in files):
         known = _known_shards(folder)
         touched = {
-            id(shard.description) for shard in known.values() if shard.path.resolve() in names
+            id(shard.description) for shard in known.values() if real_path(shard.path) in names
         }
         for shard in known.values():
             if id(shard.description) in touched and not shard.path.exists():

@@ -222,7 +222,7 @@ def is_whole_block(path: Path) -> bool:
         return False
     content = path.read_bytes()
     own, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
-    return google_crc32c.value(own).to_bytes(_CHECKSUM_BYTES) == checksum
+    return bool(own) and google_crc32c.value(own).to_bytes(_CHECKSUM_BYTES) == checksum
 
 
 def load_block(path: str | Path) -> tuple[SentenceBlock, bytes, WordCount]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_input, open_whole, remove
+from keras_bert_impl.files import make_folder, open_input, open_whole, real_path, remove
 from keras_bert_impl.locks import in_turn, owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -123,7 +123,7 @@ class _Text:
         kinds = InputKinds()
         for path in files:
             with open_input(path) as file:  # its stamp first, so that later changes are noticed
-                stamps.append([str(Path(path).resolve()), *corpora.stamp_of(file)])
+                stamps.append([str(real_path(Path(path))), *corpora.stamp_of(file)])
                 kinds.look(path, file)
                 blocks += cut_into_blocks(path, file)
         kinds.warn()
@@ -297,7 +297,7 @@ def _shards(
     work: Path,
 ) -> list[ShardEntry]:
     """The finished shards."""
-    output = str(Path(config.set_name).resolve())
+    output = str(real_path(Path(config.set_name)))
     recipe = config.recipe.to_json()
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
     folder = _own_folder(work / f"plan-{fingerprint(name)}")

@@ -16,6 +16,7 @@ is kept. The ending of its name says what it is and its first line must agree:
 import csv
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,7 +31,7 @@ from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.data_sets import opening_data_set
-from pipelines.corpora.unpacking import read_line_blocks
+from pipelines.corpora.unpacking import MOST_WHOLE_BYTES, beginning_of_text, read_line_blocks
 from pipelines.tables.lines import read_lines
 
 _LOGGER = logging.getLogger(__name__)
@@ -198,7 +199,9 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> Ta
         builder, _ = _builder(name, data_dir)
         columns = tuple(map(as_name, builder.info.features))
         return TableFile(name, "tfds", columns, data_dir=data_dir)
-    lines = (line for _, line in read_lines(name, keep_ends=True))
+    # Of an array the one line may be the whole file.
+    longest = MOST_WHOLE_BYTES if beginning_of_text(name).startswith(b"[") else None
+    lines = (line for _, line in read_lines(name, keep_ends=True, longest=longest))
     first = next((line for line in lines if not line.isspace()), None)
     if first is None:
         raise UserError(f"{name}: has no rows; name a file with examples.")
@@ -398,7 +401,9 @@ def _checked_length(name: str, begins: int, length: int) -> int:
 
 def _json_records(name: str, form: Form) -> Iterator[Record]:
     read = objects_of_array if form == "json_array" else objects_of_lines
-    lines = read_lines(name, keep_ends=True)
+    # An array may stand on one line, whatever its length; its objects are bounded one by one.
+    longest = MOST_WHOLE_BYTES if form == "json_array" else MOST_LINE_BYTES
+    lines = read_lines(name, keep_ends=True, longest=longest)
     yield from (Record(line, values) for line, values in read(name, lines))
 
 
@@ -489,9 +494,11 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
     """
     depth, begins, column, length, parts = 0, 0, 1, 0, list[str]()
     for number, line in lines:
-        start = 0  # of the object, within this line
+        start = end = 0  # of the object, and of what was looked at, within this line
         for found in _STRUCTURE.finditer(line):
             mark = found.group()
+            _check_between(name, number, depth, line[end : found.start()])
+            end = found.end()
             if mark in ("{", "["):
                 depth += 1
                 if depth == 2:
@@ -502,8 +509,9 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
                 if depth == 1:
                     text = "".join(parts) + line[start : found.end()]
                     yield begins, _object(name, begins, text, column)
-            elif depth == 1:
-                raise UserError(f"{name}: line {number} has text between the array's objects.")
+            else:
+                _check_between(name, number, depth, mark)
+        _check_between(name, number, depth, line[end:])
         if depth > 1:
             parts.append(line[start:])
             length = _checked_length(name, begins, length + len(parts[-1]))
@@ -511,6 +519,14 @@ def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
         raise UserError(
             f"{name}: ends inside its JSON array, whose last object begins on line {begins}; get "
             "the file again."
+        )
+
+
+def _check_between(name: str, line: int, depth: int, text: str) -> None:
+    """Refuses what stands between the objects of an array, or behind it, and is none."""
+    if depth <= 1 and text.strip(" \t\r\n,"):
+        raise UserError(
+            f"{name}: line {line} has something else between the array's objects; remove it."
         )
 
 
@@ -524,23 +540,37 @@ def _object(name: str, line: int, text: str, column: int = 1) -> Values:
         raise UserError(f"{name}: line {number} {fault}; mend it.") from error
     if not isinstance(values, dict):
         raise UserError(f"{name}: line {line} is no JSON object; write one object a line.")
-    return values
+    return _flat(name, line, values)
 
 
 def _once_each(name: str, line: int, pairs: list[tuple[str, Any]]) -> Values:
+    """An object with each of its keys once."""
+    values = {_name(key): value for key, value in pairs}
+    if len(values) < len(pairs):
+        raise _twice(name, line, (_name(key) for key, _ in pairs))
+    return values
+
+
+def _twice(name: str, line: int, keys: Iterable[str]) -> UserError:
+    ((twice, _),) = Counter(keys).most_common(1)
+    return UserError(f"{name}: line {line} has the column {shown(twice)} twice; remove one.")
+
+
+def _flat(name: str, line: int, values: Values) -> Values:
     """The columns of an object, with those of the objects in it."""
-    flat: list[tuple[str, Any]] = []
-    for key, value in pairs:
+    columns = list(_columns(values, ""))
+    found = dict(columns)
+    if len(found) < len(columns):
+        raise _twice(name, line, (column for column, _ in columns))
+    return found
+
+
+def _columns(values: Values, prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
         if isinstance(value, dict):
-            flat += [(f"{_name(key)}.{inner}", one) for inner, one in value.items()]
+            yield from _columns(value, f"{prefix}{key}.")
         else:
-            flat.append((_name(key), value))
-    values = dict(flat)
-    if len(values) < len(flat):
-        names = [key for key, _ in flat]
-        twice = next(key for key in names if names.count(key) > 1)
-        raise UserError(f"{name}: line {line} has the column {shown(twice)} twice; remove one.")
-    return {key: _with_text(value) for key, value in values.items()}
+            yield prefix + key, _with_text(value)
 
 
 def _name(key: str) -> str:
@@ -551,4 +581,6 @@ def _name(key: str) -> str:
 def _with_text(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_text(one) for one in value]
+    if isinstance(value, dict):
+        return dict(_columns(value, ""))
     return as_text(value) if isinstance(value, str) else value

@@ -16,8 +16,12 @@ from pipelines.corpora.unpacking import read_line_blocks, read_whole, too_large_
 
 AnyPath = str | os.PathLike[str]
 
+_MOST_VALUES = 1 << 25  # of a JSON file; each takes about a hundred bytes, however short it is
 
-def read_lines(path: AnyPath, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
+
+def read_lines(
+    path: AnyPath, *, keep_ends: bool = False, longest: int | None = None
+) -> Iterator[tuple[int, str]]:
     r"""The lines of a file with their numbers, from 1.
 
     Only `\n` ends a line: `str.splitlines` would also cut at characters inside a sentence, such as
@@ -26,6 +30,7 @@ def read_lines(path: AnyPath, *, keep_ends: bool = False) -> Iterator[tuple[int,
     Args:
         path: the file.
         keep_ends: give lines with their ends; where the last one has none, it gets one.
+        longest: see `read_line_blocks`.
 
     Raises:
         UserError: the file is missing, empty, damaged or not UTF-8, or a line is longer than any
@@ -40,7 +45,7 @@ def read_lines(path: AnyPath, *, keep_ends: bool = False) -> Iterator[tuple[int,
         [(1, 'one'), (2, ''), (3, 'three')]
     """
     name = os.fspath(path)
-    for block in read_line_blocks(name):
+    for block in read_line_blocks(name, longest=longest):
         try:
             text = block.text.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -80,6 +85,8 @@ def read_json(path: AnyPath, wanted: str) -> Any:
         UserError: the file is missing, empty or damaged, or it is no JSON.
     """
     content = read_whole(os.fspath(path))
+    if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
+        raise too_large_for_memory(path)
     try:
         return bounded_loads(content)
     except (ValueError, RecursionError) as error:

@@ -20,7 +20,7 @@ from keras_bert_impl.tokenization.tokenizer import find_text_settings
 from pipelines.vectors.options import EmbedConfig, VectorModelConfig
 from pipelines.vectors.row_vectors import encoder_identity
 from pipelines.vectors.texts import Texts, open_texts
-from pipelines.vectors.vectors_file import INPUT_SHA256, growing_vectors
+from pipelines.vectors.vectors_file import INPUT_SHA256, check_origin, growing_vectors
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.embedder import Embedder
@@ -61,6 +61,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     text = find_text_settings(config.model, do_lower_case=config.do_lower_case)
     config.unknown.check(texts, text, config.input_file)
     check_output(output, grows=True)
+    check_origin(output, Path(config.input_file))
     embedder = open_embedder(config, texts)
     with growing_vectors(output, embedder.width, embedder.texts_at_once) as vectors:
         if vectors.open(_description(config, texts.column, embedder)):

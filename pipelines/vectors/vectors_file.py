@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole, remove, writing
-from keras_bert_impl.json_files import read_sealed, sealed
+from keras_bert_impl.files import is_named, make_folder, open_whole, remove, writing
+from keras_bert_impl.json_files import read_json_object, read_sealed, sealed
 from keras_bert_impl.locks import owned
 from pipelines.vectors.options import PARQUET
 
@@ -105,8 +105,10 @@ class GrowingVectors:
         if self._output.suffix == PARQUET:
             _write_parquet(self._output, texts, self._blocks(), self._width)
         else:
-            _write(origin_of(self._output), self._description)
+            # In this order: an array never stands beside what is said of another one.
+            remove(origin_of(self._output))
             _write_npy(self._output, self._blocks(), (self.rows, self._width))
+            _write(origin_of(self._output), self._description)
         shutil.rmtree(self._folder)
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
@@ -146,6 +148,32 @@ def origin_of(vectors: Path) -> Path:
         'lines.npy.json'
     """
     return vectors.with_name(f"{vectors.name}.json")
+
+
+def check_origin(output: Path, input_file: Path) -> None:
+    """Sees that what is kept beside an array replaces nothing but an older one of its kind.
+
+    Args:
+        output: the file of vectors.
+        input_file: the texts.
+
+    Raises:
+        UserError: something else has its name.
+    """
+    beside = origin_of(output)
+    if output.suffix == PARQUET or not is_named(beside):
+        return
+    if beside.exists() and beside.samefile(input_file):
+        raise UserError(f"{beside}: is the input, which would be replaced; name another output.")
+    try:
+        ours = INPUT_SHA256 in read_json_object(beside)
+    except UserError:
+        ours = False
+    if not ours:
+        raise UserError(
+            f"{beside}: would be replaced by what {output} was made from; move it, or name another "
+            "output."
+        )
 
 
 def _write(path: Path, description: Mapping[str, Any]) -> None:

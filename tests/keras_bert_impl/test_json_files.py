@@ -109,3 +109,8 @@ def test_values_become_what_is_wanted(tmp_path):
     assert typed({"stride": 1, "more": [2]}, Settings, "x.json") == {"stride": 1, "more": [2]}
     assert typed([1, 2.5], tuple[float, ...], "x.json") == (1.0, 2.5)
     assert typed({"a": [None]}, Any, "x.json") == {"a": [None]}
+
+
+def test_a_byte_order_mark_is_no_json(tmp_path):
+    (tmp_path / "x.json").write_bytes(b"\xef\xbb\xbf[1]")
+    assert read_json_value(tmp_path / "x.json") == [1]

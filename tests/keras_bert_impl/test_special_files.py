@@ -47,7 +47,7 @@ def test_what_is_no_file_is_refused_at_once_where_a_file_is_needed(no_file):
 def test_a_folder_does_not_take_the_place_of_anything_else(no_file):
     before = no_file.lstat().st_mode
     if no_file.is_dir():
-        return
+        pytest.skip("a folder may take the place of a folder")
     with pytest.raises(UserError, match=r"it: .* but a folder is written"), whole_folder(no_file):
         pass
     with pytest.raises(UserError, match="it: is a"), whole_files(no_file.parent, "it"):

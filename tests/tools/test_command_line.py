@@ -316,6 +316,17 @@ def test_what_the_command_line_says_of_a_list_replaces_what_flag_files_say(tmp_p
     assert holders["count"].value == 2
 
 
+def test_flag_files_without_end_are_refused(tmp_path):
+    for number in range(5):
+        words = [f"--flagfile={tmp_path}/{number + 1}"] * 30
+        (tmp_path / str(number)).write_text("\n".join(words))
+    (tmp_path / "5").write_text("--name=x")
+    with pytest.raises(UserError, match="one flag file too many"):
+        flag_set_of_all_kinds()[0].parse([f"--flagfile={tmp_path}/0"])
+    with pytest.raises(UserError, match="no such file"):
+        flag_set_of_all_kinds()[0].parse(["--flagfile=~nobody_here/x"])
+
+
 def test_a_flag_file_that_names_itself_is_refused(tmp_path):
     (tmp_path / "flags.cfg").write_text(f"--flagfile={tmp_path}/flags.cfg\n")
     with pytest.raises(UserError, match="names itself"):

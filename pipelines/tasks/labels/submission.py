@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import check_output, open_whole
+from keras_bert_impl.files import check_output, open_whole, real_path
 from keras_bert_impl.options import REQUIRED, option
 from pipelines.fine_tuning.heads import RegressionHead
 from pipelines.tables.lines import read_lines
@@ -112,8 +112,8 @@ def _candidates(folders: Sequence[Path]) -> Iterator[Path]:
         for inner in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
             for name in ROWS:
                 path = inner / name
-                if path.is_file() and path.resolve() not in seen:
-                    seen.add(path.resolve())
+                if path.is_file() and real_path(path) not in seen:
+                    seen.add(real_path(path))
                     yield path
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError, reason_of, shown
-from keras_bert_impl.files import open_whole
+from keras_bert_impl.files import open_whole, real_path
 from pipelines.metrics.question_answering import trivia_scores
 from pipelines.tasks.questions.answers import Prediction
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
@@ -255,7 +255,7 @@ def _document(path: Path, folder: Path, file: str) -> Path:
     kind, _, name = file.partition("/")
     document, within = folder / file, folder / kind
     try:
-        inside = name and document.resolve().is_relative_to(within.resolve())
+        inside = name and real_path(document).is_relative_to(real_path(within))
     except (OSError, ValueError, RuntimeError):  # too long, with NUL, or links in a circle
         inside = False
     if not inside or ".." in Path(name).parts or Path(name).is_absolute():

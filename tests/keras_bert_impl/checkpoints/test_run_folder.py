@@ -1,9 +1,12 @@
 """Which model the folder of a run, of its checkpoints, or a file of one means."""
 
+import os
+
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import locate
 from keras_bert_impl.checkpoints.restore import open_source
+from keras_bert_impl.checkpoints.run_folder import FINISHED_FILE, finished_steps
 from keras_bert_impl.checkpoints.sources import find_checkpoint
 from keras_bert_impl.errors import UserError
 
@@ -88,3 +91,15 @@ def test_the_folder_of_a_stranger_is_left_alone(tmp_path):
     make_step(tmp_path / "step-1")
     (tmp_path / "step-1" / "checkpoint.json").unlink()
     assert find_checkpoint(tmp_path / "step-1") == tmp_path / "step-1" / "state"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless", "loop", "no UTF-8"])
+def test_whatever_stands_for_the_mark_of_a_finished_run_does_not_stop_anybody(tmp_path, kind):
+    mark = tmp_path / FINISHED_FILE
+    {
+        "pipe": lambda: os.mkfifo(mark),
+        "endless": lambda: mark.symlink_to("/dev/zero"),
+        "loop": lambda: mark.symlink_to(mark.name),
+        "no UTF-8": lambda: mark.write_bytes(b"\xff"),
+    }[kind]()
+    assert finished_steps(tmp_path) == (None, None)

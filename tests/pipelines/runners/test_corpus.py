@@ -17,6 +17,7 @@ from pipelines.runners.corpus import (
     TextFingerprint,
     assemble,
     find_corpus,
+    is_whole_block,
     stamp_of,
     tokenize_block,
     tokenize_blocks,
@@ -124,3 +125,9 @@ def test_ids_are_stored_in_the_vocabulary_s_type(tmp_path, tasks):
         json.loads((tmp_path / "corpus" / "corpus.json").read_text())["corpus"]["dtype"] == "uint16"
     )
     assert corpus.ids().array.dtype == np.uint16
+
+
+@pytest.mark.parametrize("content", [b"", bytes(4), bytes(8)])
+def test_a_file_of_nothing_but_zeros_is_no_block(tmp_path, content):
+    (tmp_path / "block").write_bytes(content)
+    assert not is_whole_block(tmp_path / "block")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.tables.files import objects_of_array, objects_of_lines
+from pipelines.tables.files import objects_of_array, objects_of_lines, open_table
 
 TRICKY = [{"text": 'a "{[" \\', "label": [1, {"x": 2}]}, {"text": "b]}", "label": []}]
 
@@ -48,7 +48,9 @@ def test_objects_in_objects_are_columns():
         ('[{"a": 1}, {"a": }]', r"t.json: line 1 is not JSON from column 18 on"),
         ('[{"a": 1}, {\n"a":\n 1 2}]', r"t.json: line 3 is not JSON from column 4 on"),
         ('[{"a": 1},\n["a"]]', r"t.json: line 2 is no JSON object"),
-        ('[{"a": 1},\n"a"]', r"t.json: line 2 has text between the array's objects"),
+        ('[{"a": 1},\n"a"]', r"t.json: line 2 has something else between the array's objects"),
+        ('[{"a": 1} 12 {"a": 2}]', r"line 1 has something else between"),
+        ('[{"a": 1}]\nmore 5', r"line 2 has something else between"),
         ('[{"a": 1, "a": 2}]', r"t.json: line 1 has the column 'a' twice"),
         ('[{"a": {"b": 1}, "a.b": 2}]', r"t.json: line 1 has the column 'a.b' twice"),
     ],
@@ -72,3 +74,28 @@ def test_what_json_writes_is_read_as_it_was(objects, indent):
     # Only line feeds end lines; JSON leaves other line separators in strings as they are.
     numbered = list(enumerate(text.split("\n"), start=1))
     assert [values for _, values in objects_of_array("t.json", numbered)] == objects
+
+
+def test_a_wide_object_whose_column_comes_twice_is_told_in_no_time():
+    keys = ",".join(f'"{number}": 1' for number in range(200_000))
+    with pytest.raises(UserError, match="has the column '7' twice"):
+        list(objects_of_lines("t.jsonl", [(1, f'{{{keys}, "7": 2}}\n')]))
+
+
+def test_a_deep_object_of_many_columns_is_read_in_no_time():
+    text = '{"a": ' * 60 + json.dumps(dict.fromkeys(map(str, range(20_000)), 1)) + "}" * 60
+    ((_, values),) = objects_of_lines("t.jsonl", [(1, text)])
+    assert len(values) == 20_000
+
+
+def test_two_columns_that_dots_make_the_same_are_refused():
+    with pytest.raises(UserError, match=r"has the column 'a\.b' twice"):
+        list(objects_of_lines("t.jsonl", [(1, '{"a.b": 1, "a": {"b": 2}}')]))
+
+
+def test_an_array_on_one_line_may_be_longer_than_any_other_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.corpora.unpacking.MOST_LINE_BYTES", 1000)
+    monkeypatch.setattr("pipelines.corpora.unpacking.BLOCK_BYTES", 100)
+    rows = [{"text": f"row {number}"} for number in range(500)]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    assert [one.values for one in open_table(str(tmp_path / "rows.json")).records()] == rows

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.vectors.vectors_file import growing_vectors
+from pipelines.vectors.vectors_file import check_origin, growing_vectors, origin_of
 
 VECTORS = np.arange(21, dtype="float32").reshape(7, 3)
 TEXTS = [f"text {number}" for number in range(7)]
@@ -79,3 +79,17 @@ def test_a_full_disk_is_one_sentence_and_the_whole_blocks_stay(tmp_path, monkeyp
     assert start in (4, 6)
     assert not anew
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), VECTORS)
+
+
+def test_what_stands_beside_an_array_is_replaced_only_if_it_is_of_its_kind(tmp_path):
+    output, text = tmp_path / "x.npy", tmp_path / "x.txt"
+    text.write_text("a")
+    check_origin(output, text)
+    for content in ("important", '{"a": 1}'):
+        origin_of(output).write_text(content)
+        with pytest.raises(UserError, match=r"x\.npy\.json: would be replaced"):
+            check_origin(output, text)
+        with pytest.raises(UserError, match="is the input"):
+            check_origin(output, origin_of(output))
+    origin_of(output).write_text('{"input_sha256": "0"}')
+    check_origin(output, text)
