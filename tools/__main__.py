@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tools.endings import end_quietly, run_to_an_end
 
-_PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags"}  # of tools
+# Of tools.
+_PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags", "programs"}
 
 
 def tool_names() -> list[str]:
