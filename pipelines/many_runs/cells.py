@@ -23,9 +23,12 @@ from keras_bert_impl.interrupts import EXIT_SIGNAL
 from keras_bert_impl.options import options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.many_runs.runs import Cores, Run, Values
+from pipelines.records.paths import match_files
 
 TEXT, VOCABULARY, SHARDS = "text", "vocabulary", "shards"
 PRETRAINING, FINE_TUNING = "pre-training", "fine-tuning"
+
+FINE_TUNING_TOOLS = ("run_classifier", "run_ner", "run_squad", "run_swag")
 
 _HEAD = 1 << 20  # bytes of a file that enter a digest, in addition to its size
 _CALLS, _LOG = "calls.txt", "log.txt"
@@ -35,7 +38,7 @@ ConfigOf = Callable[[str, Sequence[str]], Any]
 
 
 class Programs(Protocol):
-    """The tools, as a study uses them."""
+    """The tools, as a job uses them that runs some of them."""
 
     def config_of(self, tool: str, flags: Sequence[str]) -> Any:
         """Gives the config of a tool's job, without starting it.
@@ -62,14 +65,15 @@ class Cell:
     """One run.
 
     Attributes:
-        name: says what it does; unique in a study.
+        name: says what it does; unique in a job.
         kind: what sort of run it is.
         tool: the command.
         flags: its flags; {out} stands for the cell's folder.
-        root: the study's folder.
+        root: the job's folder.
         needs: the cells whose results it reads.
         files: what is written into its folder before it starts, by name.
         seeds: of pre-training and of fine-tuning, as far as it has them.
+        free: further flags, from which nothing of the result follows.
     """
 
     name: str
@@ -80,6 +84,7 @@ class Cell:
     needs: tuple["Cell", ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
+    free: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -94,7 +99,8 @@ class Cell:
     @property
     def arguments(self) -> tuple[str, ...]:
         """The flags with the cell's folder in them."""
-        return tuple(flag.replace("{out}", str(self.folder)) for flag in self.flags)
+        flags = (*self.flags, *self.free)
+        return tuple(flag.replace("{out}", str(self.folder)) for flag in flags)
 
     @property
     def command(self) -> str:
@@ -187,10 +193,8 @@ def _digest(cell: Cell) -> str:
 def _content(value: str, own: str) -> list[list[object]]:
     """The sizes and the first bytes of the files that a flag's value names, but for our own."""
     found: list[list[object]] = []
-    for part in value.split(","):
-        path = Path(part)
-        if not part or part.startswith((own, "{")) or not _exists(path):
-            continue
+    parts = [one for one in value.split(",") if one and not one.startswith((f"{own}/", "{"))]
+    for path in (path for part in parts for path in _named(part)):
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
         found += [_identity(file, path) for file in files if file.is_file()]
     return found
@@ -203,11 +207,11 @@ def _identity(file: Path, folder: Path) -> list[object]:
     return [file.relative_to(folder).as_posix(), file.stat().st_size, head]
 
 
-def _exists(path: Path) -> bool:
+def _named(value: str) -> list[Path]:
     try:
-        return path.exists()
-    except OSError:  # a value that is no path at all: too long, say
-        return False
+        return [path for path in map(Path, match_files(value)) if path.exists()]
+    except (OSError, UserError):  # a value that is no path at all: too long, say
+        return []
 
 
 def each_over_the_last(config_class: type, *groups: Sequence[str]) -> list[str]:
