@@ -78,11 +78,11 @@ def adapt(config: AdaptConfig, programs: Programs) -> AdaptResults:
         return AdaptResults(plan_lines(config, source, asked), [])
     check_apart(config.init_checkpoint, config.output_dir / _MODEL)
     check_folder(config.output_dir / _MODEL)
+    if not (steps.text.folder / RESULT).exists():  # later calls go on with what was said
+        for line in plan_lines(config, source, asked):
+            _LOGGER.info("%s", line)
     directory = RunDirectory.open(config.output_dir)
     with directory.taken(), stop_on_signal() as stop:
-        if not (steps.text.folder / RESULT).exists():
-            for line in plan_lines(config, source, asked):
-                _LOGGER.info("%s", line)
         return _Adaptation(steps, programs, stop).all_of_it()
 
 
