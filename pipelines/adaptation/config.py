@@ -68,10 +68,10 @@ class AdaptConfig(CheckpointOptions):
     seed: int = option(
         12345, "Fixes the weights of new heads, dropout and the order of the data.", at_least=0
     )
-    text_flags: str = option("", "Further flags of split_sentences, such as --text_field.")
+    text_flags: str = option("", "Further flags of split_sentences (its text_field, say).")
     data_flags: str = option("", "Further flags of create_pretraining_data.")
     pretraining_flags: str = option(
-        "", "Further flags of run_pretraining, such as --precision=bfloat16; they stand over ours."
+        "", "Further flags of run_pretraining (its precision, say); they stand over ours."
     )
     task: str | None = option(
         None,

@@ -92,7 +92,7 @@ def test_masked_words_and_tokens_a_word_get_better_and_the_plan_comes_first(undi
 def test_after_a_stop_in_training_the_same_command_gives_the_same_bytes(
     undisturbed, tmp_path, stopped_by
 ):
-    folder, process = inputs(tmp_path / "stopped"), None
+    folder = inputs(tmp_path / "stopped")
     process = start(folder)
     while process.poll() is None and not [
         *folder.glob("adapted/cells/trained-*/checkpoints/step-*")
