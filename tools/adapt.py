@@ -29,7 +29,7 @@ def _run(config: AdaptConfig) -> None:
         print(f"{config.output_dir}: this adaptation is finished; its model is in model/.\n")
     for line in results.lines:
         print(line)
-    for path in results.files:
+    for path in () if results.already_finished else results.files:
         print(f"wrote {path}")
 
 

@@ -19,21 +19,18 @@ TOKENS = [*SPECIAL_TOKENS, "[unused0]", ".", *LETTERS, *(f"##{letter}" for lette
 
 
 def language(seed=1, words=24):
-    """Words of four to seven letters, in an order that the sentences keep."""
+    """Words of four to seven letters."""
     draw = np.random.default_rng(seed)
     letters = list(LETTERS)
     return ["".join(draw.choice(letters, draw.integers(4, 8))) for _ in range(words)]
 
 
 def write_language(path, documents, seed=2):
-    """Documents whose sentences go on through the words in their order, one sentence a line."""
+    """Documents of two of the words each, one sentence a line: who knows the one can tell both."""
     draw, words, lines = np.random.default_rng(seed), language(), []
     for _ in range(documents):
-        at = int(draw.integers(len(words)))
-        for _ in range(6):
-            sentence = [words[(at + place) % len(words)] for place in range(5)]
-            at += 5
-            lines.append(" ".join(sentence) + ".")
+        at = 2 * int(draw.integers(len(words) // 2))
+        lines += [" ".join(draw.choice(words[at : at + 2], 5)) + "." for _ in range(6)]
         lines.append("")
     path.write_text("\n".join(lines))
     return path
