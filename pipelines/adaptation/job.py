@@ -81,6 +81,7 @@ def adapt(config: AdaptConfig, programs: Programs) -> AdaptResults:
     if not (steps.text.folder / RESULT).exists():  # later calls go on with what was said
         for line in plan_lines(config, source, asked):
             _LOGGER.info("%s", line)
+    _LOGGER.info("what each step prints is in %s", config.output_dir / "cells" / "*" / "log.txt")
     directory = RunDirectory.open(config.output_dir)
     with directory.taken(), stop_on_signal() as stop:
         return _Adaptation(steps, programs, stop).all_of_it()

@@ -48,6 +48,21 @@ def test_a_changed_file_makes_another_cell(tmp_path):
     assert len(digests) == 2
 
 
+def test_a_pattern_stands_for_the_files_that_it_means(tmp_path):
+    digests = []
+    for name in ("a.txt", "b.txt", "c.csv"):
+        (tmp_path / name).write_text("text")
+        made = cell(tmp_path / "study", flags=(f"--input_file={tmp_path}/*.txt",))
+        digests.append(made.digest)
+    assert digests[0] != digests[1] == digests[2]
+
+
+def test_flags_from_which_nothing_follows_are_in_the_command_and_not_in_the_digest(tmp_path):
+    made = cell(tmp_path, free=("--num_workers=3",))
+    assert made.digest == cell(tmp_path).digest
+    assert made.arguments == ("--seed=1", "--num_workers=3")
+
+
 def test_the_command_names_the_cell_s_own_folder_and_is_one_for_a_shell(tmp_path):
     made = cell(tmp_path, flags=("--output_dir={out}", "--name=two words"))
     assert made.command == (
