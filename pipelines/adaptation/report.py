@@ -253,7 +253,8 @@ class Adaptation:
             for one in self.task
         ]
         seeds = len(self.task[0].original)
-        return ["", *markdown_table(header, rows), "", f"{seeds} seeds each; ± is one run's σ."]
+        said = f"{seeds} seeds each; ± is one run's σ." if seeds > 1 else "One seed: no σ is known."
+        return ["", *markdown_table(header, rows), "", said]
 
     def write(self, folder: Path) -> list[Path]:
         """Writes `report.md`, with the commands, and `adaptation.json`.
