@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from pipelines.adaptation.job import adapt
@@ -98,6 +99,17 @@ def test_a_run_that_was_asked_to_stop_is_named(tmp_path):
 
     with pytest.raises(UserError, match=r"cells/text-\w+: the run text was stopped .*continues"):
         adapt(toy_adaptation(tmp_path), Terminated())
+
+
+@pytest.mark.parametrize("name", ["google", "google/bert_model.ckpt"])
+def test_google_s_checkpoints_are_adapted_as_well(tmp_path, name):
+    write_model(tmp_path / "model")
+    portable = read_portable(tmp_path / "model")
+    write_portable(portable, tmp_path / "google" / "bert_model.ckpt", "google_tf1")
+    adapt(toy_adaptation(tmp_path, init_checkpoint=str(tmp_path / name)), PretendingTrainers())
+    adapted = find_model(tmp_path / "adapted" / "model")
+    assert len(adapted.text.vocabulary) > len(portable.text.vocabulary)
+    assert not json.loads((tmp_path / "adapted" / "adaptation.json").read_text())["missing_heads"]
 
 
 def test_a_model_without_heads_is_said_to_have_got_them(tmp_path):
