@@ -31,7 +31,6 @@ from pipelines.corpora.learn_vocabulary import LearnVocabularyConfig, count_word
 from pipelines.corpora.sources import find_sources
 from pipelines.many_runs.cells import Cell, Programs, Result, run_of
 from pipelines.many_runs.runs import (
-    RESULT,
     Cores,
     Run,
     Values,
@@ -78,7 +77,7 @@ def adapt(config: AdaptConfig, programs: Programs) -> AdaptResults:
         return AdaptResults(plan_lines(config, source, asked), [])
     check_apart(config.init_checkpoint, config.output_dir / _MODEL)
     check_folder(config.output_dir / _MODEL)
-    if not (steps.text.folder / RESULT).exists():  # later calls go on with what was said
+    if not steps.trained.folder.exists():  # a call that goes on with the training knows
         for line in plan_lines(config, source, asked):
             _LOGGER.info("%s", line)
     _LOGGER.info("what each step prints is in %s", config.output_dir / "cells" / "*" / "log.txt")

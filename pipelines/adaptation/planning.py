@@ -28,6 +28,7 @@ from pipelines.runs.pretraining_config import RunPretrainingConfig
 _TIMED_STEPS = 3
 _PACKED, _PACKED_SUFFIXES = 4, (".gz", ".xz", ".bz2")  # text shrinks to about a quarter
 _TOKEN_BYTES, _RECORD_BYTES = 4, 6  # of text for a token, and of a shard for one, about
+_HELD_OUT_ROOM = 2  # examples are not full, and a vocabulary that does not fit cuts finer
 _FORWARD = 1 / 3  # of a training step's work
 
 
@@ -50,7 +51,7 @@ def plan_lines(config: AdaptConfig, source: ModelSource, asked: Asked) -> list[s
     )
     lengths = (asked.pretraining.max_seq_length, asked.pretraining.max_predictions_per_seq)
     plan = plan_run(model, training, *lengths, on_cpu=True)
-    evaluated = asked.pretraining.eval_batch_size * asked.pretraining.max_eval_steps
+    evaluated = _held_out_examples(size, config, asked.pretraining)
     times = 3 + training.num_train_steps // max(1, training.steps_between_evaluations)
     stops = training.early_stopping_evals
     early = f"; fewer where {stops} evaluations in a row bring no lower loss" if stops else ""
@@ -92,6 +93,17 @@ def _text_bytes(text: SplitSentencesConfig) -> int | None:
     return sum(
         path.stat().st_size * (_PACKED if path.suffix in _PACKED_SUFFIXES else 1) for path in paths
     )
+
+
+def _held_out_examples(
+    size: int | None, config: AdaptConfig, pretraining: RunPretrainingConfig
+) -> int:
+    """How many examples an evaluation has at most: all that are held out, or as many as asked."""
+    most = pretraining.eval_batch_size * pretraining.max_eval_steps
+    if size is None:
+        return most
+    tokens = size / config.held_out_every / _TOKEN_BYTES
+    return min(most, math.ceil(_HELD_OUT_ROOM * tokens / pretraining.max_seq_length))
 
 
 def _task_lines(tasks: Sequence[Any], model: BertConfig, operations: float) -> list[str]:

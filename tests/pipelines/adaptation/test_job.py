@@ -80,6 +80,22 @@ def test_a_second_call_starts_nothing_and_says_so(adapted):
     assert kept_files(config.output_dir) == before
 
 
+def test_what_it_takes_is_said_until_training_begins_and_again_for_another_training(
+    tmp_path, monkeypatch
+):
+    said = []
+
+    def plan(config, *_):
+        return said.append(config.num_train_steps) or []
+
+    monkeypatch.setattr("pipelines.adaptation.job.plan_lines", plan)
+    with pytest.raises(KeyboardInterrupt):
+        adapt(toy_adaptation(tmp_path, num_train_steps=20), PretendingTrainers("grow_vocabulary"))
+    for steps in (20, 20, 30):
+        adapt(toy_adaptation(tmp_path, num_train_steps=steps), PretendingTrainers())
+    assert said == [20, 20, 30]
+
+
 @pytest.mark.parametrize("tool", ["create_pretraining_data", "grow_vocabulary", "run_pretraining"])
 def test_after_a_stop_the_same_call_goes_on_to_the_same_model(tmp_path, tool):
     config, stopped, rest = toy_adaptation(tmp_path), PretendingTrainers(tool), PretendingTrainers()

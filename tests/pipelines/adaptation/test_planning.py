@@ -34,6 +34,14 @@ def test_more_tokens_and_a_larger_text_take_more_disk(tmp_path):
     assert float(size().split()[0]) > float(small.split()[0]) + 2
 
 
+def test_an_evaluation_is_of_what_is_held_out_or_as_much_as_is_asked_for(tmp_path):
+    few = lines_of(tmp_path)["evaluation"]
+    assert "times up to 32 examples" in few
+    (tmp_path / "text.txt").write_text("one. two.\n\n" * 200_000)
+    many = lines_of(tmp_path, max_eval_steps=7, eval_batch_size=16)["evaluation"]
+    assert "times up to 112 examples" in many
+
+
 def test_a_text_that_is_not_there_is_told_before_anything_starts(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         lines_of(tmp_path, input_file=(str(tmp_path / "none.txt"),))
