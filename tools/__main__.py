@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tools.endings import end_quietly, run_to_an_end
 
-_PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags"}  # of tools
+# Of tools.
+_PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags", "programs"}
 
 _GROUPS = {
     "Use a model": {
@@ -36,6 +37,7 @@ _GROUPS = {
         "inspect_pretraining_data": "the content of shards: examples, figures, a page",
         "plan_run": "what a run takes: memory, hours, money",
         "run_pretraining": "shards to a model",
+        "adapt": "any BERT and own text to a model that knows its words",
     },
     "Score and submit": {
         "score_answers": "answers to questions, by the official rules",

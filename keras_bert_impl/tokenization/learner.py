@@ -91,6 +91,30 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
         >>> learned.vocabulary.tokens[5:]
         ('g', 'h', 'p', 's', 'u', '##g', '##s', '##u', '##ug')
     """
+    learned = learn_most_tokens(counts, options)
+    if len(learned.vocabulary) != options.vocab_size:
+        raise UserError(
+            f"`vocab_size={options.vocab_size}` cannot be reached: the text gives "
+            f"{len(learned.vocabulary)} tokens; ask for fewer, lower `min_frequency` or give more "
+            "text."
+        )
+    return learned
+
+
+def learn_most_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
+    """Learns a vocabulary of the size that is asked for, or as large as the text makes it.
+
+    Args:
+        counts: how often each word occurs.
+        options: the largest size, and the kind of the vocabulary.
+
+    Raises:
+        UserError: the characters alone are more than `vocab_size`.
+
+    Example:
+        >>> len(learn_most_tokens({"hug": 10}, LearnerOptions(1000)).vocabulary)
+        12
+    """
     # A longer word is [UNK] to the tokenizer: no token that it needs would ever be used.
     counts = {word: n for word, n in counts.items() if len(word) <= MAX_CHARACTERS_PER_WORD}
     alphabet = set(_ranked(counts)[: options.limit_alphabet])
@@ -102,11 +126,6 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
             "characters; raise it or lower `limit_alphabet`."
         )
     tokens, pairs = _train(counts, fixed, options)
-    if len(tokens) != options.vocab_size:
-        raise UserError(
-            f"`vocab_size={options.vocab_size}` cannot be reached: the text gives {len(tokens)} "
-            "tokens; ask for fewer, lower `min_frequency` or give more text."
-        )
     return Learned(Vocabulary(tokens), pairs)
 
 

@@ -1,33 +1,29 @@
-"""Cells: the runs of a study, and how each is made of a recipe.
+"""The cells of a study, made of a recipe: text, vocabulary, shards, models and scores."""
 
-A cell is a command in a folder of its own: it makes the text, the vocabulary, shards, a model or a
-score. The folder is called after what the cell does and, behind it, after a digest of all that its
-result follows from: the flags, the files that they name, and the cells that it builds on. So a
-changed recipe finds the cells again that it did not change, and never mixes them with others.
-"""
-
-import hashlib
 import json
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property, lru_cache
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from keras_bert_impl.files import open_input
-from keras_bert_impl.json_files import Count
-from keras_bert_impl.options import as_list_text, bounded, options_of
+from keras_bert_impl.options import as_list_text
 from pipelines.ablations.config import RunAblationsConfig, Size, TaskRun
-from pipelines.many_runs.runs import FIGURES, Run, Values
+from pipelines.many_runs.cells import (
+    FINE_TUNING,
+    PRETRAINING,
+    SHARDS,
+    TEXT,
+    VOCABULARY,
+    Cell,
+    ConfigOf,
+    each_over_the_last,
+    flag,
+)
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 from pipelines.tasks.choices.options import RunSwagConfig
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.questions.options import RunSquadConfig
 from pipelines.tasks.tagging.options import RunNerConfig
-
-TEXT, VOCABULARY, SHARDS = "text", "vocabulary", "shards"
-PRETRAINING, FINE_TUNING = "pre-training", "fine-tuning"
 
 _TRAIN, _HELD_OUT = "train", "held_out"
 _CONFIGS = {
@@ -36,169 +32,6 @@ _CONFIGS = {
     "run_squad": RunSquadConfig,
     "run_swag": RunSwagConfig,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """One run.
-
-    Attributes:
-        name: says what it does; unique in a study.
-        kind: what sort of run it is.
-        tool: the command.
-        flags: its flags; {out} stands for the cell's folder.
-        root: the study's folder.
-        needs: the cells whose results it reads.
-        files: what is written into its folder before it starts, by name.
-        seeds: of pre-training and of fine-tuning, as far as it has them.
-    """
-
-    name: str
-    kind: str
-    tool: str
-    flags: tuple[str, ...]
-    root: Path
-    needs: tuple["Cell", ...] = ()
-    files: Mapping[str, str] = field(default_factory=dict)
-    seeds: tuple[int, ...] = ()
-
-    @cached_property
-    def digest(self) -> str:
-        """A short name for all that the result follows from."""
-        return _digest(self)
-
-    @cached_property
-    def folder(self) -> Path:
-        """Where the cell works."""
-        return self.root / "cells" / f"{self.name}-{self.digest}"
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """The flags with the cell's folder in them."""
-        return tuple(flag.replace("{out}", str(self.folder)) for flag in self.flags)
-
-    @property
-    def command(self) -> str:
-        """The command line that repeats the cell."""
-        return shlex.join(["keras-bert", self.tool, *self.arguments])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cell) and self.folder == other.folder
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-
-def flag(name: str, value: object = None) -> str:
-    """A flag of a command.
-
-    Example:
-        >>> len(flag("do_train")), flag("seed", 3)[2:]
-        (10, 'seed=3')
-    """
-    return f"--{name}" if value is None else f"--{name}={value}"
-
-
-def in_order(wanted: Sequence[Cell]) -> list[Cell]:
-    """Cells and all that they need, each once, every one behind those that it needs.
-
-    Raises:
-        ValueError: two cells that differ have one name.
-
-    Example:
-        >>> text = Cell("text", TEXT, "split_sentences", (), Path("study"))
-        >>> shards = Cell("shards", SHARDS, "create_pretraining_data", (), Path("study"), (text,))
-        >>> [cell.name for cell in in_order([shards, text, shards])]
-        ['text', 'shards']
-    """
-    found: dict[str, Cell] = {}
-
-    def add(cell: Cell) -> None:
-        if cell.name in found:
-            if found[cell.name] != cell:
-                raise ValueError(f"two different cells are called {cell.name}")
-            return
-        for needed in cell.needs:
-            add(needed)
-        found[cell.name] = cell
-
-    for cell in wanted:
-        add(cell)
-    return list(found.values())
-
-
-@dataclass(frozen=True)
-class Result:
-    """Result of a cell.
-
-    Attributes:
-        figures: those of its `eval_results.txt`; none of data.
-        seconds: that its calls took, but for calls that were killed.
-        calls: how often it was started; above 1 it was stopped or killed in between.
-    """
-
-    figures: dict[str, float]
-    seconds: float
-    calls: int
-
-    @classmethod
-    def of(cls, values: Values) -> "Result":
-        """The result in the file of a finished cell."""
-        return cls(**{one.name: values[one.name] for one in fields(cls)})
-
-    @classmethod
-    def kept(cls, run: Run) -> "Result | None":
-        """The result of a cell's run; None of one that is not finished."""
-        values = run.kept(figures=FIGURES, seconds=bounded(float, at_least=0), calls=Count)
-        return None if values is None else cls.of(values)
-
-
-def _digest(cell: Cell) -> str:
-    own = str(cell.root)
-    values = {
-        "tool": cell.tool,
-        "flags": [flag.replace(own, "{study}") for flag in cell.flags],
-        "read": [_content(flag.partition("=")[2], own) for flag in cell.flags],
-        "needs": [needed.digest for needed in cell.needs],
-        "files": dict(cell.files),
-    }
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def _content(value: str, own: str) -> list[list[object]]:
-    """The sizes and the content of the files that a flag's value names, but for our own."""
-    found: list[list[object]] = []
-    for part in value.split(","):
-        path = Path(part)
-        if not part or part.startswith((own, "{")) or not _exists(path):
-            continue
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found += [_identity(file, path) for file in files if file.is_file()]
-    return found
-
-
-def _identity(file: Path, folder: Path) -> list[object]:
-    status = file.stat()
-    content = _sha256(file, status.st_size, status.st_mtime_ns)[:16]
-    return [file.relative_to(folder).as_posix(), status.st_size, content]
-
-
-@lru_cache(maxsize=4096)
-def _sha256(file: Path, _size: int, _time: int) -> str:
-    with open_input(file, may_be_empty=True) as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()  # type: ignore[arg-type]
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a value that is no path at all: too long, say
-        return False
-
-
-ConfigOf = Callable[[str, Sequence[str]], Any]
-"""Gives the config of a tool's job for some flags."""
-
 RANDOM = "random"
 
 
@@ -338,7 +171,7 @@ class CellMaker:
                 flag("do_train"),
                 flag("do_eval"),
                 flag("seed", seed),
-                *_each_over_the_last(
+                *each_over_the_last(
                     RunPretrainingConfig,
                     self._config.flags("pretraining_flags"),
                     every,
@@ -378,7 +211,7 @@ class CellMaker:
                 flag("do_train"),
                 flag("do_eval"),
                 flag("seed", seed),
-                *_each_over_the_last(
+                *each_over_the_last(
                     _CONFIGS[task.tool],
                     self._config.flags("fine_tuning_flags"),
                     self._config.filled(task.flags),
@@ -447,20 +280,3 @@ class CellMaker:
         training = self._pretraining.training
         unit = training.steps_between_saves
         return max(1, round(training.num_train_steps / self._config.num_models / unit)) * unit
-
-
-def _each_over_the_last(config_class: type, *groups: Sequence[str]) -> list[str]:
-    """Flags of which those of a later group stand over an earlier one's.
-
-    A tool does that by itself but for lists, to which a flag that is given again would add.
-    """
-    lists = {one.name for one in options_of(config_class) if one.element is not None}
-    kept = list[str]()
-    for group in groups:
-        named = lists & {_name_of(one) for one in group}
-        kept = [*(one for one in kept if _name_of(one) not in named), *group]
-    return kept
-
-
-def _name_of(words: str) -> str:
-    return words.lstrip("-").partition("=")[0]

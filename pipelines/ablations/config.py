@@ -11,13 +11,12 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json, typed
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
+from pipelines.many_runs.cells import FINE_TUNING_TOOLS
 
 TASKS_TABLE, SIZES_TABLE, FEATURES_TABLE = "pretraining_tasks", "sizes", "features"
 MASKING_TABLE, STEPS_FIGURE = "masking", "steps"
 TABLES = (TASKS_TABLE, SIZES_TABLE, FEATURES_TABLE, MASKING_TABLE, STEPS_FIGURE)
 """Tables 5, 6, 7 and 8 of Devlin et al. 2019 and figure 5."""
-
-FINE_TUNING_TOOLS = ("run_classifier", "run_ner", "run_squad", "run_swag")
 
 
 _COUNT = re.compile("[0-9]{1,9}")

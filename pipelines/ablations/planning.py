@@ -9,10 +9,10 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json
 from keras_bert_impl.planning import plan_run
 from keras_bert_impl.progress import format_duration
-from pipelines.ablations.cells import FINE_TUNING, PRETRAINING, Cell, ConfigOf
 from pipelines.ablations.study import Study
 from pipelines.corpora.unpacking import open_unpacked
 from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.many_runs.cells import FINE_TUNING, PRETRAINING, Cell, ConfigOf
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import task_of

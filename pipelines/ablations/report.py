@@ -12,9 +12,9 @@ from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.planning import parameters_by_part
 from keras_bert_impl.progress import format_duration
-from pipelines.ablations.cells import Cell, Result
 from pipelines.ablations.config import SIZES_TABLE, STEPS_FIGURE, TaskRun
 from pipelines.ablations.study import Column, Row, Study, Table
+from pipelines.many_runs.cells import Cell, Result
 from pipelines.many_runs.spread import (
     Spread,
     beats,

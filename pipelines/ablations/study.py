@@ -8,13 +8,9 @@ from pipelines.ablations.cells import (
     BILSTM,
     RANDOM,
     USUAL,
-    Cell,
     CellMaker,
-    ConfigOf,
     Start,
     Way,
-    flag,
-    in_order,
 )
 from pipelines.ablations.config import (
     FEATURES_TABLE,
@@ -25,6 +21,7 @@ from pipelines.ablations.config import (
     RunAblationsConfig,
     TaskRun,
 )
+from pipelines.many_runs.cells import Cell, ConfigOf, flag, in_order
 from pipelines.pretraining_data.language_model import NEXT_TOKEN, PREVIOUS_TOKEN
 
 # Table 8 of the paper: shares of masked tokens that become [MASK], stay, become a random token.

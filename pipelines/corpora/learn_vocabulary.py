@@ -287,7 +287,7 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     files = (source.name for source in sources if source.form != "tfds")
     refuse_output_among_input(files, [config.vocab_file], "vocab_file")
     check_output(config.vocab_file)
-    counts, dropped = merge_counts(_count(config, sources), config.max_words)
+    counts, dropped = count_words(config, sources)
     progress = Progress("learn tokens", None, "tokens")
     learned = learn_tokens(counts, config.options)
     progress.advance(len(learned.vocabulary))
@@ -308,7 +308,20 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     return result
 
 
-def _count(config: LearnVocabularyConfig, sources: list[Source]) -> Iterator[CountedBlock]:
+def count_words(config: LearnVocabularyConfig, sources: Sequence[Source]) -> tuple[Counter, int]:
+    """Counts the words of sources as WordPiece sees them; see `merge_counts`.
+
+    Args:
+        config: how to read them, what a word is, and how many different ones are held.
+        sources: of `find_sources`.
+
+    Raises:
+        UserError: an input cannot be read.
+    """
+    return merge_counts(_count(config, sources), config.max_words)
+
+
+def _count(config: LearnVocabularyConfig, sources: Sequence[Source]) -> Iterator[CountedBlock]:
     work = functools.partial(
         count_block,
         reading=config.reading,

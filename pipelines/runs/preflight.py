@@ -12,6 +12,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.planning import (
     ESTIMATE_WITHIN,
+    checkpoint_bytes,
     count_parameters,
     machine_bytes,
     training_memory,
@@ -185,13 +186,3 @@ def machine_memory(root: str = "/sys/fs/cgroup") -> float:
         if limit.is_file() and (text := limit.read_text().strip()).isdigit():
             memory = min(memory, float(text))
     return memory
-
-
-def checkpoint_bytes(config: BertConfig, averaged: bool = False) -> int:
-    """The size of one checkpoint: weights, two moments and perhaps an average, all in float32.
-
-    Example:
-        >>> checkpoint_bytes(BertConfig(vocab_size=30522)) // 10**6
-        1321
-    """
-    return (16 if averaged else 12) * count_parameters(config)

@@ -200,7 +200,9 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> Ta
         columns = tuple(map(as_name, builder.info.features))
         return TableFile(name, "tfds", columns, data_dir=data_dir)
     # Of an array the one line may be the whole file.
-    longest = MOST_WHOLE_BYTES if beginning_of_text(name).startswith(b"[") else None
+    may_be_array = form_by_name(name) in (None, "json_lines")
+    is_array = may_be_array and beginning_of_text(name).startswith(b"[")
+    longest = MOST_WHOLE_BYTES if is_array else None
     lines = (line for _, line in read_lines(name, keep_ends=True, longest=longest))
     first = next((line for line in lines if not line.isspace()), None)
     if first is None:

@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.ablations.config import RunAblationsConfig
 from pipelines.ablations.job import run_ablations
-from tools.run_ablations import ToolPrograms
+from tools.programs import ToolPrograms
 
 WORDS = (
     "the", "old", "dog", "saw", "a", "small", "red", "fox",

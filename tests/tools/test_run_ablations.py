@@ -1,11 +1,10 @@
-"""The tool of the ablations: its recipes, and its runs in processes of their own."""
+"""The tool of the ablations and its recipes."""
 
 from pathlib import Path
 
 import pytest
 
-from tools import run_ablations
-from tools.run_ablations import FLAGS, ToolPrograms, main, with_recipe
+from tools.run_ablations import FLAGS, main, with_recipe
 
 RECIPES = Path(__file__).parents[2] / "tools" / "recipes"
 
@@ -62,12 +61,3 @@ def test_a_recipe_that_is_not_there_or_wrong_is_one_sentence(capsys, tmp_path):
     error = capsys.readouterr().err.splitlines()
     assert len(error) == 2
     assert error[1].startswith("Error: --size=wide: give a name, layers, width and heads")
-
-
-@pytest.mark.slow
-def test_a_run_in_its_own_process_prints_into_its_log(tmp_path):
-    log = tmp_path / "log.txt"
-    flags = ["--input_file=/no/such/file", f"--output_file={tmp_path}/out.txt"]
-    assert ToolPrograms().run("split_sentences", flags, log) == 1
-    assert "no such file" in log.read_text() or "matches no file" in log.read_text()
-    assert run_ablations.FLAGS is FLAGS

@@ -1,81 +1,8 @@
 from dataclasses import replace
 
-import pytest
-
-from pipelines.ablations.cells import (
-    PRETRAINING,
-    RANDOM,
-    TEXT,
-    USUAL,
-    Cell,
-    CellMaker,
-    Start,
-    in_order,
-)
+from pipelines.ablations.cells import RANDOM, USUAL, CellMaker, Start
+from pipelines.many_runs.cells import in_order
 from tests.support.toy_study import PretendingTools, toy_recipe
-
-
-def cell(root, name="one", flags=("--seed=1",), needs=(), **more):
-    return Cell(name, PRETRAINING, "run_pretraining", flags, root, needs, **more)
-
-
-def test_a_cell_is_known_by_all_that_its_result_follows_from(tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("one")
-    flags = (f"--input_file={text}", "--output_dir={out}")
-    first = cell(tmp_path / "study", flags=flags)
-    assert cell(tmp_path / "elsewhere", flags=flags).digest == first.digest
-    others = [
-        cell(tmp_path / "study", flags=(*flags, "--seed=2")),
-        cell(tmp_path / "study", flags=flags, needs=(cell(tmp_path / "study", "other"),)),
-        cell(tmp_path / "study", flags=flags, files={"bert_config.json": "{}"}),
-    ]
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "text.txt").write_text("two")
-    others.append(cell(tmp_path / "study", flags=(f"--input_file={tmp_path}/other", flags[1])))
-    assert len({first.digest, *(other.digest for other in others)}) == 5
-
-
-def test_a_changed_file_makes_another_cell(tmp_path):
-    text = tmp_path / "text.txt"
-    digests = set()
-    for content in ("one", "two"):
-        text.write_text(content)
-        made = cell(tmp_path / content, flags=(f"--input_file={text}",))
-        digests.add(made.digest)
-    digests.add(cell(tmp_path / "again", flags=(f"--input_file={text}",)).digest)
-    assert len(digests) == 2
-
-
-def test_a_change_anywhere_in_a_file_makes_another_cell(tmp_path):
-    text, content = tmp_path / "text.txt", bytearray(3 << 20)
-    digests = set()
-    for place in (0, (1 << 20) + 1, len(content) - 1):
-        content[place] += 1
-        text.write_bytes(content)
-        made = cell(tmp_path / str(place), flags=(f"--input_file={text}",))
-        digests.add(made.digest)
-    assert len(digests) == 3
-
-
-def test_the_command_names_the_cell_s_own_folder_and_is_one_for_a_shell(tmp_path):
-    made = cell(tmp_path, flags=("--output_dir={out}", "--name=two words"))
-    assert made.command == (
-        f"keras-bert run_pretraining --output_dir={made.folder} '--name=two words'"
-    )
-    assert made.folder == tmp_path / "cells" / f"one-{made.digest}"
-
-
-def test_what_is_needed_comes_first_and_everything_once(tmp_path):
-    text = Cell("text", TEXT, "split_sentences", (), tmp_path)
-    shards = cell(tmp_path, "shards", needs=(text,))
-    models = [cell(tmp_path, name, needs=(shards, text)) for name in ("a", "b")]
-    assert [one.name for one in in_order([*models, shards])] == ["text", "shards", "a", "b"]
-
-
-def test_two_cells_of_one_name_are_a_mistake_of_the_programmer(tmp_path):
-    with pytest.raises(ValueError, match="two different cells are called one"):
-        in_order([cell(tmp_path), cell(tmp_path, flags=("--seed=2",))])
 
 
 def maker(folder, **changes):

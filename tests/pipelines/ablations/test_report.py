@@ -4,9 +4,9 @@ import math
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.ablations.cells import Result
 from pipelines.ablations.report import Report
 from pipelines.ablations.study import Study
+from pipelines.many_runs.cells import Result
 from tests.support.toy_study import PretendingTools, toy_recipe
 
 

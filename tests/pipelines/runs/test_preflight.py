@@ -7,7 +7,7 @@ from tensorflow.python.client import device_lib
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.planning import count_parameters
+from keras_bert_impl.planning import checkpoint_bytes, count_parameters
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.strategy import Devices
 from pipelines.runs.phases import PhaseConfig
@@ -15,7 +15,6 @@ from pipelines.runs.preflight import (
     check_disk,
     check_memory,
     check_words,
-    checkpoint_bytes,
     device_memory,
     facts_of,
     machine_memory,

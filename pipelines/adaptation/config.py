@@ -1,0 +1,161 @@
+"""The options of an adaptation: which model, which text, how far, and which task tells the gain."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, nested, option
+from pipelines.adaptation.words import WordOptions
+from pipelines.many_runs.cells import FINE_TUNING_TOOLS
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptConfig(CheckpointOptions):
+    """The options of an adaptation.
+
+    Raises:
+        UserError: a value out of range, or flags or a task that cannot be read.
+    """
+
+    init_checkpoint: str = option(
+        REQUIRED,
+        "The model to adapt: a model directory, a TF1 checkpoint (prefix or folder), a run's "
+        "folder, or a name on the Hugging Face hub.",
+    )
+    input_file: tuple[str, ...] = option(
+        (),
+        "The text, as split_sentences reads it: paths, folders, glob patterns or tfds:NAME:SPLIT, "
+        "separated by commas.",
+    )
+    output_dir: Path = option(REQUIRED, "The folder for everything.", resume=FREE)
+    held_out_every: int = option(
+        20,
+        "One document of so many is never trained on: all figures about text are of these.",
+        at_least=2,
+    )
+    words: WordOptions = nested(WordOptions)
+    max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5)
+    max_predictions_per_seq: int = option(20, "Most masked positions of an example.", at_least=1)
+    dupe_factor: int = option(
+        3,
+        "How often every document is used, each time in other pairs; words are masked anew in "
+        "every epoch.",
+        at_least=1,
+    )
+    num_train_steps: int = option(10_000, "Optimizer steps at most.", at_least=1)
+    num_warmup_steps: int | None = option(
+        None,
+        "Steps over which the learning rate rises to its peak; by default a tenth of all.",
+        at_least=0,
+    )
+    train_batch_size: int = option(32, "Examples of a step.", at_least=1)
+    learning_rate: float = option(1e-4, "The peak learning rate.", more_than=0)
+    eval_steps: int | None = option(
+        None,
+        "Steps between two held-out evaluations; by default a twentieth of all.",
+        at_least=1,
+    )
+    early_stopping_evals: int = option(
+        3,
+        "Stop after so many evaluations in a row whose loss is no lower than the lowest one "
+        "before; 0 takes all steps. The model is that of the lowest loss.",
+        at_least=0,
+    )
+    eval_batch_size: int = option(32, "Examples computed at once when evaluating.", at_least=1)
+    max_eval_steps: int = option(100, "The most batches of an evaluation.", at_least=1)
+    seed: int = option(
+        12345, "Fixes the weights of new heads, dropout and the order of the data.", at_least=0
+    )
+    text_flags: str = option("", "Further flags of split_sentences (its text_field, say).")
+    data_flags: str = option("", "Further flags of create_pretraining_data.")
+    pretraining_flags: str = option(
+        "", "Further flags of run_pretraining (its precision, say); they stand over ours."
+    )
+    task: str | None = option(
+        None,
+        "A task that tells the gain: run_classifier, run_ner, run_squad or run_swag and its flags. "
+        "The model is fine-tuned for it as it came and adapted, with the same flags and seeds.",
+    )
+    task_seeds: int = option(3, "With how many seeds the task is learned, 1 and up.", at_least=1)
+    task_figures: tuple[str, ...] = option(
+        (),
+        "The figures of the task's eval_results.txt that are compared; by default all but the "
+        "loss.",
+        resume=FREE,
+    )
+    num_workers: int | None = option(
+        None,
+        "How many processes work on the text; by default one for each processor. It changes no "
+        "result.",
+        at_least=1,
+        resume=FREE,
+    )
+    examples_per_second: float | None = option(
+        None,
+        "How many examples a second this machine trains, for the plan; by default a few steps are "
+        "timed.",
+        more_than=0,
+        resume=FREE,
+    )
+    dry_run: bool = option(False, "Say what it will take, and write nothing.", resume=ONCE)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not self.input_file:
+            raise UserError("`input_file` is missing; name the text to adapt the model to.")
+        for name in ("text_flags", "data_flags", "pretraining_flags"):
+            self.flags(name)
+        _ = self.task_words
+
+    def flags(self, name: str) -> tuple[str, ...]:
+        """The flags that an option such as `data_flags` holds.
+
+        Raises:
+            UserError: quotation marks are not closed, or a word is no flag.
+        """
+        return _flags(name, getattr(self, name))
+
+    @property
+    def task_words(self) -> tuple[str, tuple[str, ...]] | None:
+        """The task's tool and its flags; None without a task.
+
+        Raises:
+            UserError: it is another tool.
+        """
+        if self.task is None:
+            return None
+        tool, _, rest = self.task.strip().partition(" ")
+        if tool not in FINE_TUNING_TOOLS:
+            raise UserError(
+                f"`task={self.task}`: begin with one of {', '.join(FINE_TUNING_TOOLS)}, then its "
+                "flags."
+            )
+        return tool, _flags("task", rest)
+
+    @property
+    def warmup_steps(self) -> int:
+        """Steps of the warm-up, with the default settled."""
+        return (
+            self.num_train_steps // 10 if self.num_warmup_steps is None else self.num_warmup_steps
+        )
+
+    @property
+    def steps_between_evaluations(self) -> int:
+        """Steps between two evaluations, with the default settled."""
+        return self.eval_steps or max(1, self.num_train_steps // 20)
+
+
+def _flags(name: str, text: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UserError(f"`{name}={text}`: {error}; close the quotation.") from error
+    wrong = [word for word in words if not word.startswith("-")]
+    if wrong:
+        raise UserError(
+            f"`{name}`: '{wrong[0]}' is no flag; write values as flag=value, in quotation marks "
+            "where they have blanks."
+        )
+    return words

@@ -1,0 +1,294 @@
+"""What an adaptation brought: figures of held-out text and of a task, before and after."""
+
+import dataclasses
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import open_whole
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
+from keras_bert_impl.training.guesses import read_guesses
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.adaptation.steps import ADAPTED, GROWN, ORIGINAL
+from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.many_runs.spread import Spread, markdown_table, welch_interval, without_nan
+from pipelines.metrics.frequency_baseline import count_answers
+from pipelines.runs.pretraining_config import RunPretrainingConfig
+
+NATS = "nats_per_character"
+_TITLES = {ORIGINAL: "as it came", GROWN: "with new tokens", ADAPTED: "adapted"}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How a vocabulary cuts the held-out text.
+
+    Attributes:
+        words: how many there are.
+        tokens_per_word: into how many tokens a word is cut that is not [UNK].
+        unknown_share: the share of words that are [UNK].
+        unknown_length: the mean number of characters of those.
+        alphabet: how many different characters the whole text has.
+    """
+
+    words: int
+    tokens_per_word: float
+    unknown_share: float
+    unknown_length: float
+    alphabet: int
+
+
+@dataclass(frozen=True)
+class TextFigures:
+    """How a model does on the held-out text.
+
+    Attributes:
+        figures: of `eval_results.txt`, and `nats_per_character`.
+        guesses: what guessing reaches, by the figures' names.
+        coverage: how its vocabulary cuts the text.
+    """
+
+    figures: Mapping[str, float]
+    guesses: Mapping[str, float]
+    coverage: Coverage
+
+
+def text_figures(
+    folder: Path, config: RunPretrainingConfig, vocabulary: Vocabulary, cut: Coverage
+) -> TextFigures:
+    """Reads the figures of a run and adds what can be compared between vocabularies.
+
+    Args:
+        folder: the run's.
+        config: the run's.
+        vocabulary: of its model.
+        cut: how that cuts the held-out text.
+
+    Raises:
+        UserError: its held-out shards are gone.
+    """
+    run = RunDirectory(folder)
+    figures = run.read_eval_results()
+    guesses = {name: guess.value for name, guess in read_guesses(run).items()}
+    counts = count_answers(
+        PretrainingEvaluation(
+            list(config.eval_input_file),
+            config.eval_batch_size,
+            config.max_seq_length,
+            config.max_predictions_per_seq,
+            max_batches=config.max_eval_steps,
+        ).batches(),
+        len(vocabulary),
+    )
+    masked = {token: int(n) for token, n in zip(vocabulary.tokens, counts.tokens, strict=True) if n}
+    for found in (figures, guesses):
+        if "masked_lm_loss" in found:
+            found[NATS] = nats_per_character(found["masked_lm_loss"], masked, cut)
+    return TextFigures(figures, guesses, cut)
+
+
+def nats_per_character(loss: float, masked: Mapping[str, int], cut: Coverage) -> float:
+    """What it costs to tell the masked words from their context, by their characters.
+
+    The loss of all masked tokens, divided by the characters that they stand for. As whole words are
+    masked, another vocabulary cuts the same words into other tokens, but they have the same
+    characters. An [UNK] is told by its loss, but not what it stands for: each of its characters is
+    counted with the logarithm of the number of different characters, as if they were spelled.
+
+    Args:
+        loss: nats of a masked token, the mean.
+        masked: how often each token was masked.
+        cut: how long words are that are [UNK], and how many characters there are.
+
+    Example:
+        >>> cut = Coverage(9, 2.0, 0.1, unknown_length=4.0, alphabet=10)
+        >>> nats_per_character(1.5, {"ab": 1, "##cd": 1}, cut)
+        0.75
+        >>> round(nats_per_character(0.0, {"[UNK]": 1}, cut), 3)  # four of ten characters, spelled
+        2.303
+    """
+    unknown = masked.get(UNK, 0) * cut.unknown_length
+    known = sum(len(one.removeprefix(CONTINUATION)) * n for one, n in masked.items() if one != UNK)
+    nats = loss * sum(masked.values()) + unknown * math.log(max(cut.alphabet, 1))
+    return nats / max(known + unknown, 1)
+
+
+@dataclass(frozen=True)
+class TaskFigure:
+    """A figure of the task, of several seeds.
+
+    Attributes:
+        name: as in `eval_results.txt`.
+        original: of the model as it came.
+        adapted: of the adapted one.
+    """
+
+    name: str
+    original: Sequence[float]
+    adapted: Sequence[float]
+
+    @property
+    def difference(self) -> float:
+        """The mean after minus the mean before."""
+        return statistics.fmean(self.adapted) - statistics.fmean(self.original)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the difference; None of a single seed."""
+        if len(self.original) < 2:
+            return None
+        return welch_interval(self.adapted, self.original)
+
+
+def task_figures(
+    original: Sequence[Mapping[str, float]],
+    adapted: Sequence[Mapping[str, float]],
+    wanted: Sequence[str],
+) -> list[TaskFigure]:
+    """The figures that are compared.
+
+    Args:
+        original: of each seed's fine-tuning of the model as it came.
+        adapted: of the adapted one.
+        wanted: their names; () takes all but the loss.
+
+    Raises:
+        UserError: there is no such figure.
+    """
+    if not original:
+        return []
+    there = [name for name in original[0] if name.startswith("eval_")]
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        raise UserError(f"`task_figures={missing[0]}` is none; choose of {', '.join(there)}.")
+    names = wanted or [name for name in there if not name.endswith("loss")]
+    return [
+        TaskFigure(name, [one[name] for one in original], [one[name] for one in adapted])
+        for name in names
+    ]
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """What there is to report.
+
+    Attributes:
+        model: the model as the user named it.
+        missing_heads: heads that it came without.
+        new_tokens: how many were added.
+        steps: taken in training, and of them the best.
+        text: the figures of the three models; without growth there is no second one.
+        task: the task's.
+        commands: what was run.
+    """
+
+    model: str
+    missing_heads: Sequence[str]
+    new_tokens: int
+    steps: tuple[int, int]
+    text: Mapping[str, TextFigures]
+    task: Sequence[TaskFigure] = ()
+    commands: Sequence[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as JSON values; NaN is null."""
+        values = dataclasses.asdict(self)
+        values["steps"] = dict(zip(("taken", "best"), self.steps, strict=True))
+        values["task"] = [
+            {**vars(one), "difference": one.difference, "interval": one.interval}
+            for one in self.task
+        ]
+        return without_nan(values)
+
+    def lines(self) -> list[str]:
+        """The tables and what they mean, for the terminal and for Markdown."""
+        taken, best = self.steps
+        before, after = (self.text[which].figures[NATS] for which in (ORIGINAL, ADAPTED))
+        return [
+            f"{self.model}: {self.new_tokens:,} tokens added, {taken:,} steps (the model is that "
+            f"of step {best:,}). To tell a masked word costs {after:.3f} nats a character in place "
+            f"of {before:.3f} ({after / before - 1:+.1%}).",
+            "",
+            *markdown_table(*self._text_table()),
+            "",
+            *_NOTES,
+            *(
+                [_OF_NEW_HEADS.format(heads=" and ".join(self.missing_heads))]
+                * bool(self.missing_heads)
+            ),
+            *self._task_lines(),
+        ]
+
+    def _text_table(self) -> tuple[list[str], list[list[str]]]:
+        models = list(self.text.values())
+        header = ["held-out text", *(_TITLES[name] for name in self.text)]
+        rows = [
+            [title, *(_beside_guess(one, name, form) for one in models)]
+            for title, name, form in _ROWS
+        ]
+        cuts = [one.coverage for one in models]
+        return header, [
+            *rows,
+            ["tokens a word", *(f"{one.tokens_per_word:.2f}" for one in cuts)],
+            ["words that are [UNK]", *(f"{one.unknown_share:.2%}" for one in cuts)],
+        ]
+
+    def _task_lines(self) -> list[str]:
+        if not self.task:
+            return []
+        header = ["task", "as it came", "adapted", "difference", "95 % interval"]
+        rows = [
+            [
+                one.name,
+                f"{Spread.of(one.original)}",
+                f"{Spread.of(one.adapted)}",
+                f"{one.difference:+.4f}",
+                "one seed" if one.interval is None else "{:+.4f} to {:+.4f}".format(*one.interval),
+            ]
+            for one in self.task
+        ]
+        seeds = len(self.task[0].original)
+        said = f"{seeds} seeds each; ± is one run's σ." if seeds > 1 else "One seed: no σ is known."
+        return ["", *markdown_table(header, rows), "", said]
+
+    def write(self, folder: Path) -> list[Path]:
+        """Writes `report.md`, with the commands, and `adaptation.json`.
+
+        Raises:
+            UserError: the folder cannot be written.
+        """
+        report, values = folder / "report.md", folder / "adaptation.json"
+        commands = ["", "```sh", *self.commands, "```"]
+        with open_whole(report) as file:
+            file.writelines(f"{line}\n" for line in [*self.lines(), *commands])
+        with open_whole(values) as file:
+            file.write(json.dumps(self.as_json(), indent=1) + "\n")
+        return [report, values]
+
+
+_ROWS = (
+    ("masked token, accuracy", "masked_lm_accuracy", "{:.1%}"),
+    ("masked token, loss in nats", "masked_lm_loss", "{:.3f}"),
+    ("masked word, nats a character", NATS, "{:.3f}"),
+    ("next sentence, accuracy", "next_sentence_accuracy", "{:.1%}"),
+)
+_NOTES = (
+    "In brackets: what guessing by frequency reaches. Accuracy and loss of masked tokens are of "
+    "each model's own tokens; nats a character can be compared between vocabularies.",
+)
+_OF_NEW_HEADS = (
+    "The model came without a head for {heads}: one was made, whose weights are random before "
+    "training, so that it is no better than guessing there."
+)
+
+
+def _beside_guess(one: TextFigures, name: str, form: str) -> str:
+    if name not in one.figures:
+        return ""
+    guess = f" ({form.format(one.guesses[name])})" if name in one.guesses else ""
+    return form.format(one.figures[name]) + guess

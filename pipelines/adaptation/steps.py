@@ -1,0 +1,307 @@
+"""The steps of an adaptation, each a command of a tool in a folder of its own."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import as_list_text
+from pipelines.adaptation.config import AdaptConfig
+from pipelines.corpora.split_sentences import SplitSentencesConfig
+from pipelines.many_runs.cells import (
+    FINE_TUNING,
+    PRETRAINING,
+    SHARDS,
+    TEXT,
+    VOCABULARY,
+    Cell,
+    ConfigOf,
+    each_over_the_last,
+    flag,
+)
+from pipelines.pretraining_data.recipe import PretrainingDataConfig, fingerprint
+from pipelines.runs.pretraining_config import RunPretrainingConfig
+
+ORIGINAL, GROWN, ADAPTED = "original", "grown", "adapted"
+"""The three models that are compared."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the tools are asked for.
+
+    Attributes:
+        text: of the text's sentences.
+        pretraining: of the training.
+        tasks: of all fine-tunings.
+    """
+
+    text: SplitSentencesConfig
+    pretraining: RunPretrainingConfig
+    tasks: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Makes the commands.
+
+    Attributes:
+        config: the options.
+        source: the model as it came.
+        grows: whether tokens are added.
+    """
+
+    config: AdaptConfig
+    source: ModelSource
+    grows: bool
+
+    @cached_property
+    def text(self) -> Cell:
+        """The text as sentences, in several files: the last one is held out."""
+        return self._cell(
+            "text",
+            TEXT,
+            "split_sentences",
+            flag("input_file", as_list_text(self.config.input_file)),
+            flag("output_dir", "{out}"),
+            flag("num_shards", self.config.held_out_every),
+            *self.config.flags("text_flags"),
+            free=self._workers,
+        )
+
+    @cached_property
+    def words_folder(self) -> Path:
+        """Where the chosen words are; its name says what they follow from."""
+        text = self.source.text
+        facts = [self.text.digest, text.vocabulary.sha256, *text.as_json().values()]
+        digest = fingerprint([*facts, vars(self.config.words)])[:8]
+        return self.config.output_dir / "cells" / f"words-{digest}"
+
+    def sentences(self, *, held_out: bool) -> list[Path]:
+        """The files of sentences: those to train on, or the one that is held out."""
+        count = self.config.held_out_every
+        paths = [
+            self.text.folder / f"sentences-{number:05d}-of-{count:05d}.txt"
+            for number in range(count)
+        ]
+        return paths[-1:] if held_out else paths[:-1]
+
+    @cached_property
+    def grown(self) -> Cell:
+        """The model with the words that it lacked."""
+        return self._cell(
+            "grown",
+            VOCABULARY,
+            "grow_vocabulary",
+            flag("input", self._original),
+            flag("output", "{out}/model"),
+            flag("words_file", self.words_folder / "words.txt"),
+            *self._description,
+        )
+
+    def evaluated(self, which: str) -> Cell:
+        """A model that nothing was trained of, on the held-out text in its own tokens."""
+        return self._cell(
+            f"evaluated-{which}",
+            PRETRAINING,
+            "run_pretraining",
+            *self._pretraining(which, self.shards(which, held_out=True)),
+            flag("do_eval"),
+        )
+
+    @cached_property
+    def trained(self) -> Cell:
+        """The pre-training that goes on."""
+        config, which = self.config, self.trains
+        ours = [
+            flag("do_train"),
+            flag("do_eval"),
+            flag("num_train_steps", config.num_train_steps),
+            flag("num_warmup_steps", config.warmup_steps),
+            flag("train_batch_size", config.train_batch_size),
+            flag("learning_rate", config.learning_rate),
+            flag("eval_steps", config.steps_between_evaluations),
+            flag("early_stopping_evals", config.early_stopping_evals),
+            flag("save_best"),
+            flag("keep_checkpoint_max", 1),
+        ]
+        shards = self.shards(which, held_out=False)
+        return self._cell(
+            "trained", PRETRAINING, "run_pretraining", *self._pretraining(which, shards, ours)
+        )
+
+    def shards(self, which: str, *, held_out: bool) -> Cell:
+        """Masked sentence pairs in the tokens of a model.
+
+        Whole words are masked: a token is easy to tell from the other tokens of its word, and the
+        more so the finer a vocabulary cuts. Held-out pairs are masked once, so that all
+        evaluations are of the same.
+        """
+        config, part = self.config, "held_out" if held_out else "train"
+        vocabulary: dict[str, str] = {}
+        vocab_file = self.grown.folder / "model" / "vocab.txt"
+        if which == ORIGINAL:
+            vocabulary = {
+                "vocab.txt": "".join(f"{t}\n" for t in self.source.text.vocabulary.tokens)
+            }
+            vocab_file = Path("{out}/vocab.txt")
+        once = (flag("dupe_factor", 1), flag("masking", "static")) if held_out else ()
+        return self._cell(
+            f"data-{which}-{part.replace('_', '-')}",
+            SHARDS,
+            "create_pretraining_data",
+            *each_over_the_last(
+                PretrainingDataConfig,
+                (
+                    flag("input_file", as_list_text(map(str, self.sentences(held_out=held_out)))),
+                    flag("output_file", f"{{out}}/{part}.tfrecord"),
+                    flag("vocab_file", vocab_file),
+                    *self._casing,
+                    *self._lengths,
+                    flag("dupe_factor", config.dupe_factor),
+                    flag("masking", "dynamic"),
+                    flag("do_whole_word_mask"),
+                    # What the model as it came makes of the text is told in the report.
+                    flag("allow_unknown_words"),
+                ),
+                config.flags("data_flags"),
+                once,
+            ),
+            files=vocabulary,
+            free=(flag("num_workers", config.num_workers or len(os.sched_getaffinity(0))),),
+        )
+
+    def task_runs(self, which: str) -> list[Cell]:
+        """The fine-tunings of a model for the task, one a seed; none without a task."""
+        if self.config.task_words is None:
+            return []
+        tool, flags = self.config.task_words
+        model = self.trained.folder / "model" if which == ADAPTED else self._original
+        return [
+            self._cell(
+                f"task-{which}-seed-{seed}",
+                FINE_TUNING,
+                tool,
+                *flags,
+                flag("init_checkpoint", model),
+                *(self._description if which == ORIGINAL else ()),
+                flag("output_dir", "{out}"),
+                flag("work_dir", self.config.output_dir / "work" / which),
+                flag("do_train"),
+                flag("do_eval"),
+                flag("seed", seed),
+                seeds=(seed,),
+            )
+            for seed in range(1, self.config.task_seeds + 1)
+        ]
+
+    @property
+    def trains(self) -> str:
+        """The model that training starts from."""
+        return GROWN if self.grows else ORIGINAL
+
+    def cells(self) -> list[Cell]:
+        """All commands in their order.
+
+        The model as it came is fine-tuned before training begins: a mistake in the task shows then.
+        """
+        grown: Sequence[Cell] = ()
+        if self.grows:
+            grown = (self.grown, self.shards(GROWN, held_out=True), self.evaluated(GROWN))
+        return [
+            self.text,
+            self.shards(ORIGINAL, held_out=True),
+            self.evaluated(ORIGINAL),
+            *self.task_runs(ORIGINAL),
+            *grown,
+            self.shards(self.trains, held_out=False),
+            self.trained,
+            *self.task_runs(ADAPTED),
+        ]
+
+    def check(self, config_of: ConfigOf) -> "Asked":
+        """Lets every tool look at its flags, before the first is started.
+
+        Raises:
+            UserError: a tool refuses its flags.
+        """
+        configs = [(cell, config_of(cell.tool, cell.arguments)) for cell in self.cells()]
+        tasks = [config for cell, config in configs if cell.kind == FINE_TUNING]
+        if any(task.many.are_many for task in tasks):
+            raise UserError(
+                "`task`: leave `num_seeds` and `search` out; `task_seeds` says how many models are "
+                "trained."
+            )
+        by_name = {cell.name: config for cell, config in configs}
+        asked = Asked(by_name[self.text.name], by_name[self.trained.name], tasks)
+        self.source.config.check_length(asked.pretraining.max_seq_length)
+        return asked
+
+    def _pretraining(self, which: str, shards: Cell, ours: Sequence[str] = ()) -> list[str]:
+        """The flags of a training or an evaluation of a model."""
+        held_out = self.shards(which, held_out=True)
+        read = "train" if shards != held_out else "held_out"
+        original = which == ORIGINAL
+        return each_over_the_last(
+            RunPretrainingConfig,
+            [
+                flag("input_file", shards.folder / f"{read}.tfrecord"),
+                flag("eval_input_file", held_out.folder / "held_out.tfrecord"),
+                flag(
+                    "init_checkpoint", self._original if original else self.grown.folder / "model"
+                ),
+                *(self._description if original else ()),
+                flag("output_dir", "{out}"),
+                *self._lengths,
+                flag("eval_batch_size", self.config.eval_batch_size),
+                flag("max_eval_steps", self.config.max_eval_steps),
+                # The heads that are new are the same before training and at its begin.
+                flag("seed", self.config.seed),
+                *ours,
+            ],
+            self.config.flags("pretraining_flags"),
+        )
+
+    def _cell(
+        self, name: str, kind: str, tool: str, *flags: str, free: Sequence[str] = (), **more: Any
+    ) -> Cell:
+        # What it needs stands in its flags, by folders whose names have digests of their own.
+        return Cell(name, kind, tool, flags, self.config.output_dir, free=tuple(free), **more)
+
+    @property
+    def _original(self) -> str:
+        return str(self.source.checkpoint)
+
+    @property
+    def _description(self) -> tuple[str, ...]:
+        """What the user says of the model because no file beside it does."""
+        said = {one.name: getattr(self.config, one.name) for one in fields(CheckpointOptions)}
+        lower = said.pop("do_lower_case")
+        casing = () if lower is None else (_switch("do_lower_case", lower),)
+        return (*(flag(name, value) for name, value in said.items() if value), *casing)
+
+    @property
+    def _casing(self) -> tuple[str, ...]:
+        text = self.source.text
+        accents = text.strip_accents
+        said = () if accents is None else (_switch("strip_accents", accents),)
+        return (_switch("do_lower_case", text.do_lower_case), *said)
+
+    @property
+    def _lengths(self) -> tuple[str, ...]:
+        names = ("max_seq_length", "max_predictions_per_seq")
+        return tuple(flag(name, getattr(self.config, name)) for name in names)
+
+    @property
+    def _workers(self) -> tuple[str, ...]:
+        workers = self.config.num_workers
+        return (flag("num_workers", workers),) if workers else ()
+
+
+def _switch(name: str, on: bool) -> str:
+    return flag(name if on else f"no{name}")

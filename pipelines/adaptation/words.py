@@ -1,0 +1,223 @@
+"""The tokens that a vocabulary lacks most: those that save the most tokens of a text.
+
+Characters come first, because a word with one that is no token is [UNK]. All other candidates are
+the tokens that a WordPiece vocabulary of the text has. The text's words are cut with the model's
+vocabulary and all candidates together, which says how often each is used; the worst are dropped and
+the words that they were in are cut again, until no more are left than are asked for. In rounds,
+because a token is worth more once a longer one that held it is gone.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from keras_bert_impl.options import check_options, option
+from keras_bert_impl.tokenization.learner import LearnerOptions, learn_most_tokens
+from keras_bert_impl.tokenization.reference import (
+    MAX_CHARACTERS_PER_WORD,
+    longest_tokens,
+    split_words,
+)
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
+
+_LOOKED_AT = 500_000  # words; what is rarer saves next to nothing
+_CANDIDATES = 3  # for each token that may be added
+_DROPPED_AT_ONCE = 4  # a round drops one of so many at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordOptions:
+    """Which tokens are added.
+
+    Raises:
+        UserError: a value out of range.
+    """
+
+    num_new_tokens: int = option(
+        8000, "Add so many tokens at most; 0 leaves the vocabulary as it is.", at_least=0
+    )
+    min_count: int = option(
+        10, "A token is added only if it is used at least so often in the text.", at_least=1
+    )
+    min_saving: float = option(
+        1e-5,
+        "A token is added only if it saves at least this share of the text's tokens.",
+        at_least=0,
+        at_most=1,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True)
+class NewWord:
+    """A token to be added.
+
+    Attributes:
+        token: begins with "##" where it continues a word.
+        count: how often it is used in the text.
+        saving: how many tokens it saves there.
+    """
+
+    token: str
+    count: int
+    saving: int
+
+
+def choose_words(
+    counts: Mapping[str, int], text: TextSettings, options: WordOptions
+) -> list[NewWord]:
+    """Chooses the tokens to add to a vocabulary, the one that saves most first.
+
+    A token saves, each time that it is used, the tokens that the model's own vocabulary needs for
+    the same characters, less one. Characters that it cannot cut count one token each and one more,
+    because [UNK] says nothing of them.
+
+    Args:
+        counts: how often each word occurs, cased as the model's text is.
+        text: the model's vocabulary and casing.
+        options: how many, and what each must be worth.
+
+    Example:
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
+        >>> letters = [*"hug", *(f"##{letter}" for letter in "hugs")]
+        >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, *letters]), do_lower_case=True)
+        >>> choose_words({"hug": 50, "hugs": 20}, text, WordOptions(num_new_tokens=1))
+        [NewWord(token='hug', count=70, saving=140)]
+    """
+    if not options.num_new_tokens:
+        return []
+    known = frozenset(text.vocabulary.tokens)
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    words = {word: counts[word] for word in ranked[:_LOOKED_AT] if len(word) <= _LONGEST}
+    first = _missing_characters(words, known, options)
+    candidates = [
+        token
+        for token in _candidates(words, options)
+        if token not in known and token not in first and _is_reachable(token, text)
+    ]
+    cuts = _Cuts(words, known, {*first, *candidates})
+    floor = options.min_saving * sum(words[word] * _cost(word, known) for word in words)
+    most = options.num_new_tokens - len(first)
+    while dropped := cuts.worst(len(candidates) - most, floor, options.min_count, first):
+        cuts.drop(dropped)
+        candidates = [token for token in candidates if token not in dropped]
+    return sorted(cuts.new_words(), key=lambda one: (-one.saving, one.token))
+
+
+_LONGEST = MAX_CHARACTERS_PER_WORD
+
+
+def _missing_characters(
+    words: Mapping[str, int], known: Container[str], options: WordOptions
+) -> frozenset[str]:
+    """The characters that make words [UNK], the most frequent ones; half of all tokens at most."""
+    found: Counter[str] = Counter()
+    for word, count in words.items():
+        if longest_tokens(word, known) is None:
+            for token in _characters(word):
+                if token not in known:
+                    found[token] += count
+    ranked = sorted(found, key=lambda token: (-found[token], token))
+    often = [token for token in ranked if found[token] >= options.min_count]
+    return frozenset(often[: (options.num_new_tokens + 1) // 2])
+
+
+def _characters(word: str) -> Iterator[str]:
+    yield word[0]
+    yield from (f"{CONTINUATION}{character}" for character in word[1:])
+
+
+def _candidates(words: Mapping[str, int], options: WordOptions) -> Iterable[str]:
+    """The tokens of a vocabulary of the text that is some times as large as what is wanted."""
+    characters: Counter[str] = Counter()
+    for word, count in words.items():
+        for character in word:
+            characters[character] += count
+    often = sum(count >= options.min_count for count in characters.values())
+    if not often:
+        return ()
+    size = len(SPECIAL_TOKENS) + 2 * often + _CANDIDATES * options.num_new_tokens
+    asked = LearnerOptions(size, min_frequency=options.min_count, limit_alphabet=often)
+    return learn_most_tokens(words, asked).vocabulary.tokens[len(SPECIAL_TOKENS) :]
+
+
+def _is_reachable(token: str, text: TextSettings) -> bool:
+    """Whether the tokenizer would ever give this token: what it splits and changes it never does.
+
+    A continuation stands within a word, whose characters were not changed on their way here.
+    """
+    return token.startswith(CONTINUATION) or (
+        split_words(token, text.do_lower_case, text.strip_accents) == [token]
+    )
+
+
+def _cost(token: str, known: Container[str]) -> int:
+    """How many tokens a vocabulary needs for the characters of a token."""
+    continues = token.startswith(CONTINUATION)
+    characters = token.removeprefix(CONTINUATION)
+    cut = longest_tokens(characters, known, continues=continues)
+    return len(cut) if cut else len(characters) + 1
+
+
+class _Cuts:
+    """The words of a text, cut with a vocabulary and new tokens, of which some are dropped.
+
+    Args:
+        words: how often each occurs.
+        known: the vocabulary.
+        new: the new tokens.
+    """
+
+    def __init__(self, words: Mapping[str, int], known: frozenset[str], new: set[str]) -> None:
+        self._words, self._known, self._new = words, known, new
+        self._costs = {token: _cost(token, known) for token in new}
+        self._used: Counter[str] = Counter()
+        # A token that a greedy cut does not use does not change it: others need no second look.
+        self._cut: dict[str, list[str]] = {}
+        self._cut_again(words)
+
+    def new_words(self) -> list[NewWord]:
+        """The new tokens with what they are worth now."""
+        return [
+            NewWord(token, self._used[token], self._used[token] * (self._costs[token] - 1))
+            for token in self._new
+        ]
+
+    def worst(
+        self, excess: int, floor: float, min_count: int, never: Collection[str]
+    ) -> frozenset[str]:
+        """Gives the tokens that a round drops; none where all that are left are worth it.
+
+        Args:
+            excess: how many there are too many.
+            floor: what a token must save.
+            min_count: how often it must be used.
+            never: tokens that stay.
+        """
+        found = [one for one in self.new_words() if one.token not in never]
+        useless = {one for one in found if one.count < min_count or one.saving < max(floor, 1)}
+        count = min(max(excess, len(useless)), -(-len(found) // _DROPPED_AT_ONCE))
+        found.sort(key=lambda one: (one not in useless, one.saving, one.token))
+        return frozenset(one.token for one in found[:count])
+
+    def drop(self, tokens: frozenset[str]) -> None:
+        """Takes new tokens away."""
+        self._new -= tokens
+        touched = [word for word, cut in self._cut.items() if not tokens.isdisjoint(cut)]
+        for word in touched:
+            for token in self._cut.pop(word):
+                self._used[token] -= self._words[word]
+        self._cut_again(touched)
+
+    def _cut_again(self, words: Iterable[str]) -> None:
+        tokens = self._known | self._new
+        for word in words:
+            cut = longest_tokens(word, tokens)
+            mine = [token for token in cut or () if token in self._new]
+            if mine:
+                self._cut[word] = mine
+                for token in mine:
+                    self._used[token] += self._words[word]

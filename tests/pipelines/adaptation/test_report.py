@@ -1,0 +1,98 @@
+import json
+import math
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.adaptation.report import (
+    Adaptation,
+    Coverage,
+    TaskFigure,
+    TextFigures,
+    nats_per_character,
+    task_figures,
+)
+
+CUT = Coverage(words=100, tokens_per_word=2.0, unknown_share=0.1, unknown_length=5.0, alphabet=20)
+
+
+def figures(nats, **guesses):
+    values = {"masked_lm_accuracy": 0.25, "nats_per_character": nats, "global_step": 7}
+    return TextFigures(values, guesses, CUT)
+
+
+def adaptation(**changes):
+    values = {
+        "model": "bert",
+        "missing_heads": [],
+        "new_tokens": 3,
+        "steps": (20, 15),
+        "text": {
+            "original": figures(2.0, masked_lm_accuracy=0.125),
+            "grown": figures(3.0),
+            "adapted": figures(1.0),
+        },
+        "commands": ["keras-bert split_sentences"],
+    }
+    return Adaptation(**{**values, **changes})
+
+
+def test_two_vocabularies_that_tell_the_same_words_at_the_same_price_are_equal():
+    fine = nats_per_character(1.0, {"go": 10, "##at": 10}, CUT)
+    assert fine == nats_per_character(2.0, {"goat": 10}, CUT) == 0.5
+
+
+def test_an_unknown_word_is_told_by_its_loss_and_then_spelled():
+    assert nats_per_character(0.5, {"[UNK]": 3}, CUT) == pytest.approx(0.1 + math.log(20))
+    mixed = nats_per_character(0.5, {"[UNK]": 1, "##abcde": 1}, CUT)
+    assert mixed == pytest.approx((2 * 0.5 + 5 * math.log(20)) / 10)
+
+
+def test_the_table_has_a_column_a_model_with_guessing_in_brackets():
+    lines = adaptation().lines()
+    assert "costs 1.000 nats a character in place of 2.000 (-50.0%)" in lines[0]
+    (header,) = (line for line in lines if line.startswith("| held-out text"))
+    assert [cell.strip() for cell in header.split("|")[2:-1]] == [
+        "as it came", "with new tokens", "adapted",
+    ]  # fmt: skip
+    (accuracy,) = (line for line in lines if line.startswith("| masked token, accuracy"))
+    assert "| 25.0% (12.5%) | 25.0% " in accuracy
+    assert not any("head" in line for line in lines if not line.startswith("|"))
+
+
+def test_heads_that_were_made_are_named():
+    lines = adaptation(missing_heads=["masked words", "next sentences"]).lines()
+    assert any("without a head for masked words and next sentences" in line for line in lines)
+
+
+def test_a_task_has_mean_deviation_difference_and_interval():
+    task = [TaskFigure("eval_accuracy", [0.60, 0.62, 0.61], [0.70, 0.72, 0.71])]
+    (row,) = (line for line in adaptation(task=task).lines() if line.startswith("| eval_acc"))
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == [
+        "0.6100 ± 0.0100", "0.7100 ± 0.0100", "+0.1000", "+0.0773 to +0.1227",
+    ]  # fmt: skip
+
+
+def test_one_seed_has_no_interval():
+    one = TaskFigure("eval_accuracy", [0.6], [0.7])
+    assert one.interval is None
+    assert any("one seed" in line for line in adaptation(task=[one]).lines())
+
+
+def test_all_figures_of_a_task_but_the_loss_are_compared_unless_some_are_named():
+    runs = [{"eval_accuracy": 0.5, "eval_f1": 0.4, "eval_loss": 1.0, "global_step": 9}]
+    assert [one.name for one in task_figures(runs, runs, ())] == ["eval_accuracy", "eval_f1"]
+    assert [one.name for one in task_figures(runs, runs, ("eval_loss",))] == ["eval_loss"]
+    with pytest.raises(UserError, match="`task_figures=eval_mcc` is none; choose of eval_acc"):
+        task_figures(runs, runs, ("eval_mcc",))
+    assert task_figures([], [], ()) == []
+
+
+def test_the_report_and_its_values_are_written(tmp_path):
+    made = adaptation(task=[TaskFigure("eval_accuracy", [math.nan], [0.5])])
+    report, values = made.write(tmp_path)
+    assert report.read_text().endswith("```sh\nkeras-bert split_sentences\n```\n")
+    read = json.loads(values.read_text())
+    assert read["steps"] == {"taken": 20, "best": 15}
+    assert read["task"][0]["original"] == [None]
+    assert read["text"]["adapted"]["coverage"]["alphabet"] == 20

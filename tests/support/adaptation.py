@@ -1,0 +1,106 @@
+"""A made language, a tiny BERT that lacks its words, and tools that only pretend to train."""
+
+import contextlib
+import importlib
+import json
+import shutil
+
+import numpy as np
+
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from pipelines.adaptation.config import AdaptConfig
+from tests.support.model_folders import tiny_config, write_any
+from tools.programs import ToolPrograms
+
+LETTERS = "abdegiklmnoprstu"
+TOKENS = [*SPECIAL_TOKENS, "[unused0]", ".", *LETTERS, *(f"##{letter}" for letter in LETTERS)]
+
+
+def language(seed=1, words=24):
+    """Words of four to seven letters."""
+    draw = np.random.default_rng(seed)
+    letters = list(LETTERS)
+    return ["".join(draw.choice(letters, draw.integers(4, 8))) for _ in range(words)]
+
+
+def write_language(path, documents, seed=2):
+    """Documents of two of the words each, one sentence a line: who knows the one can tell both."""
+    draw, words, lines = np.random.default_rng(seed), language(), []
+    for _ in range(documents):
+        at = 2 * int(draw.integers(len(words) // 2))
+        lines += [" ".join(draw.choice(words[at : at + 2], 5)) + "." for _ in range(6)]
+        lines.append("")
+    path.write_text("\n".join(lines))
+    return path
+
+
+def write_model(folder, heads=True, **changes):
+    """A tiny model that knows letters only."""
+    sizes = {"vocab_size": len(TOKENS), "max_position_embeddings": 32, **changes}
+    build = BertPretrainer if heads else BertEncoder
+    return write_any(folder, build(tiny_config(**sizes)), Vocabulary(TOKENS))
+
+
+def toy_adaptation(folder, **changes):
+    """A small adaptation; the model and the text are made where they are missing."""
+    if not (folder / "model").exists():
+        write_model(folder / "model", changes.pop("heads", True))
+    if not (folder / "text.txt").exists():
+        write_language(folder / "text.txt", 40)
+    values = {
+        "init_checkpoint": str(folder / "model"),
+        "input_file": (str(folder / "text.txt"),),
+        "output_dir": folder / "adapted",
+        "held_out_every": 4,
+        "max_seq_length": 32,
+        "max_predictions_per_seq": 5,
+        "num_train_steps": 20,
+        "num_workers": 1,
+        "examples_per_second": 10.0,
+    }
+    return AdaptConfig(**{**values, **changes})
+
+
+_LOSSES = {"evaluated-original": 3.0, "evaluated-grown": 4.0, "trained": 2.0}
+
+
+class PretendingTrainers(ToolPrograms):
+    """Runs the tools for data here; what trains only leaves figures and a model.
+
+    Args:
+        stop_at: the tool at whose first start Ctrl-C comes; None: never.
+    """
+
+    def __init__(self, stop_at=None):
+        self.started, self._stop_at = [], stop_at
+
+    def run(self, tool, flags, log, cores):
+        folder = log.parent
+        self.started.append(folder.name.rpartition("-")[0])
+        if tool == self._stop_at:
+            raise KeyboardInterrupt
+        config = self.config_of(tool, flags)
+        if tool == "run_pretraining":
+            self._train(config, folder)
+        elif tool.startswith("run_"):
+            score = 0.8 if "adapted" in folder.name else 0.6
+            score += 0.01 * config.training.seed
+            (folder / "eval_results.txt").write_text(f"eval_accuracy = {score}\neval_loss = 1.0\n")
+        else:
+            with log.open("a") as file, contextlib.redirect_stdout(file):
+                return importlib.import_module(f"tools.{tool}").main(list(flags))
+        return 0
+
+    def _train(self, config, folder):
+        loss = _LOSSES[folder.name.rpartition("-")[0]]
+        figures = f"masked_lm_loss = {loss}\nmasked_lm_accuracy = {1 / loss}\n"
+        figures += "next_sentence_accuracy = 0.5\nglobal_step = 20\n"
+        (folder / "eval_results.txt").write_text(figures)
+        guess = {"masked_lm_loss": {"words": "guessing", "value": 3.5}}
+        (folder / "guesses.json").write_text(json.dumps(guess))
+        if config.do_train:
+            shutil.copytree(config.init_checkpoint, folder / "model", dirs_exist_ok=True)
+            (folder / "learning_curve.png").write_bytes(b"a picture")
+            (folder / ".finished").write_text("20 15\n")

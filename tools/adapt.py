@@ -1,0 +1,40 @@
+"""Adapts a BERT to your own text: adds the words that it lacks and goes on with its pre-training.
+
+Any model, any text. Tokens are chosen by how many tokens they save; a part of the documents is held
+out; training stops when their loss no longer falls. The report says how the model does on them as
+it came, with the new tokens, and at the end; with --task also what a task gains. First it is said
+what all this will take (--dry_run says that alone). The same command again continues after any
+stop. The output folder gets model/ (which every tool opens), report.md, adaptation.json,
+learning_curve.png and, in cells/, what each step left.
+
+Example:
+  keras-bert adapt --init_checkpoint=bert --input_file='notes/*.txt' --output_dir=adapted
+      --task='run_classifier --train_file=train.csv --dev_file=dev.csv --num_train_epochs=2'
+"""
+
+import sys
+
+from pipelines.adaptation.config import AdaptConfig
+from tools.config_flags import ConfigFlags
+from tools.programs import ToolPrograms
+
+FLAGS = ConfigFlags(__doc__, AdaptConfig)
+
+
+def _run(config: AdaptConfig) -> None:
+    from pipelines.adaptation.job import adapt
+
+    results = adapt(config, ToolPrograms())
+    if results.already_finished:
+        print(f"{config.output_dir}: this adaptation is finished; its model is in model/.\n")
+    for line in results.lines:
+        print(line)
+    for path in () if results.already_finished else results.files:
+        print(f"wrote {path}")
+
+
+main = FLAGS.main_of(_run, continues=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
