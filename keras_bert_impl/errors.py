@@ -29,7 +29,7 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_cut(escaped(message), _MOST_OF_MESSAGE))
+        super().__init__(cut(escaped(message), _MOST_OF_MESSAGE))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def shown(value: Any) -> str:
         text = _SHORT.repr(value)
     except Exception:
         text = f"<{type(value).__name__}>"
-    return _cut(escaped(text), MOST_SHOWN)
+    return cut(escaped(text), MOST_SHOWN)
 
 
 def escaped(text: str) -> str:
@@ -99,8 +99,13 @@ def _escaped_character(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
-def _cut(text: str, most: int) -> str:
-    """A text with its middle left out where it is longer than `most` characters."""
+def cut(text: str, most: int = 400) -> str:
+    """A text with its middle left out where it is longer than `most` characters.
+
+    Example:
+        >>> cut("0123456789", 5)
+        '01…89'
+    """
     if len(text) <= most:
         return text
     head = (most - 1) * 2 // 3

@@ -15,7 +15,7 @@ from typing import Any
 
 from absl import flags
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, cut, shown
 from keras_bert_impl.files import appeared, open_input
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
@@ -212,8 +212,8 @@ class FlagSet:
             given = message.removeprefix("flag ").removesuffix(f": {error.__context__}")
             for kind, wanted in _WANTED:
                 if isinstance(flag.parser, kind):
-                    return f"{given.splitlines()[0]} must be {wanted(flag)}"
-        return message.splitlines()[0].removeprefix("FATAL Flags ").rstrip(".")
+                    return f"{cut(given.splitlines()[0])} must be {wanted(flag)}"
+        return cut(message.splitlines()[0].removeprefix("FATAL Flags ").rstrip("."))
 
     def _read_shorthands(self) -> None:
         """Sets what the shorthands that are turned on stand for."""

@@ -10,8 +10,8 @@ import pytest
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from pipelines.ablations.cells import Result
 from pipelines.fine_tuning.start import with_kept_options
+from pipelines.many_runs.cells import Result
 from pipelines.many_runs.runs import FIGURES, Run
 from pipelines.many_runs.seeds_report import stored_spreads
 from pipelines.records.check import described_words, find_shards

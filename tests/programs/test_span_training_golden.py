@@ -57,4 +57,5 @@ def test_losses_norms_and_weights_follow_the_original(data_folder, tmp_path, ker
         # The sum of the absolute values says how large the sums are that are compared.
         scale = max(1.0, sums[name][1])
         found = np.array([weights.sum(), np.abs(weights).sum()])
-        np.testing.assert_allclose(found / scale, sums[name] / scale, atol=1e-5, err_msg=name)
+        # Processors add up in other orders: 2e-5 was seen in a bias on one with AMX.
+        np.testing.assert_allclose(found / scale, sums[name] / scale, atol=4e-5, err_msg=name)

@@ -54,7 +54,7 @@ def test_one_changed_bit_is_told_before_tensorflow_believes_the_graph(saved, mon
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda folder: (folder / "fingerprint.pb").unlink(), "fingerprint.pb: no such file"),
+        (lambda folder: (folder / "fingerprint.pb").unlink(), "has no fingerprint.pb"),
         (lambda folder: shutil.rmtree(folder / "variables"), "cannot be loaded"),
         (lambda folder: flip(folder / "variables/variables.data-00000-of-00001", 0), "loaded"),
         (lambda folder: (folder / "variables/variables.index").write_bytes(b""), "is empty"),

@@ -109,7 +109,9 @@ def test_int8_finds_its_scales_on_the_texts_themselves(model, lines, tmp_path):
     embed(str(folder), lines, tmp_path / "x.npy", engine="openvino", precision="int8")
     expected = Embedder.from_pretrained(model).embed(TEXTS)
     found = np.load(tmp_path / "x.npy")
-    assert 0 < np.abs(found - expected).max() < 0.3
+    # How much a number of a tiny model moves depends on the processor; the direction hardly does.
+    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
+    assert 0.9 < ((found * expected).sum(axis=1) / lengths).min() < 1 - 1e-6
     kept = Embedder.from_pretrained(folder, engine="openvino", precision="int8")
     np.testing.assert_allclose(kept.embed(TEXTS), found, atol=0.1)
 
