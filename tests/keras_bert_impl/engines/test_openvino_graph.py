@@ -30,3 +30,11 @@ def test_other_weights_are_another_graph(model, graph):
     gamma.assign(before)
     assert len({first, changed}) == 2
     assert graph_sha256(graph) == first
+
+
+def test_nothing_is_reported_to_anybody_while_it_is_made(graph):
+    pytest.importorskip("openvino.tools.ovc")
+    from openvino.tools.ovc import telemetry_utils
+
+    assert graph is not None
+    assert telemetry_utils.tm.__name__.endswith("telemetry_stub")
