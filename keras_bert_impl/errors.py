@@ -1,5 +1,7 @@
-"""The exceptions for what a user can mend, and how foreign text is shown in their sentences."""
+"""What a user can mend, how foreign text is shown in messages, and what a machine refuses."""
 
+import errno
+import os
 import reprlib
 import unicodedata
 from collections.abc import Iterable
@@ -133,3 +135,45 @@ def reason_of(error: BaseException) -> str:
     said = error.strerror if isinstance(error, OSError) else getattr(error, "message", None)
     lines = (said or str(error)).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+# What Python says by an `OSError` TensorFlow and other foreign writers say by errors of their own,
+# which hold the system's words: a full disk, a name that is too long.
+_OF_DISKS = tuple(
+    os.strerror(number)
+    for number in (
+        *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO),
+        *(errno.EACCES, errno.EPERM, errno.ENAMETOOLONG),
+    )
+)
+# What C++'s streams, through which OpenVINO writes, say of every fault.
+_OF_STREAMS = "iostream error"
+_NUL = "embedded null"  # how Python's `ValueError` for a path begins
+
+
+def refusal(error: BaseException) -> str | None:
+    """Why the system refused to read or write; None where an exception is about something else.
+
+    Args:
+        error: any exception. A reader of a pipe that went away is no refusal.
+
+    Example:
+        >>> refusal(OSError(28, "No space left on device"))
+        'No space left on device'
+        >>> refusal(RuntimeError("weights.tmp; No space left on device [Op:SaveV2]"))
+        'No space left on device'
+        >>> refusal(RuntimeError("basic_ios::clear: iostream error"))
+        'the disk is full, or refuses it'
+        >>> print(refusal(RuntimeError("shapes differ")))
+        None
+    """
+    if isinstance(error, BrokenPipeError):
+        return None
+    if isinstance(error, OSError):
+        return reason_of(error)
+    said = str(error)
+    if isinstance(error, ValueError) and said.startswith(_NUL):
+        return "its name holds a NUL character"
+    if said.endswith(_OF_STREAMS):
+        return "the disk is full, or refuses it"
+    return next((words for words in _OF_DISKS if words in said), None)

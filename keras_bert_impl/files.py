@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, refusal
 from keras_bert_impl.special_files import (
     PIPE,
     kind_of,
@@ -19,7 +19,6 @@ from keras_bert_impl.special_files import (
     open_to_write_plainly,
     without_waiting,
 )
-from keras_bert_impl.system_faults import refusal
 
 MOST_LINE_BYTES = 32 << 20
 """The longest line of text that is read; documents of the field have some megabytes a line."""
@@ -482,6 +481,35 @@ def open_input(
         opened.close()
         raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
     return opened
+
+
+def read_small(
+    path: str | os.PathLike[str], mebibytes: int, needs: str, *, stream_or_empty: bool = False
+) -> bytes:
+    """The bytes of a file that is small, if it is what it should be.
+
+    Args:
+        path: the file.
+        mebibytes: the most that is read.
+        needs: "no vocabulary needs", say, and what to do; the end of the message.
+        stream_or_empty: whether a pipe or an empty file will do.
+
+    Raises:
+        UserError: it cannot be read, or is larger.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "x"
+        >>> _ = path.write_bytes(b"abc")
+        >>> read_small(path, 1, "no note needs; name a note")
+        b'abc'
+    """
+    most = mebibytes << 20
+    with open_input(path, stream=stream_or_empty, may_be_empty=stream_or_empty) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise UserError(f"{path}: has more than {mebibytes} MiB, which {needs}.")
+    return content
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:

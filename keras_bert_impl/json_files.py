@@ -21,14 +21,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import is_there, open_input
+from keras_bert_impl.files import is_there, open_input, read_small
 from keras_bert_impl.options import Rules, bounded
 
 _LOGGER = logging.getLogger(__name__)
 
-MOST_BYTES = 64 << 20
-"""The largest configuration, description or tokenizer file that is read."""
-
+_MOST_MEBIBYTES = 64  # of a configuration, description or tokenizer file
 _MOST_DEPTH = 64  # of lists and objects in one another; files of the field have less than ten
 _LARGEST = 1 << 63  # NumPy and TensorFlow hold nothing beyond
 _MOST_OF_LINE = 1 << 20  # a line of a log has some hundred bytes
@@ -56,19 +54,13 @@ FileName = typing.Annotated[str, _FileName(sentence="")]
 """The name of a file in the same folder."""
 
 
-def read_json_value(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
+def read_json_value(path: str | os.PathLike[str]) -> Any:
     """Reads a small JSON file.
 
     Raises:
         UserError: no such file, not UTF-8, not JSON, nested too deeply, or too large.
     """
-    with open_input(path) as file:
-        content = file.read(most_bytes + 1)
-    if len(content) > most_bytes:
-        raise UserError(
-            f"{path}: has more than {most_bytes >> 20} MiB, which no such file needs; name a "
-            "configuration file."
-        )
+    content = read_small(path, _MOST_MEBIBYTES, "no such file needs; name a configuration file")
     return parse_json(content, str(path), "mend it, or name a configuration file")
 
 

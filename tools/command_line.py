@@ -16,7 +16,7 @@ from typing import Any
 from absl import flags
 
 from keras_bert_impl.errors import UserError, cut, shown
-from keras_bert_impl.files import appeared, open_input
+from keras_bert_impl.files import appeared, read_small
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly, is_no_retracing
@@ -39,7 +39,7 @@ _WANTED: Sequence[tuple[type, Callable[[Any], str]]] = (
 """What a flag takes, by how it is read."""
 
 _PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
-_MOST_FLAGS, _MOST_FILES = 1 << 20, 100  # bytes of a flag file, and flag files of a command
+_MOST_FILES = 100  # flag files of a command
 
 _ABOUT_LISTS = (
     "Flags that hold a list: commas separate its items, and the flag given again adds to them. An "
@@ -258,14 +258,12 @@ class FlagSet:
     def _words_of(self, file: str) -> list[str]:
         """The flags of a flag file."""
         try:
-            with open_input(file, stream=True, may_be_empty=True) as opened:
-                text = opened.read(_MOST_FLAGS + 1).decode("utf-8-sig")
+            needs = "no flag file needs; name a flag file"
+            text = read_small(file, 1, needs, stream_or_empty=True).decode("utf-8-sig")
         except UserError as error:
             raise UserError(f"--flagfile={error}") from error
         except UnicodeDecodeError as error:
             raise UserError(f"--flagfile={file}: is not UTF-8 ({error.reason}).") from error
-        if len(text) > _MOST_FLAGS:
-            raise UserError(f"--flagfile={file}: has more than a megabyte and is no flag file.")
         lines = (line.strip() for line in text.split("\n"))
         words = [line for line in lines if line and not line.startswith(("#", "//"))]
         lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}

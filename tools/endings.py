@@ -8,9 +8,8 @@ import signal
 import sys
 from collections.abc import Callable
 
-from keras_bert_impl.errors import shown
+from keras_bert_impl.errors import refusal, shown
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops, signal_of, stops_raise, what_is_kept
-from keras_bert_impl.system_faults import refusal
 
 EXIT_DONE, EXIT_USER_ERROR = 0, 1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import not_utf8, open_input, open_whole
+from keras_bert_impl.files import not_utf8, open_whole, read_small
 from keras_bert_impl.json_files import read_json_object
 
 
@@ -93,7 +93,7 @@ CONTINUATION = "##"  # how a token begins that continues a word
 MAX_CHARACTERS_PER_WORD = 200  # a longer word is [UNK]
 
 _WORDPIECE = "WordPiece"
-_MOST_BYTES, _MOST_TOKENS = 64 << 20, 1 << 24
+_MOST_MEBIBYTES, _MOST_TOKENS = 64, 1 << 24
 _LONGEST_TOKEN = 256  # bytes; the kernels take no more
 
 
@@ -138,13 +138,7 @@ class Vocabulary:
         """
         if Path(path).suffix == ".json":
             return cls(read_tokenizer_json(path).tokens, str(path))
-        with open_input(path) as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise UserError(
-                f"{path}: has more than {_MOST_BYTES >> 20} MiB, which no vocabulary needs; name a "
-                "vocab.txt."
-            )
+        content = read_small(path, _MOST_MEBIBYTES, "no vocabulary needs; name a vocab.txt")
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:

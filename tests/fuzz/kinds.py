@@ -27,6 +27,17 @@ _DATA_RUN = (
     " --max_seq_length=32 --max_predictions_per_seq=4 --dupe_factor=3 --random_seed=5"
     " --num_workers=0"
 )
+_SPLIT = f"split_sentences --input_file=text.txt {_TO_LINES}"
+_TOKENIZE = "tokenize_text --input_file=text.txt --vocab_file=vocab.txt"
+_TOKENIZE_TO = f"{_TOKENIZE} --output_file=out.txt"
+_PREPARE = f"{_DATA_RUN} --input_file=text.txt"
+_MAKE_SWAG = "make_swag --input_file=text.txt --output_dir=out --dev_share=0.5 --min_words=1"
+
+
+def _learn(text: str) -> str:
+    shape = "--vocab_file=out.txt --vocab_size=60 --num_workers=1"
+    return f"learn_vocabulary --input_file={text} {shape}"
+
 
 KINDS = {
     kind.name: kind
@@ -40,17 +51,16 @@ KINDS = {
                 "text.txt.*": "packed special bombs",
             },
             (
-                f"split_sentences --input_file=text.txt {_TO_LINES}",
+                _SPLIT,
                 f"split_sentences --input_file=text.txt.gz {_TO_LINES}",
                 f"split_sentences --input_file=text.txt.xz {_TO_LINES}",
                 f"split_sentences --input_file=text.txt.bz2 {_TO_LINES}",
                 f"split_sentences --input_file=text.jsonl {_TO_LINES}",
-                "learn_vocabulary --input_file=text.* --vocab_file=out.txt --vocab_size=60"
-                " --num_workers=1",
-                "tokenize_text --input_file=text.txt --vocab_file=vocab.txt --output_file=out.txt",
+                _learn("text.*"),
+                _TOKENIZE_TO,
                 "tokenize_text --input_file=text.txt.xz --vocab_file=vocab.txt",
-                f"{_DATA_RUN} --input_file=text.txt",
-                "make_swag --input_file=text.txt --output_dir=out --dev_share=0.5 --min_words=1",
+                _PREPARE,
+                _MAKE_SWAG,
             ),
             weight=50,
             streams=("*",),
@@ -62,8 +72,8 @@ KINDS = {
             {"vocab.txt": _TEXT},
             (
                 readers.vocabulary,
-                "tokenize_text --input_file=text.txt --vocab_file=vocab.txt",
-                f"{_DATA_RUN} --input_file=text.txt",
+                _TOKENIZE,
+                _PREPARE,
             ),
             weight=25,
             needed=("vocab.txt",),
@@ -342,12 +352,11 @@ KINDS = {
             seeds.for_flags,
             {},
             (
-                f"split_sentences --input_file=text.txt {_TO_LINES}",
-                "learn_vocabulary --input_file=text.txt --vocab_file=out.txt --vocab_size=60"
-                " --num_workers=1",
-                "tokenize_text --input_file=text.txt --vocab_file=vocab.txt",
-                f"{_DATA_RUN} --input_file=text.txt",
-                "make_swag --input_file=text.txt --output_dir=out --dev_share=0.5 --min_words=1",
+                _SPLIT,
+                _learn("text.txt"),
+                _TOKENIZE,
+                _PREPARE,
+                _MAKE_SWAG,
                 "score_answers --data_file=dev.json --predictions_file=predictions.json",
                 "split_squad --input_file=articles.json --output_dir=out",
                 "make_unanswerable --input_file=articles.json --output_file=out.json",
@@ -392,10 +401,9 @@ KINDS = {
             seeds.for_outputs,
             {"out*": "special"},
             (
-                f"split_sentences --input_file=text.txt {_TO_LINES}",
-                "learn_vocabulary --input_file=text.txt --vocab_file=out.txt --vocab_size=60"
-                " --num_workers=1",
-                "tokenize_text --input_file=text.txt --vocab_file=vocab.txt --output_file=out.txt",
+                _SPLIT,
+                _learn("text.txt"),
+                _TOKENIZE_TO,
                 "make_unanswerable --input_file=articles.json --output_file=out.txt",
                 "glue_submission --run_dir=runs --output_file=out.txt",
                 "inspect_pretraining_data --input_file=out/train.tfrecord --vocab_file=vocab.txt"

@@ -446,11 +446,11 @@ def _fork(work, folder, said):
     pid = os.fork()
     if pid:
         with contextlib.suppress(OSError):
-            os.setpgid(pid, pid)  # it may not have come to that itself
+            os.setpgid(pid, pid)  # both do it: either may be the first
         return pid
     code = 1
     try:
-        os.setsid() if os.getpgid(0) != os.getpid() else None
+        os.setpgid(0, 0)
         os.chdir(folder)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         written = os.open(said or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 
 import pytest
 
@@ -171,10 +172,11 @@ def test_a_token_that_no_text_has_is_no_obstacle(token, lower):
     assert expected == [settings.vocabulary.id_of(one) for line in known for one in line]
 
 
-def test_a_file_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(vocabulary_module, "_MOST_BYTES", 20)
-    with pytest.raises(UserError, match="which no vocabulary needs"):
-        Vocabulary.load(file_with(tmp_path, b"word\n" * 9))
+def test_a_file_without_end_is_refused(tmp_path):
+    endless = file_with(tmp_path, b"word\n" * 9)
+    os.truncate(endless, (64 << 20) + 1)
+    with pytest.raises(UserError, match="has more than 64 MiB, which no vocabulary needs"):
+        Vocabulary.load(endless)
 
 
 def test_more_tokens_than_any_model_has_are_refused(monkeypatch):
