@@ -14,8 +14,11 @@ from keras_bert_impl.checkpoints.run_folder import (
     finished_steps,
     steps_in,
 )
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_input, open_whole, remove
 from keras_bert_impl.locks import owned
+
+_OF_FILES = {".cfg", ".json", ".jsonl", ".png", ".tsv", ".txt"}  # endings of what a run writes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,6 +174,35 @@ class RunDirectory:
                 for left in self.path.glob(f".{name}.*.[0-9]*.incomplete"):
                     remove(left)
             yield
+
+    def check_names(self) -> None:
+        """Sees, before hours of training, that nothing stands where its results will.
+
+        Raises:
+            UserError: a folder, a pipe or a device has a file's name, or a file a folder's.
+
+        Example:
+            >>> import tempfile
+            >>> run = RunDirectory.open(tempfile.mkdtemp())
+            >>> run.check_names()
+            >>> run.best_checkpoint.touch()
+            >>> run.check_names()  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+            ...
+            keras_bert_impl.errors.UserError: /...: is no folder, but training makes one here; ...
+        """
+        for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
+            if path in (self.checkpoints, self.best_checkpoint, self.events, self.model):
+                if not path.is_dir():
+                    raise UserError(
+                        f"{path}: is no folder, but training makes one here; move it, or name "
+                        "another `output_dir`."
+                    )
+            elif path.suffix in _OF_FILES and not path.is_file():
+                raise UserError(
+                    f"{path}: is {'a folder' if path.is_dir() else 'no file'}, but training writes "
+                    "files here; move it, or name another `output_dir`."
+                )
 
     def write_flags(self, flags: str) -> None:
         """Keeps the flags of the present command."""

@@ -275,22 +275,26 @@ def _length_of_last_line(text: bytes) -> int:
     return len(text) - 1 - text.rfind(b"\n", 0, -1)
 
 
-def read_whole(path: str) -> bytes:
+def read_whole(path: str, most_bytes: int = MOST_WHOLE_BYTES) -> bytes:
     """All bytes of a file, unpacked, without a byte-order mark at their beginning.
 
+    Args:
+        path: the file.
+        most_bytes: how many are read at most, whole MiB.
+
     Raises:
-        UserError: the file cannot be opened or unpacked to its end, or has more than
-            `MOST_WHOLE_BYTES`, or than the memory holds.
+        UserError: the file cannot be opened or unpacked to its end, or has more bytes, or more
+            than the memory holds.
     """
     content = io.BytesIO()
     try:
         with open_unpacked(path) as file:
             while part := file.read(BLOCK_BYTES):
                 content.write(part)
-                if content.tell() > MOST_WHOLE_BYTES:
+                if content.tell() > most_bytes:
                     raise UserError(
-                        f"{path}: has more than {MOST_WHOLE_BYTES >> 30} GiB, the most that is "
-                        "read at once; cut it into several files."
+                        f"{path}: has more than {most_bytes >> 20:,} MiB, the most that is read at "
+                        "once; cut it into several files."
                     )
         return content.getvalue().removeprefix(codecs.BOM_UTF8)
     except DAMAGED as error:

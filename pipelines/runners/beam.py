@@ -21,7 +21,7 @@ from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -72,7 +72,7 @@ def run_beam(config: PretrainingDataConfig) -> Description:
         sample_lines(blocks, FileSystems.open), config.text_settings(vocabulary), config.input_file
     )
     try:
-        with beam.Pipeline(options=options) as pipeline:
+        with _pipeline(config.runner, options) as pipeline:
             _ = (
                 pipeline
                 | "Blocks" >> beam.Create(list(enumerate(blocks)))
@@ -236,6 +236,22 @@ class WriteShard(beam.DoFn):
         target = shard_names(self._config.output_names, shards)[number]
         yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
         _count("examples_written", len(rows))
+
+
+def _pipeline(runner: str, options: PipelineOptions) -> beam.Pipeline:
+    """A pipeline on a runner.
+
+    Raises:
+        UserError: Beam knows no such runner, or misses options or packages that it needs.
+    """
+    try:
+        return beam.Pipeline(options=options)
+    except (AttributeError, ImportError, TypeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise UserError(
+            f"`runner={runner}`: Beam cannot start it ({cut(said)}); name a runner of Beam's, or "
+            "mend its options."
+        ) from error
 
 
 def _check_shipping(options: PipelineOptions) -> None:

@@ -257,8 +257,9 @@ def check_destination(directory: RunDirectory, checkpoint: str | Path | None = N
         checkpoint: what training starts from; the model must not be written over it.
 
     Raises:
-        UserError: a folder of the user's stands there.
+        UserError: something of the user's stands there, or where another result will.
     """
+    directory.check_names()
     check_folder(directory.model)
     if checkpoint:
         check_apart(checkpoint, directory.model)

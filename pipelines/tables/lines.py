@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import not_utf8
+from keras_bert_impl.files import MOST_LINE_BYTES, not_utf8
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from pipelines.corpora.unpacking import read_line_blocks, read_whole, too_large_for_memory
 
@@ -62,12 +62,12 @@ def read_lines(
 
 
 def read_text(path: AnyPath) -> str:
-    """The text of a file with its blanks and line ends as they are.
+    """The text of a file, one document, with its blanks and line ends as they are.
 
     Raises:
-        UserError: the file is missing, empty, damaged or not UTF-8.
+        UserError: the file is missing, empty, damaged or not UTF-8, or longer than any document.
     """
-    content = read_whole(os.fspath(path))
+    content = read_whole(os.fspath(path), MOST_LINE_BYTES)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

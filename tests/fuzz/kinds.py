@@ -465,6 +465,7 @@ KINDS = {
             },
             (" ".join(["run_classifier", *seeds.run_words("."), "--allow_changed_flags"]),),
             weight=4,
+            made_again=("run/work/**/*",),
             seconds=150,
             megabytes=2000,
         ),

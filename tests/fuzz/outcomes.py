@@ -2,6 +2,7 @@
 
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,11 +101,17 @@ def _last_lines(said, count=4):
 
 
 class Traces:
-    """What a folder holds before a case, to be compared with what it holds afterwards."""
+    """What a folder holds before a case, to be compared with what it holds afterwards.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: the case's.
+        made_again: patterns of files in it that are made again, whatever stands there.
+    """
+
+    def __init__(self, folder: Path, made_again: Sequence[str] = ()) -> None:
         self._folder = folder
         self._before = dict(self._look())
+        self._made_again = {path for pattern in made_again for path in folder.glob(pattern)}
 
     def _look(self):
         """The kind of every file, that of what a link leads to."""
@@ -123,7 +130,8 @@ class Traces:
         """
         now = dict(self._look())
         for path, kind in self._before.items():
-            if kind in _SPECIAL and now.get(path) == stat.S_IFREG:
+            is_file = now.get(path) == stat.S_IFREG
+            if kind in _SPECIAL and is_file and path not in self._made_again:
                 return Judged(REPLACED, f"{path.relative_to(self._folder)} is replaced")
         new = [path for path in now if path not in self._before]
         for path in new:

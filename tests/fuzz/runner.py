@@ -50,6 +50,7 @@ class Kind:
         needed: patterns of files without which a reader cannot succeed.
         streams: patterns of files that may be read from a pipe, which is then fed.
         outputs: patterns of results that a failure does not leave.
+        made_again: patterns of files of ours that are made again, whatever stands there.
         check: says what is wrong with a success, in the case's folder; "" where nothing is.
         up_to_training: whether a tool's run is only looked at, and trains nothing.
         in_place: whether it is made anew for every case, because it knows where it lies.
@@ -65,6 +66,7 @@ class Kind:
     needed: tuple[str, ...] = ()
     streams: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("out*",)
+    made_again: tuple[str, ...] = ()
     check: Callable[[], str] = lambda: ""
     up_to_training: bool = False
     in_place: bool = False
@@ -327,7 +329,7 @@ class _Running:
 
     def __init__(self, case: Case) -> None:
         self._case, self._limit = case, ""
-        self._traces = Traces(case.folder)
+        self._traces = Traces(case.folder, case.kind.made_again)
         self._said = case.folder.with_name(f"{case.folder.name}.err")
         self._started = time.monotonic()
         self._feeder = self._feed()

@@ -120,7 +120,7 @@ def test_an_end_is_judged_by_its_code_and_what_was_said(end, outcome, tmp_path):
 
 def test_what_is_left_in_the_folder_counts(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    traces = Traces(tmp_path)
+    traces, ours = Traces(tmp_path), Traces(tmp_path, ["p*"])
     assert traces.wrong(0, ["out*"]) is None
     (tmp_path / "out.txt").write_text("half")
     assert traces.wrong(0, ["out*"]) is None
@@ -131,3 +131,4 @@ def test_what_is_left_in_the_folder_counts(tmp_path):
     (tmp_path / "pipe").unlink()
     (tmp_path / "pipe").write_text("a file")
     assert traces.wrong(0, []).outcome == REPLACED
+    assert ours.wrong(0, []) is None

@@ -174,6 +174,21 @@ def test_a_folder_of_the_users_in_the_models_place_is_noticed_before_training(tm
         check_destination(directory)
 
 
+@pytest.mark.parametrize("name", ["learning_curve.png", "guesses.json", "dev_confusion.png"])
+def test_what_stands_where_a_result_will_is_told_before_the_training(tmp_path, name):
+    directory = RunDirectory(tmp_path)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "events").mkdir()
+    check_destination(directory)
+    (tmp_path / name).mkdir()
+    with pytest.raises(UserError, match=f"{name}: is a folder, but training writes files here"):
+        check_destination(directory)
+    (tmp_path / name).rmdir()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(UserError, match=f"{name}: is no file"):
+        check_destination(directory)
+
+
 def losses_in_turn(*losses):
     left = list(losses)
     return lambda: {"loss": left.pop(0)}
