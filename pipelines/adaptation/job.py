@@ -13,7 +13,7 @@ from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.sources import is_google_checkpoint
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_whole, whole_folder
+from keras_bert_impl.files import open_input, open_whole, whole_folder
 from keras_bert_impl.json_files import read_typed
 from keras_bert_impl.tokenization.learner import coverage
 from keras_bert_impl.tokenization.reference import split_tokens
@@ -268,9 +268,7 @@ def _check_held_out(steps: Steps) -> None:
         UserError: one has less than two.
     """
     for held_out in (True, False):
-        text = b"".join(
-            path.read_bytes()[:_LOOKED_AT] for path in steps.sentences(held_out=held_out)
-        )
+        text = b"".join(map(_beginning, steps.sentences(held_out=held_out)))
         documents = text.rstrip(b"\n").count(b"\n\n") + bool(text.strip())
         if documents < _FEWEST:
             part = "is held out" if held_out else "is trained on"
@@ -283,6 +281,11 @@ def _check_held_out(steps: Steps) -> None:
 
 
 _FEWEST, _LOOKED_AT = 2, 1 << 20
+
+
+def _beginning(path: Path) -> bytes:
+    with open_input(path, may_be_empty=True) as file:
+        return file.read(_LOOKED_AT)
 
 
 def _missing_heads(source: ModelSource) -> list[str]:

@@ -213,6 +213,7 @@ class Adaptation:
             f"{self.model}: {self.new_tokens:,} tokens added, {taken:,} steps (the model is that "
             f"of step {best:,}). To tell a masked word costs {after:.3f} nats a character in place "
             f"of {before:.3f} ({after / before - 1:+.1%}).",
+            *self._hardly_learned(),
             "",
             *markdown_table(*self._text_table()),
             "",
@@ -223,6 +224,21 @@ class Adaptation:
             ),
             *self._task_lines(),
         ]
+
+    def _hardly_learned(self) -> list[str]:
+        """A warning where the adapted model knows little more than how frequent its tokens are.
+
+        What the held-out text's own frequencies reach stands beside the model of the same
+        vocabulary before its training: the frequencies of a short training text reach less.
+        """
+        same_tokens = self.text.get(GROWN, self.text[ORIGINAL])
+        after = self.text[ADAPTED].figures[NATS]
+        guesses = [
+            one.guesses[NATS] for one in (same_tokens, self.text[ADAPTED]) if NATS in one.guesses
+        ]
+        if not guesses or after < _WORTH_LEARNING * min(guesses):
+            return []
+        return [_HARDLY_LEARNED.format(after=after, guess=min(guesses))]
 
     def _text_table(self) -> tuple[list[str], list[list[str]]]:
         models = list(self.text.values())
@@ -276,6 +292,12 @@ _ROWS = (
     ("masked token, loss in nats", "masked_lm_loss", "{:.3f}"),
     ("masked word, nats a character", NATS, "{:.3f}"),
     ("next sentence, accuracy", "next_sentence_accuracy", "{:.1%}"),
+)
+_WORTH_LEARNING = 0.95
+_HARDLY_LEARNED = (
+    "Warning: the adapted model has learned little more than how frequent tokens are: {after:.3f} "
+    "nats a character, where the frequencies of the held-out text alone reach {guess:.3f}. Take "
+    "more steps, more text or another learning rate, or add fewer tokens."
 )
 _NOTES = (
     "In brackets: what guessing by frequency reaches. Accuracy and loss of masked tokens are of "

@@ -60,6 +60,19 @@ def test_the_table_has_a_column_a_model_with_guessing_in_brackets():
     assert not any("head" in line for line in lines if not line.startswith("|"))
 
 
+@pytest.mark.parametrize(("after", "warned"), [(1.7, False), (1.95, True), (2.5, True)])
+def test_a_model_that_is_hardly_better_than_guessing_is_warned_of(after, warned):
+    models = {
+        "original": figures(9.0, nats_per_character=0.5),  # of coarser tokens
+        "grown": figures(3.0, nats_per_character=2.0),  # by the held-out text's own frequencies
+        "adapted": figures(after, nats_per_character=2.6),  # by those of the training text
+    }
+    assert any("learned little more" in line for line in adaptation(text=models).lines()) == warned
+    del models["grown"]
+    models["original"] = figures(9.0, nats_per_character=2.0)
+    assert any("learned little more" in line for line in adaptation(text=models).lines()) == warned
+
+
 def test_heads_that_were_made_are_named():
     lines = adaptation(missing_heads=["masked words", "next sentences"]).lines()
     assert any("without a head for masked words and next sentences" in line for line in lines)
