@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, remove, whole_folder
+from keras_bert_impl.files import make_folder, open_input, remove, whole_folder
 from keras_bert_impl.json_files import bounded_loads, read_sealed, sealed, typed
 from keras_bert_impl.locks import in_turn
 from keras_bert_impl.tokenization.unknown_words import WordCount
@@ -221,13 +221,13 @@ def _is_whole(folder: Path, description: RowDescription) -> bool:
     checksums |= description.indexes
     try:
         return all(_crc32c(folder / name) == value for name, value in checksums.items())
-    except OSError:
+    except (OSError, UserError):
         return False
 
 
 def _crc32c(file: Path) -> str:
     checksum = google_crc32c.Checksum()
-    with file.open("rb") as content:
+    with open_input(file, may_be_empty=True) as content:  # a device has no end
         while some := content.read(_BYTES_AT_ONCE):
             checksum.update(some)
     return checksum.digest().hex()

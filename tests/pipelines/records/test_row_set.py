@@ -72,7 +72,8 @@ def test_rows_of_another_source_stand_beside_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", ["truncated", "altered", "index", "altered index", "shard's index", "[]", "{", "3"]
+    "change",
+    ["truncated", "altered", "index", "altered index", "endless", "shard's index", "[]", "{", "3"],
 )
 def test_what_is_damaged_is_made_again(tmp_path, change, caplog):
     folder = make_rows(tmp_path / "rows", SOURCE, BLOCKS).folder
@@ -84,6 +85,9 @@ def test_what_is_damaged_is_made_again(tmp_path, change, caplog):
         (folder / "rows.index").unlink()
     elif change == "altered index":
         alter(folder / "rows.index", 4)
+    elif change == "endless":
+        (folder / "rows.index").unlink()
+        (folder / "rows.index").symlink_to("/dev/zero")
     elif change == "shard's index":
         alter(folder / "rows-00000.tfrecord.index", 0)
     else:
