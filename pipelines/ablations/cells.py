@@ -46,6 +46,7 @@ class Start:
         flags: of its pre-training.
         keeps_models: whether models from before the end are kept.
         step: the steps of such a model; None is the last one.
+        checkpoint: where a model is that somebody else trained.
     """
 
     key: str
@@ -54,6 +55,12 @@ class Start:
     flags: tuple[str, ...] = ()
     keeps_models: bool = False
     step: int | None = None
+    checkpoint: str | None = None
+
+    @property
+    def is_pretrained_here(self) -> bool:
+        """Whether the study pre-trains it: with each seed there is another one."""
+        return self.key != RANDOM and self.checkpoint is None
 
 
 @dataclass(frozen=True)
@@ -198,7 +205,7 @@ class CellMaker:
         """
         words = [task.name, start.key, *(way.name for way in ways if way.name)]
         words += [f"step-{start.step}"] if start.step else []
-        words += ["seed", *([] if start.key == RANDOM else [str(first)]), str(seed)]
+        words += ["seed", *([str(first)] if start.is_pretrained_here else []), str(seed)]
         needs, source, files = self._source(start, first)
         return self._once(
             "-".join(words),
@@ -234,7 +241,9 @@ class CellMaker:
         self, start: Start, seed: int
     ) -> tuple[tuple[Cell, ...], tuple[str, ...], Mapping[str, str]]:
         """The cells that the weights come from, the flags that name them, and files to write."""
-        if start.key != RANDOM:
+        if start.checkpoint is not None:
+            return (), self._config.filled([flag("init_checkpoint", start.checkpoint)]), {}
+        if start.is_pretrained_here:
             cell = self.pretrained(start, seed)
             model = kept_model(cell.folder, start.step) if start.step else cell.folder / "model"
             return (cell,), (flag("init_checkpoint", model),), {}

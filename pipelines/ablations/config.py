@@ -18,6 +18,9 @@ MASKING_TABLE, STEPS_FIGURE = "masking", "steps"
 TABLES = (TASKS_TABLE, SIZES_TABLE, FEATURES_TABLE, MASKING_TABLE, STEPS_FIGURE)
 """Tables 5, 6, 7 and 8 of Devlin et al. 2019 and figure 5."""
 
+MODELS_TABLE = "models"
+"""What the study's own model is worth beside others; of no paper."""
+
 
 _COUNT = re.compile("[0-9]{1,9}")
 
@@ -55,6 +58,41 @@ class Size:
                 f"`size={words}`: give a name, layers, width and heads, such as base 12 768 12."
             )
         return cls(name, *map(int, numbers))
+
+
+@dataclass(frozen=True)
+class OtherModel:
+    """A model that somebody else trained, to be compared with the study's own.
+
+    Attributes:
+        name: what the table calls it.
+        checkpoint: where it is.
+        flags: of its fine-tuning.
+    """
+
+    name: str
+    checkpoint: str
+    flags: tuple[str, ...]
+
+    @classmethod
+    def of(cls, words: str) -> "OtherModel":
+        """Reads "NAME CHECKPOINT --FLAG ...".
+
+        Raises:
+            UserError: it says something else.
+
+        Example:
+            >>> OtherModel.of("MiniLM models/minilm --pooling=mean").checkpoint
+            'models/minilm'
+        """
+        name, checkpoint, *flags = _padded(_words("other_model", words))
+        flags = [flag for flag in flags if flag]
+        if not checkpoint or not all(flag.startswith("--") for flag in flags):
+            raise UserError(
+                f"`other_model={words}`: give a name, a checkpoint, and perhaps flags for its "
+                "fine-tuning."
+            )
+        return cls(name, checkpoint, tuple(flags))
 
 
 @dataclass(frozen=True)
@@ -147,10 +185,16 @@ class RunAblationsConfig:
     features_flags: str = option(
         "", "Flags of run_ner that stand over the task's where a frozen model gives features."
     )
+    other_model: tuple[str, ...] = option(
+        (),
+        "A model to compare with in the table `models`: its name, where it is (see {data}), and "
+        "perhaps flags for its fine-tuning. May be given several times.",
+        repeated=True,
+    )
     tables: tuple[str, ...] = option(
         TABLES,
         f"Which tables and figure to make, of {', '.join(TABLES)}: 5, 6, 7 and 8 and figure 5 of "
-        "the paper.",
+        f"the paper; {MODELS_TABLE} compares the first size with random weights and `other_model`.",
         resume=FREE,
     )
     sizes_tasks: tuple[str, ...] = option((), "Tasks of the table of sizes; by default all.")
@@ -197,13 +241,17 @@ class RunAblationsConfig:
             raise UserError("no model is named; give `size`, or a recipe that does.")
         if not self.tasks:
             raise UserError("nothing says what to evaluate; give `task`, or a recipe that does.")
-        for kind, names in (("size", self.sizes), ("task", self.tasks)):
+        known = (("size", self.sizes), ("task", self.tasks), ("other_model", self.other_models))
+        for kind, names in known:
             given = [one.name for one in names]
             if len({*given}) < len(given):
                 raise UserError(f"`{kind}`: a name is given twice; give each a name of its own.")
-        unknown = [name for name in self.tables if name not in TABLES]
+        tables = (*TABLES, MODELS_TABLE)
+        unknown = [name for name in self.tables if name not in tables]
         if unknown:
-            raise UserError(f"`tables={unknown[0]}` is unknown; choose of {', '.join(TABLES)}.")
+            raise UserError(f"`tables={unknown[0]}` is unknown; choose of {', '.join(tables)}.")
+        if self.other_model and MODELS_TABLE not in self.tables:
+            raise UserError(f"`other_model` is for the table {MODELS_TABLE}; add it to `tables`.")
         for name in ("sizes_tasks", "masking_tasks", "steps_tasks", "features_tasks"):
             self.tasks_of(name)
         if not self.seeds or not self.pretraining_seeds:
@@ -214,6 +262,11 @@ class RunAblationsConfig:
     def sizes(self) -> Sequence[Size]:
         """The sizes; the first is that of all tables but one."""
         return [Size.of(words) for words in self.size]
+
+    @property
+    def other_models(self) -> Sequence[OtherModel]:
+        """The models to compare with."""
+        return [OtherModel.of(words) for words in self.other_model]
 
     @property
     def tasks(self) -> Sequence[TaskRun]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json
@@ -48,17 +49,26 @@ def needs_of(cell: Cell, config_of: ConfigOf) -> Needs | None:
         UserError: the tool refuses its flags.
     """
     if cell.kind == PRETRAINING:
-        return _pretraining(config_of(cell.tool, cell.arguments), model_of(cell))
+        model = model_of(cell)
+        assert model is not None
+        return _pretraining(config_of(cell.tool, cell.arguments), model)
     if cell.kind == FINE_TUNING:
-        return _fine_tuning(config_of(cell.tool, cell.arguments), model_of(cell))
+        config = config_of(cell.tool, cell.arguments)
+        return _fine_tuning(config, model_of(cell) or _other_model(config))
     return None
 
 
-def model_of(cell: Cell) -> BertConfig:
-    """The configuration of the model that a cell trains."""
+def model_of(cell: Cell) -> BertConfig | None:
+    """The configuration of the model that a cell trains; None of one that is not of the study."""
     holders = [one for one in (cell, *cell.needs) if "bert_config.json" in one.files]
+    if not holders:
+        return None
     content = holders[0].files["bert_config.json"]
     return BertConfig.from_google(parse_json(content, cell.name, "mend `model_settings`"))
+
+
+def _other_model(config: FineTuningConfig) -> BertConfig:
+    return find_model(config.init_checkpoint, needs_text=False).config
 
 
 def _pretraining(config: RunPretrainingConfig, model: BertConfig) -> Needs:

@@ -1,5 +1,6 @@
 """The tables of a study: which cells stand in which field."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from pipelines.ablations.cells import (
 from pipelines.ablations.config import (
     FEATURES_TABLE,
     MASKING_TABLE,
+    MODELS_TABLE,
     SIZES_TABLE,
     STEPS_FIGURE,
     TASKS_TABLE,
@@ -82,7 +84,7 @@ class Table:
     """A table: rows, columns, and the cells of each field.
 
     Attributes:
-        name: one of `config.TABLES`, or "check".
+        name: one of `config.TABLES`, `config.MODELS_TABLE` or "check".
         title: what it shows.
         notes: the heads of the rows' notes.
         rows: from top to bottom.
@@ -135,6 +137,7 @@ class Study:
             SIZES_TABLE: self._sizes,
             FEATURES_TABLE: self._features,
             MASKING_TABLE: self._masking,
+            MODELS_TABLE: self._models,
             STEPS_FIGURE: self._steps,
         }
         return [make() for name, make in made.items() if name in self.config.tables]
@@ -143,11 +146,8 @@ class Study:
     def check(self) -> Table:
         """BERT against random weights, on every task of the tables."""
         used = {column.task for table in self.tables for column in table.columns}
-        random = Row("random weights", Start(RANDOM, self.config.sizes[0]))
         tasks = [task for task in self.config.tasks if task in used]
-        return self._table(
-            "check", "BERT beside random weights", [Row("BERT", self._bert), random], tasks
-        )
+        return self._table("check", "BERT beside random weights", self._bert_and_random, tasks)
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -165,6 +165,23 @@ class Study:
     def pretraining_of(self, row: Row) -> list[Cell]:
         """The cells that pre-train a row's model, one a seed."""
         return [self._maker.pretrained(row.start, seed) for seed in self.config.pretraining_seeds]
+
+    @property
+    def _bert_and_random(self) -> list[Row]:
+        random = Row("random weights", Start(RANDOM, self.config.sizes[0]))
+        return [Row("BERT", self._bert), random]
+
+    def _models(self) -> Table:
+        others = [
+            Row(
+                one.name,
+                Start(f"other-{_plain(one.name)}", self.config.sizes[0], checkpoint=one.checkpoint),
+                Way("", one.flags),
+            )
+            for one in self.config.other_models
+        ]
+        rows = [*self._bert_and_random, *others]
+        return self._table(MODELS_TABLE, "BERT beside other models", rows, self.config.tasks)
 
     def _pretraining_tasks(self) -> Table:
         main = self.config.sizes[0]
@@ -263,8 +280,18 @@ class Study:
         return Table(name, title, notes, rows, columns, fields)
 
     def _first_seeds(self, start: Start) -> Sequence[int]:
-        """The seeds of pre-training; random weights have only those of fine-tuning."""
-        return (0,) if start.key == RANDOM else self.config.pretraining_seeds
+        """The seeds of pre-training; what is not pre-trained here has only those of fine-tuning."""
+        return self.config.pretraining_seeds if start.is_pretrained_here else (0,)
+
+
+def _plain(name: str) -> str:
+    """A name as a part of a folder's name.
+
+    Example:
+        >>> _plain("MiniLM, grown")
+        'MiniLM-grown'
+    """
+    return "-".join(re.findall(r"\w+", name))
 
 
 def _percent(shares: Sequence[float], between: str) -> str:

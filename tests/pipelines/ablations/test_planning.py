@@ -2,9 +2,11 @@ import lzma
 
 import pytest
 
+from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.planning import training_flops
 from pipelines.ablations.planning import model_of, needs_of, training_tokens
 from pipelines.ablations.study import Study
+from tests.support.model_folders import tiny_config, write_any
 from tests.support.toy_study import PretendingTools, toy_recipe
 
 CONFIG_OF = PretendingTools().config_of
@@ -36,6 +38,16 @@ def test_fine_tuning_is_estimated_from_the_files_of_the_task(tmp_path):
     a_row = training_flops(model_of(cell), 32, 0)
     assert needs.operations == pytest.approx(1000 / 32 * a_row * 3)
     assert needs_of(made["NER-bert-seed-1-1"], CONFIG_OF).operations is None  # no file yet
+
+
+def test_another_model_is_planned_by_its_own_size(tmp_path):
+    (tmp_path / "MRPC").mkdir()
+    (tmp_path / "MRPC" / "train.tsv").write_bytes(b"x" * 4000)
+    encoder = BertEncoder(tiny_config(max_position_embeddings=32))
+    write_any(tmp_path / "theirs", encoder)
+    made = cells(tmp_path, tables=("models",), other_model=("theirs {data}/theirs",))
+    needs = needs_of(made["MRPC-other-theirs-seed-1"], CONFIG_OF)
+    assert needs.operations == pytest.approx(1000 / 32 * training_flops(encoder.config, 32, 0) * 3)
 
 
 def test_tokens_of_every_kind_of_task(tmp_path):

@@ -30,6 +30,29 @@ def test_the_tables_have_the_rows_of_the_paper(tmp_path):
     assert steps[4:] == [("Left-to-Right", str(n)) for n in (10, 20, 30, 40)]
 
 
+def test_other_models_stand_beside_ours_and_random_weights_with_flags_of_their_own(tmp_path):
+    (tmp_path / "minilm").mkdir()
+    (tmp_path / "minilm" / "vocab.txt").write_text("first")
+    others = ("'MiniLM, grown' {data}/minilm --pooling=mean", "theirs hub/bert")
+    made = study(tmp_path, tables=("models",), other_model=others)
+    (models,) = made.tables
+    labels = ["BERT", "random weights", "MiniLM, grown", "theirs"]
+    assert [row.label for row in models.rows] == labels
+    mrpc = [models.fields[row, models.columns[0]] for row in models.rows]
+    names = [[cell.name for cell in cells] for cells in mrpc]
+    assert names[2] == ["MRPC-other-MiniLM-grown-seed-1", "MRPC-other-MiniLM-grown-seed-2"]
+    assert f"--init_checkpoint={tmp_path}/minilm" in mrpc[2][0].flags
+    assert "--pooling=mean" in mrpc[2][0].flags
+    assert not any("--pooling=mean" in mrpc[row][0].flags for row in (0, 1, 3))
+    assert mrpc[2][0].needs == ()
+    before = [cells[0].digest for cells in mrpc]
+    (tmp_path / "minilm" / "vocab.txt").write_text("other")
+    again = study(tmp_path, tables=("models",), other_model=others).tables[0]
+    digests = [again.fields[row, again.columns[0]][0].digest for row in again.rows]
+    same = [one == other for one, other in zip(before, digests, strict=True)]
+    assert same == [True, True, False, True]
+
+
 def test_what_tables_share_is_one_cell(tmp_path):
     made = study(tmp_path)
     bert = [
