@@ -202,7 +202,8 @@ def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int |
         first_line: the line of the file in which it begins; see `fault_of_json`.
 
     Raises:
-        UserError: it is not UTF-8, not JSON, or nested too deeply.
+        UserError: it is not UTF-8, not JSON, or nested too deeply, or holds half a surrogate pair,
+            which no file could be written with.
 
     Example:
         >>> parse_json('{"a": [1, 2]}', "x.json", "mend it")
@@ -213,9 +214,15 @@ def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int |
         keras_bert_impl.errors.UserError: x.json: is not JSON (nested too deeply); mend it.
     """
     try:
-        return bounded_loads(text)
+        value = bounded_loads(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{origin}: {fault_of_json(error, first_line)}; {remedy}.") from error
+    escape = b"\\ud" if isinstance(text, bytes) else "\\ud"
+    if escape in text.lower() and (  # type: ignore[operator]
+        half := _HALF_PAIR.search(json.dumps(value, ensure_ascii=False))
+    ):
+        raise UserError(f"{origin}: holds {shown(half[0])}, which is no character; {remedy}.")
+    return value
 
 
 def bounded_loads(

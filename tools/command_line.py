@@ -180,7 +180,9 @@ class FlagSet:
             rest = list[str]()
             for source, words in self._parts(arguments):
                 if found := [word for word in words if "\0" in word]:
-                    raise UserError(f"{shown(found[0])} holds a NUL character; remove it.")
+                    raise UserError(
+                        f"{source}: {shown(found[0])} holds a NUL character; remove it."
+                    )
                 for several in self.lists():
                     several.source = source
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]

@@ -55,6 +55,13 @@ def test_a_file_larger_than_the_bound_is_refused_unread(tmp_path):
         read_json_value(tmp_path / "x.json")
 
 
+def test_half_a_surrogate_pair_is_told_and_a_whole_one_is_a_character():
+    assert parse_json(rb'{"a": "\ud83d\ude00"}', "x.json", "mend it") == {"a": "\U0001f600"}
+    for text in (rb'{"a": ["\uD83d"]}', r'{"\ude00": 1}'):
+        with pytest.raises(UserError, match=r"x\.json: holds '\\ud.*, which is no character"):
+            parse_json(text, "x.json", "mend it")
+
+
 def test_a_number_of_ten_thousand_digits_is_one_sentence():
     with pytest.raises(UserError, match="is not JSON"):
         parse_json("9" * 10_000, "x.json", "mend it")
