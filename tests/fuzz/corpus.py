@@ -55,7 +55,7 @@ def kept(folder: Path = FOLDER) -> dict[str, dict[str, Any]]:
 
 def place(folder: Path, spoiled: str) -> Path:
     """The file of a case: names in it that end with a fingerprint follow from where it lies."""
-    found = sorted(folder.glob(re.sub(r"-[0-9a-f]{16}(?=/)", "-*", spoiled)))
+    found = sorted(folder.glob(re.sub(r"-[0-9a-f]{12,16}(?=/)", "-*", spoiled)))
     return found[0] if found else folder / spoiled
 
 
