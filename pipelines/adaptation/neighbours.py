@@ -2,10 +2,10 @@
 
 The mean of the parts that a new word was cut into says little of it, and nothing where the parts
 are letters of a script that the model hardly knows; training alone would have to see each word
-often. So it is counted which tokens stand near which, the counts become pointwise mutual information
-(positive values, with smoothed contexts: Levy, Goldberg and Dagan 2015) and its largest singular
-vectors one vector a token. Tokens that the model knew before have a vector of both kinds: the
-rotation that takes one kind to the other best (Schönemann 1966) takes the new tokens along.
+often. So it is counted which tokens stand near which, the counts become pointwise mutual
+information (positive values, with smoothed contexts: Levy, Goldberg and Dagan 2015) and its largest
+singular vectors one vector a token. Tokens that the model knew before have a vector of both kinds:
+the rotation that takes one kind to the other best (Schönemann 1966) takes the new tokens along.
 """
 
 from collections.abc import Iterable

@@ -80,7 +80,7 @@ class Reading:
         "The form of the input; auto looks at the beginning of each file.",
         choices=FORMS,
     )
-    encoding: TextEncoding = nested(TextEncoding)
+    text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -97,7 +97,7 @@ def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
     blocks = (
         _read_data_set(source.name, reading)
         if source.form == "tfds"
-        else read_line_blocks(source.name, stream=True, encoding=reading.encoding)
+        else read_line_blocks(source.name, stream=True, encoding=reading.text_encoding)
     )
     if source.form == "wikiextractor":
         blocks = _with_titles(blocks)
@@ -115,7 +115,7 @@ def decode_block(block: TextBlock, reading: Reading) -> DecodedBlock:
         UserError: so many bytes are not UTF-8 that the source must be in another encoding.
     """
     lines = block.lines
-    text, dropped = decode(block.source.name, lines.first_line, lines.text, reading.encoding)
+    text, dropped = decode(block.source.name, lines.first_line, lines.text, reading.text_encoding)
     return DecodedBlock(block.source, lines.first_line, text, dropped, block.ends_source)
 
 
@@ -140,7 +140,7 @@ def raw_paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | N
     if block.source.form in ("json_lines", "tfds"):
         # What JSON spells in escapes is text only now.
         texts = _from_json(block, reading.text_field)
-        found = (reading.encoding.composed(text) for text in texts)
+        found = (reading.text_encoding.composed(text) for text in texts)
     elif block.source.form == "wikiextractor":
         found = _from_wikiextractor(block.text.split("\n"))
     else:

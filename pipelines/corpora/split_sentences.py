@@ -114,7 +114,9 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
     Raises:
         UserError: an input cannot be read, or the output cannot be written.
     """
-    sources = find_sources(config.input_file, config.reading.input_format, config.reading.encoding)
+    sources = find_sources(
+        config.input_file, config.reading.input_format, config.reading.text_encoding
+    )
     blocks = (block for source in sources for block in read_blocks(source, config.reading))
     work = functools.partial(split_block, reading=config.reading, language=config.language)
     progress = Progress("split sentences", packed_size(sources), "bytes of input")

@@ -70,7 +70,7 @@ class TokenizeTextConfig:
         "where anything differs.",
     )
 
-    encoding: TextEncoding = nested(TextEncoding)
+    text_encoding: TextEncoding = nested(TextEncoding)
     unknown: UnknownWords = nested(UnknownWords)
 
     def __post_init__(self) -> None:
@@ -102,11 +102,11 @@ def run_tokenize_text(
     lines: Iterable[str | bytes] | None = None
     if config.input_file:
         lines = read_all_lines(
-            config.input_file, config.text_field, config.output_file, config.encoding
+            config.input_file, config.text_field, config.output_file, config.text_encoding
         )
     with _output(config.output_file, standard_output) as output:
         if not config.certify:
-            found = config.encoding.recoded_lines("standard input", standard_input)
+            found = config.text_encoding.recoded_lines("standard input", standard_input)
             ends_removed = (line.rstrip(b"\r\n") for line in found)
             tokenize_text(config, ends_removed if lines is None else lines, output)
             return
@@ -160,7 +160,7 @@ def _tell_of_other_kinds(paths: list[str], encoding: TextEncoding) -> None:
 def _lines_of_files(
     paths: list[str], text_field: str | None, encoding: TextEncoding
 ) -> Iterator[str | bytes]:
-    reading = Reading(text_field or "", encoding=encoding)
+    reading = Reading(text_field or "", text_encoding=encoding)
     if not text_field:
         _tell_of_other_kinds(paths, encoding)
     dropped_bytes = 0

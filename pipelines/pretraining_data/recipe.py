@@ -190,7 +190,7 @@ class PretrainingDataConfig:
         "position, or leave the bytes out.",
         choices=("refuse", "drop"),
     )
-    encoding: TextEncoding = nested(TextEncoding)
+    text_encoding: TextEncoding = nested(TextEncoding)
     work_folder: str | None = option(
         None,
         "Where tokens and plans are kept. Named, they stay there, so that another length, seed or "
@@ -202,11 +202,11 @@ class PretrainingDataConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if not self.encoding.keeps_lines:
+        if not self.text_encoding.keeps_lines:
             raise UserError(
-                f"`encoding={self.encoding.encoding}`: text is cut into blocks at line ends, which "
-                "cannot be found in this encoding without reading all; run split_sentences with "
-                "it, which writes UTF-8, or convert the file (iconv)."
+                f"`encoding={self.text_encoding.encoding}`: text is cut into blocks at line ends, "
+                "which cannot be found in this encoding without reading all; run split_sentences "
+                "with it, which writes UTF-8, or convert the file (iconv)."
             )
         names = self.output_names
         if not names or any(not name or name.endswith(("/", "\\")) for name in names):

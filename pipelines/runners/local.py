@@ -68,7 +68,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
     config.unknown.check(
-        sample_lines(text.blocks, open_input, config.encoding),
+        sample_lines(text.blocks, open_input, config.text_encoding),
         config.text_settings(vocabulary),
         config.input_file,
     )
@@ -221,7 +221,7 @@ def _corpus(
         config.do_lower_case,
         config.strip_accents,
         config.invalid_utf8 == "drop",
-        config.encoding,
+        config.text_encoding,
     )
     key = {**settings.as_json, "format": _FORMAT}
     folder = _own_folder(work / f"tokens-{fingerprint([text.stamps, key])}")

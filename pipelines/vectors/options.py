@@ -38,7 +38,7 @@ class FeaturesConfig(CheckpointOptions):
         "The column of the inputs: its name, or its number from 1 where there is no header. By "
         "default guessed where it is plain.",
     )
-    encoding: TextEncoding = nested(TextEncoding)
+    text_encoding: TextEncoding = nested(TextEncoding)
     output_file: str = option(REQUIRED, "The file to write.")
     model: str = option(REQUIRED, _MODEL_OF_TOKENS)
     layers: Sequence[int] = option(
@@ -171,7 +171,7 @@ class TextsConfig:
         "The column of the texts: its name, or its number from 1 where there is no header. By "
         "default guessed where it is plain.",
     )
-    encoding: TextEncoding = nested(TextEncoding)
+    text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
         check_options(self)

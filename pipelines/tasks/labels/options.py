@@ -95,7 +95,7 @@ class LabelledTextsConfig:
         resume=FREE,
     )
 
-    encoding: TextEncoding = nested(TextEncoding)
+    text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -293,7 +293,7 @@ class RunClassifierConfig(FineTuningConfig):
     @property
     def file_encoding(self) -> TextEncoding:
         """See `FineTuningConfig.file_encoding`."""
-        return self.own.encoding
+        return self.own.text_encoding
 
     @property
     def is_xnli(self) -> bool:

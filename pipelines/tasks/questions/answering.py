@@ -61,7 +61,7 @@ def answer(config: AnswerConfig) -> list[AnsweredQuestion]:
     Raises:
         UserError: the model or the passage is not what it should be.
     """
-    passage = read_passage(config.passage_file, config.encoding)
+    passage = read_passage(config.passage_file, config.text_encoding)
     ask, text = _load(config)
     asked = [question for question in config.question if question.strip()]
     if text is not None:

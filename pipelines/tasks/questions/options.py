@@ -91,7 +91,7 @@ class RunSquadConfig(FineTuningConfig):
     evidence_words: int = option(
         400, "Words to read from the beginning of each of TriviaQA's documents.", at_least=1
     )
-    encoding: TextEncoding = nested(TextEncoding)
+    text_encoding: TextEncoding = nested(TextEncoding)
     verbose_logging: bool = option(
         False, "Accepted for the original's sake; it changes nothing here.", resume=FREE
     )
@@ -99,7 +99,7 @@ class RunSquadConfig(FineTuningConfig):
     @property
     def file_encoding(self) -> TextEncoding:
         """See `FineTuningConfig.file_encoding`."""
-        return self.encoding
+        return self.text_encoding
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -196,7 +196,7 @@ class AnswerConfig(CheckpointOptions, SavedModelTrust):
         (), "What is asked; repeat the flag for more questions.", repeated=True
     )
     passage_file: Path = option(REQUIRED, "The text in which answers are looked for.")
-    encoding: TextEncoding = nested(TextEncoding)
+    text_encoding: TextEncoding = nested(TextEncoding)
     num_answers: int = option(3, "How many answers to show for a question.", at_least=1)
     format: str = option(
         "table", "A table to read, or one JSON object a line.", choices=("table", "json")

@@ -340,6 +340,6 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
         null_score_diff_threshold=config.threshold(),
         padding_competes=not config.trim_padding,
         evidence=Evidence(config.evidence_dir, config.evidence_words),
-        encoding=config.encoding,
+        encoding=config.text_encoding,
         metric=config.metric,
     )

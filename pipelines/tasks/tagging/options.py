@@ -89,7 +89,7 @@ class TaggingConfig(SplitFiles):
         "of refusing it.",
         resume=FREE,
     )
-    encoding: TextEncoding = nested(TextEncoding)
+    text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -134,7 +134,7 @@ class RunNerConfig(FineTuningConfig):
     @property
     def file_encoding(self) -> TextEncoding:
         """See `FineTuningConfig.file_encoding`."""
-        return self.files.encoding
+        return self.files.text_encoding
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -411,7 +411,7 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
         Not so where a trained model reads a file whose column of tags is named: the file need not
         look like that of the training.
         """
-        layout = find_layout(path, self._word_column, self._tag_column, self._config.encoding)
+        layout = find_layout(path, self._word_column, self._tag_column, self._config.text_encoding)
         lacks_last = expected is not None and layout.width == expected - 1
         named = self._trained is not None and self._config.tag_column is not None
         if split == "test" and lacks_last and not named and self._tag_column in (-1, expected):
