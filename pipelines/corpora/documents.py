@@ -137,6 +137,7 @@ def raw_paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | N
     Raises:
         UserError: a line is not of the source's form.
     """
+    found: Iterator[str | None]
     if block.source.form in ("json_lines", "tfds"):
         # What JSON spells in escapes is text only now.
         texts = _from_json(block, reading.text_field)

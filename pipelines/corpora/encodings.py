@@ -104,6 +104,16 @@ cp936 is meant.
         found = unicodedata.normalize(_FORM, text.decode(_UTF_8, "surrogateescape"))
         return found.encode(_UTF_8, "surrogateescape")
 
+    def composed_value(self, value: Any) -> Any:
+        """The texts in a JSON value composed, where that is asked for."""
+        if not self.composes:
+            return value
+        if isinstance(value, dict):
+            return {key: self.composed_value(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self.composed_value(one) for one in value]
+        return self.composed(value) if isinstance(value, str) else value
+
     def recoded(self, name: str, file: Any) -> Any:
         """A file of bytes in UTF-8, with a method `readinto` as it has; itself if it is UTF-8.
 
@@ -200,7 +210,7 @@ class _Recoded(io.RawIOBase):
 
     def _lines_before(self, error: UnicodeError, before: Any, data: bytes) -> int:
         """The line ends between the block's beginning and what cannot be decoded."""
-        good = getattr(error, "start", 0) - len(before[0])
+        good = (error.start if isinstance(error, UnicodeDecodeError) else 0) - len(before[0])
         self._decoder.setstate(before)
         return self._decoder.decode(data[: max(good, 0)]).count("\n")
 

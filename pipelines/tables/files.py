@@ -418,18 +418,7 @@ def _json_records(name: str, form: Form, encoding: TextEncoding) -> Iterator[Rec
     longest = MOST_WHOLE_BYTES if form == "json_array" else MOST_LINE_BYTES
     lines = read_lines(name, encoding, keep_ends=True, longest=longest)
     # What JSON spells in escapes is text only now.
-    yield from (Record(line, _composed(values, encoding)) for line, values in read(name, lines))
-
-
-def _composed(value: Any, encoding: TextEncoding) -> Any:
-    """The texts in a value composed, where that is asked for."""
-    if not encoding.composes:
-        return value
-    if isinstance(value, dict):
-        return {key: _composed(one, encoding) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_composed(one, encoding) for one in value]
-    return encoding.composed(value) if isinstance(value, str) else value
+    yield from (Record(line, encoding.composed_value(values)) for line, values in read(name, lines))
 
 
 def _builder(name: str, data_dir: str | None) -> tuple[Any, str]:
