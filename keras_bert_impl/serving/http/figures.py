@@ -15,47 +15,33 @@ class Figures:
     CONTENT_TYPE = CONTENT_TYPE_LATEST
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        of_request = ("model", "method", "status")
+        self._registry = registry = CollectorRegistry()
+        ours, call = ("model", "signature"), ("model", "method")
         self._requests = Counter(
-            "keras_bert_requests", "Requests.", of_request, registry=self._registry
+            "keras_bert_requests", "Requests.", (*call, "status"), registry=registry
         )
         self._seconds = Histogram(
             "keras_bert_request_seconds",
             "From a request's head to its answer.",
-            ("model", "method"),
+            call,
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=registry,
         )
         self._rows = Histogram(
-            "keras_bert_batch_rows",
-            "Rows of a batch.",
-            ("model", "signature"),
-            buckets=_ROWS,
-            registry=self._registry,
+            "keras_bert_batch_rows", "Rows of a batch.", ours, buckets=_ROWS, registry=registry
         )
         self._batch_seconds = Histogram(
             "keras_bert_batch_seconds",
             "Computation of a batch.",
-            ("model", "signature"),
+            ours,
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=registry,
         )
-        self._tokens = Counter(
-            "keras_bert_tokens", "Tokens computed.", ("model", "signature"), registry=self._registry
-        )
-        self._positions = Counter(
-            "keras_bert_positions",
-            "Positions computed: tokens and their padding.",
-            ("model", "signature"),
-            registry=self._registry,
-        )
-        self._waiting = Gauge(
-            "keras_bert_waiting_instances",
-            "Instances whose answers are not there yet.",
-            ("model", "signature"),
-            registry=self._registry,
-        )
+        self._tokens = Counter("keras_bert_tokens", "Tokens computed.", ours, registry=registry)
+        about = "Positions computed: tokens and their padding."
+        self._positions = Counter("keras_bert_positions", about, ours, registry=registry)
+        about = "Instances whose answers are not there yet."
+        self._waiting = Gauge("keras_bert_waiting_instances", about, ours, registry=registry)
 
     def request(self, model: str, method: str, status: int, seconds: float) -> None:
         """Counts a request that was answered."""
