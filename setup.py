@@ -46,7 +46,7 @@ setup(
     python_requires=">=3.11",
     packages=[f"keras_bert_impl.{p}" if p.split(".")[0] in MOVED else p for p in PACKAGES],
     package_dir={f"keras_bert_impl.{folder}": folder for folder in MOVED},
-    package_data={"": ["py.typed", "*.npz", "recipes/*.cfg"]},
+    package_data={"": ["py.typed", "*.npz", "recipes/*.cfg", "static/*"]},
     install_requires=[
         "absl-py>=2.1",
         "google-crc32c>=1.6",
@@ -78,6 +78,7 @@ setup(
             "pytest-xdist>=3.6",
             "ruff>=0.12",
             "safetensors>=0.5",
+            "selenium>=4.30",
             "setuptools>=77",  # the tests build a wheel without the network
         ],
         "bench": [
