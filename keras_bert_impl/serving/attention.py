@@ -69,6 +69,11 @@ class AttentionModel:
             )
         return cls(find_model(path_or_name, **description))
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens of its ids."""
+        return self._source.text.vocabulary
+
     def of_texts(self, texts: Sequence[str | tuple[str, str]]) -> list[TextAttention]:
         """The attention of texts or pairs of texts.
 
@@ -98,7 +103,7 @@ class AttentionModel:
         batch = {name: row[name][None] for name in ENCODER_INPUTS}
         with self._lock:
             probabilities = attention_probabilities(self._known_encoder(), batch)[:, 0]
-        tokens = tokens_of(row["input_ids"], self._source.text.vocabulary)
+        tokens = tokens_of(row["input_ids"], self.vocabulary)
         return TextAttention(tokens, tuple(row["segment_ids"].tolist()), probabilities)
 
     def check_length(self, length: int, what: str) -> None:

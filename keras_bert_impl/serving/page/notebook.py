@@ -30,9 +30,10 @@ class ShownAttention:
 
     def _repr_html_(self) -> str:
         # A frame of its own: styles stay apart, and the page reaches nothing of the notebook.
+        page = html.escape(self.page())
         return (
-            f'<iframe title="Attention" sandbox="allow-scripts" width="100%" height="{self.height}" '
-            f'style="border: 0" srcdoc="{html.escape(self.page())}"></iframe>'
+            '<iframe title="Attention" sandbox="allow-scripts" width="100%" '
+            f'height="{self.height}" style="border: 0" srcdoc="{page}"></iframe>'
         )
 
 

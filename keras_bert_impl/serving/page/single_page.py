@@ -16,6 +16,9 @@ from keras_bert_impl.serving.page.written import written_attention
 # In the order in which they need each other.
 _MODULES = ("text.js", "dom.js", "attention_data.js", "attention_view.js", "single_page.js")
 _STYLES = ("page.css", "attention.css")
+STATIC = resources.files(__package__) / "static"
+"""The files of the page."""
+
 _IMPORT = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 
 
@@ -66,7 +69,7 @@ def as_data(attentions: Sequence[TextAttention]) -> str:
 @cache
 def read_static(name: str) -> str:
     """The text of a file of the page."""
-    return (resources.files(__package__) / "static" / name).read_text(encoding="utf-8")
+    return (STATIC / name).read_text(encoding="utf-8")
 
 
 def _joined_modules() -> str:

@@ -1,6 +1,6 @@
 // Names with shares: a table whose rows are bars.
 
-import { element, foreign, table } from "./dom.js";
+import { element, foreign, table, unseen } from "./dom.js";
 import { percent } from "./text.js";
 
 /**
@@ -14,15 +14,11 @@ export function bars(caption, named, chosen = []) {
     percent(share),
     bar(share),
   ]);
-  return table(caption, ["Name", "Share", hidden("Bar")], rows, { class: "bars" });
+  return table(caption, ["Name", "Share", unseen("Bar")], rows, { class: "bars" });
 }
 
 function bar(share) {
   const drawn = element("span", { class: "bar", "aria-hidden": "true" });
   drawn.style.width = `${100 * Math.max(0, Math.min(1, share))}%`;
   return drawn;
-}
-
-function hidden(text) {
-  return element("span", { class: "unseen" }, text);
 }

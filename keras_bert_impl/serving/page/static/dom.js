@@ -38,6 +38,11 @@ export function labelled(label, make, id) {
   return element("div", { class: "field" }, element("label", { for: id }, label), make({ id }));
 }
 
+/** Text for those who hear the page. */
+export function unseen(text) {
+  return element("span", { class: "unseen" }, text);
+}
+
 /** A choice among values. */
 export function chooser(options, chosen, attributes) {
   const made = options.map(([value, label]) =>

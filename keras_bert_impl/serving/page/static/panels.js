@@ -3,7 +3,7 @@
 import { attentionOf } from "./attention_data.js";
 import { attentionView } from "./attention_view.js";
 import { bars } from "./bars.js";
-import { element, foreign, table } from "./dom.js";
+import { element, foreign, table, unseen } from "./dom.js";
 import { cosines, heatMap } from "./heat_map.js";
 import { legend, markedText } from "./marked_text.js";
 import { attention, predict, tokens } from "./server.js";
@@ -124,7 +124,7 @@ function richer(panel, known) {
 
 async function answerOf(panel, instance, signal) {
   const { model, signature } = panel;
-  const [answer] = await predict(model.name, signature.signature, [instance], signal);
+  const [answer] = await predict(model, signature, [instance], signal);
   return answer;
 }
 
@@ -151,7 +151,7 @@ async function showLabel(panel, instance, context) {
   const { label, probabilities } = await answerOf(panel, instance, context.signal);
   return [
     headline("Label: ", label),
-    bars("Probability of each label", named(panel.model.labels, probabilities), [label]),
+    bars("Probability of each label", named(panel.model.description.labels ?? [], probabilities), [label]),
   ];
 }
 
@@ -160,7 +160,7 @@ async function showLabels(panel, instance, context) {
   const given = labels.filter(Boolean);
   return [
     given.length ? headline("Labels: ", given.join(", ")) : element("p", {}, "No label reaches its threshold."),
-    bars("Probability of each label", named(panel.model.labels, probabilities), given),
+    bars("Probability of each label", named(panel.model.description.labels ?? [], probabilities), given),
   ];
 }
 
@@ -199,7 +199,7 @@ async function showAnswer(panel, instance, context) {
       "Mark",
     ),
   ]);
-  return [place, table("The best answers", ["Answer", "Score", "Characters", ""], rows)];
+  return [place, table("The best answers", ["Answer", "Score", "Characters", unseen("Show")], rows)];
 }
 
 /** The answers, the best first, whichever of the two signatures gave them. */
@@ -243,20 +243,20 @@ async function showChoice(panel, instance, context) {
 
 async function showSimilarity(panel, instances, context) {
   const { model, signature } = panel;
-  const answers = await predict(model.name, signature.signature, instances, context.signal);
+  const answers = await predict(model, signature, instances, context.signal);
   const texts = instances.map((instance) => Object.values(instance)[0]);
-  return [heatMap(texts, cosines(answers.map((answer) => answer.embedding ?? answer)))];
+  return [heatMap(texts, cosines(answers.map((answer) => answer.embedding)))];
 }
 
 async function showTokens(panel, instance, context) {
   const { model, signature } = panel;
-  const { rows } = await tokens(model.name, signature.signature, instance, context.signal);
+  const { rows } = await tokens(model, signature, instance, context.signal);
   return [tokenRows(rows, context.direction)];
 }
 
 async function showAttention(panel, instance, context) {
   const { model, signature } = panel;
-  const written = await attention(model.name, signature.signature, instance, context.signal);
+  const written = await attention(model, signature, instance, context.signal);
   const left = written.rows > 1 ? `The first of ${written.rows} rows that the model reads.` : null;
   const { layer, head, onchoice } = context;
   return [

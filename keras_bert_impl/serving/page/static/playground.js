@@ -3,7 +3,7 @@
 import { chooser, element, foreign, labelled } from "./dom.js";
 import { linkTo, stateInLink } from "./link.js";
 import { panelsOf } from "./panels.js";
-import { models } from "./server.js";
+import { KeyNeeded, models, useKey } from "./server.js";
 import { linesOf } from "./text.js";
 
 const content = document.querySelector("#content");
@@ -18,13 +18,26 @@ async function start() {
   try {
     known = (await models()).models;
   } catch (error) {
-    content.replaceChildren(element("p", { role: "alert" }, error.message));
+    const needsKey = error instanceof KeyNeeded;
+    content.replaceChildren(needsKey ? keyForm() : element("p", { role: "alert" }, error.message));
     return;
   }
   addEventListener("hashchange", () => {
     if (linkTo(state) !== location.hash) follow();
   });
   follow();
+}
+
+/** Asks for the server's key, which the page keeps as long as it is open. */
+function keyForm() {
+  const make = ({ id }) => element("input", { id, type: "password", autocomplete: "off", required: true });
+  const submit = (event) => {
+    event.preventDefault();
+    useKey(event.target.querySelector("input").value);
+    start();
+  };
+  const field = labelled("API key of this server", make, "key");
+  return element("form", { onsubmit: submit }, field, element("button", { type: "submit" }, "Open"));
 }
 
 /** Shows what the address says. */

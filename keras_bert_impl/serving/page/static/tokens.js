@@ -1,6 +1,6 @@
 // A text as the model sees it: its tokens with their ids.
 
-import { element, foreign } from "./dom.js";
+import { element, foreign, unseen } from "./dom.js";
 import { counted, isSpecial, wordPart } from "./text.js";
 
 /** @param {{tokens: string[], ids: number[], segments: number[]}[]} rows one or more for a text. */
@@ -37,7 +37,7 @@ function tokenItem(token, id, segment) {
     "li",
     { class: kinds.filter(Boolean).join(" ") },
     foreign(token, { class: "word" }),
-    element("span", { class: "id" }, element("span", { class: "unseen" }, " id "), String(id)),
-    token === "[UNK]" ? element("span", { class: "unseen" }, " (unknown word)") : null,
+    element("span", { class: "id" }, unseen(" id "), String(id)),
+    token === "[UNK]" ? unseen(" (unknown word)") : null,
   );
 }
