@@ -4,6 +4,7 @@ python -m tests.support.toy_page --port=8501    # to look at it
 """
 
 import contextlib
+import dataclasses
 import threading
 import time
 from dataclasses import dataclass, field
@@ -24,32 +25,12 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.model_folders import BertPretrainer, tiny_config, write_any
 
-WORDS = [
-    "the",
-    "dog",
-    "cat",
-    "was",
-    "too",
-    "tired",
-    ".",
-    "did",
-    "not",
-    "cross",
-    "street",
-    "because",
-    "it",
-    "?",
-    "<",
-    ">",
-    "/",
-    "script",
-    "##s",
-]
-LETTERS = "그개는너무피곤했다고양이문장안녕مرحبابالعلسكينقطة"
+WORDS = "the dog cat was too tired . did not cross street because it ? < > / script".split()  # noqa: SIM905
+LETTERS = list(dict.fromkeys("고양이그개는너무안녕مرحبالقطةتنم"))
 VOCABULARY = Vocabulary(
-    [*SPECIAL_TOKENS, *WORDS, *dict.fromkeys(LETTERS)]
-    + [f"##{letter}" for letter in dict.fromkeys(LETTERS)]
+    [*SPECIAL_TOKENS, *WORDS, "##s", *LETTERS, *(f"##{letter}" for letter in LETTERS)]
 )
+SETTINGS = TextSettings(VOCABULARY, strip_accents=False)
 TEXT = (Input("text", about="a text"),)
 NO_ATTENTION = "This export gives its outputs and not its attention."
 
@@ -73,7 +54,9 @@ class FixedAnswerer:
             if "refuse" in texts:
                 raise UserError("instance 1: is refused; write another text.")
             texts = [" ".join(text) if isinstance(text, list) else text for text in texts]
-            block = PlainTokenizer(TextSettings(VOCABULARY)).encode_lines(texts)
+            block = PlainTokenizer(TextSettings(VOCABULARY, strip_accents=False)).encode_lines(
+                texts
+            )
             ids = np.split(block.ids, block.offsets[1:-1])
             second = ids[1] if len(ids) > 1 else None
             length = sum(map(len, ids)) + 1 + len(ids)
@@ -101,7 +84,7 @@ def answerer(signature, kind, inputs, outputs, answer):
 
 
 def vector_of(text):
-    return [float(text.count(letter)) for letter in "aeiou"] + [1.0]
+    return [float(text.count(letter)) for letter in "ae"] + [1.0]
 
 
 def span_of(text, part):
@@ -210,6 +193,15 @@ MODELS = {
             )
         }
     ),
+    "pair": FixedModel(
+        {
+            "text_pair": answerer(
+                *("text_pair", "label", PAIR, "label probabilities"),
+                lambda instance: {"label": "good", "probabilities": [0.2, 0.8]},
+            )
+        },
+        {"labels": ["bad", "good"]},
+    ),
     "vectors": FixedModel(
         {
             "embed": answerer(
@@ -221,14 +213,18 @@ MODELS = {
 }
 
 
+WITH_ATTENTION = ("words", "pair")
+
+
 def shown_models(folder):
-    """All of them; the first has the attention of a tiny model that is written into a folder."""
+    """All of them, some with the attention of a tiny model that is written into a folder."""
     config = tiny_config(vocab_size=len(VOCABULARY), max_position_embeddings=64)
-    write_any(folder, BertPretrainer(config), VOCABULARY)
-    first, *others = MODELS
+    write_any(folder, BertPretrainer(config), VOCABULARY, strip_accents=False)
+    shown = show_model(folder, MODELS["words"])
+    without = ShownModel(MODELS["words"], VOCABULARY, NO_ATTENTION)
     return {
-        first: show_model(folder, MODELS[first]),
-        **{name: ShownModel(MODELS[name], VOCABULARY, NO_ATTENTION) for name in others},
+        name: dataclasses.replace(shown if name in WITH_ATTENTION else without, model=model)
+        for name, model in MODELS.items()
     }
 
 

@@ -21,7 +21,8 @@ let views = 0;
 /**
  * Both views of one text's attention, with what chooses layer, head and tokens.
  * @param {Object} attention see `attentionOf`.
- * @param {Object} [chosen] `layer` and `head` from 0, and `onchoice`, told of every choice.
+ * @param {Object} [chosen] `layer` and `head` from 0; `onchoice`, told of every choice; `heading`,
+ *   the element of the view's own heading.
  */
 export function attentionView(attention, chosen = {}) {
   const id = (views += 1);
@@ -50,7 +51,7 @@ export function attentionView(attention, chosen = {}) {
   };
   const redraw = (changes) => {
     show(changes);
-    places.all.replaceChildren(allHeads(attention, state, show));
+    places.all.replaceChildren(allHeads(attention, state, show, chosen.heading ?? "h3"));
   };
   const controls = controlsOf(attention, state, show, redraw, id);
   redraw({});
@@ -195,7 +196,7 @@ function said(targets) {
   ]);
 }
 
-function allHeads(attention, state, show) {
+function allHeads(attention, state, show, heading) {
   const buttons = [];
   const rows = numbered(attention.layers).map(([layer, name]) => {
     const cells = numbered(attention.heads).map(([head, headName]) => {
@@ -217,7 +218,7 @@ function allHeads(attention, state, show) {
   return element(
     "div",
     {},
-    element("h3", {}, title),
+    element(heading, {}, title),
     scrolling(
       title,
       element(

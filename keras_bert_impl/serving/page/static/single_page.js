@@ -10,7 +10,8 @@ const LONGEST_NAME = 60;
 function showTexts(place) {
   const written = JSON.parse(document.querySelector("#data").textContent);
   const view = element("div");
-  const show = (number) => view.replaceChildren(attentionView(attentionOf(written[number])));
+  const show = (number) =>
+    view.replaceChildren(attentionView(attentionOf(written[number]), { heading: "h2" }));
   if (written.length > 1) {
     const options = written.map((one, number) => [number, `${number + 1}. ${nameOf(one.tokens)}`]);
     const choose = (event) => show(Number(event.target.value));
