@@ -30,6 +30,7 @@ class BuildPy(build_py):
             file.write_text(MOVED_IN_PYTHON.sub(r"keras_bert_impl.\1", text), encoding="utf-8")
 
 
+BROWSER = ["axe-playwright-python>=0.1.8", "selenium>=4.30"]
 BEAM = ["apache-beam>=2.70"]
 OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
 LITERT = ["ai-edge-litert>=2.0"]
@@ -90,6 +91,7 @@ setup(
             "selenium>=4.30",
             "setuptools>=77",  # the tests build a wheel without the network
         ],
+        "browser": BROWSER,
         "bench": [
             "keras-hub>=0.25",
             "nupunkt>=0.5",

@@ -58,6 +58,7 @@ def show_attention(
     Raises:
         UserError: there is no such model, or a text is too long.
     """
+    texts: list[str | tuple[str, str]]
     texts = [text] if isinstance(text, str | tuple) else list(text)
     if text_pair is not None:
         texts = [(one, text_pair) for one in texts if isinstance(one, str)]
