@@ -31,8 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _LOOK_SECONDS = 0.01
 _FED = b"the dog runs\n\na cat\n"
 _WHOLE_SECONDS = 30  # what the start of a whole process may take besides
-_IDLE_SHARE = 0.02  # of a core: what takes less does not compute, but waits
-_MOST_TIMES = 8  # the limit by the clock, as a multiple of that of the processor
+_MOST_TIMES = 30  # the limit by the clock, however long it waits for a core
 
 Reader = str | list[str] | Callable[[], object]
 """A tool with its words, or a function: all work in the case's folder."""
@@ -377,7 +376,7 @@ class _Running:
         if hangs(
             time.monotonic() - self._started,
             kind.seconds + more[0],
-            functools.partial(_group_seconds, self._pid),
+            functools.partial(_times_of, self._pid),
         ):
             self._limit = HANG
         elif (self._peak - self._base) >> 20 > kind.megabytes + more[1]:
@@ -429,28 +428,31 @@ class _Running:
         return Judged(WRONG, wrong) if wrong else judged
 
 
-def hangs(elapsed: float, limit: float, used_seconds: Callable[[], float]) -> bool:
+def hangs(elapsed: float, limit: float, times: Callable[[], tuple[float, float]]) -> bool:
     """Whether a process will not end, which one that waits for a core of a busy machine will.
 
     Args:
         elapsed: the seconds since its start.
-        limit: the seconds of a processor that it may take.
-        used_seconds: gives those that it has taken.
+        limit: the seconds of a processor that it may take, and those that it may do nothing.
+        times: gives the seconds that it has computed, and those that it waited for a core.
     """
     if elapsed < limit:
         return False
-    used = used_seconds()
-    return used > limit or used < elapsed * _IDLE_SHARE or elapsed > limit * _MOST_TIMES
+    used, queued = times()
+    return used > limit or elapsed - used - queued > limit or elapsed > limit * _MOST_TIMES
 
 
-def _group_seconds(group):
-    """The processor time of a group of processes, and of their children that have ended."""
-    ticks = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
+def _times_of(group):
+    """The seconds that a group of processes has computed, and those that it waited for a core."""
+    used = queued = 0
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = path.read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15])) if int(fields[2]) == group else 0
-    return ticks / os.sysconf("SC_CLK_TCK")
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                used += sum(map(int, fields[11:15]))  # of children that have ended, too
+                threads = [path.read_text() for path in process.glob("task/*/schedstat")]
+                queued += sum(int(text.split()[1]) for text in threads)
+    return used / os.sysconf("SC_CLK_TCK"), queued / 1e9
 
 
 def _own_memory(pid):
