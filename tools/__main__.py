@@ -16,6 +16,7 @@ _GROUPS = {
         "serve": "models behind HTTP: TensorFlow Serving's form, OpenAI's embeddings",
         "embed": "a vector for each text",
         "similar": "the texts that are nearest to a text",
+        "explain": "a page that shows the attention of texts",
         "extract_features": "the vectors of all tokens, of any layers",
         "compare_word_senses": "how a word's vector changes with its sense, as a picture",
     },
