@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import os
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLER
-from keras_bert_impl.tokenization.packing import as_texts
+from keras_bert_impl.tokenization.packing import as_texts, text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
@@ -188,7 +187,6 @@ class Embedder:
         self.engine = engine or KerasEngine(model)
         self._deterministic = deterministic
         self._plain = PlainTokenizer(text)
-        self._plain_lock = threading.Lock()  # it remembers words
         self._counter: WordCounter | None = WordCounter(text.vocabulary)
         self._words = WordCount()
 
@@ -317,7 +315,7 @@ class Embedder:
             yield self._embed(block)
 
     def _embed(self, texts: Sequence[str | bytes], evenly: bool = False) -> Vectors:
-        rows = self._rows(texts)
+        rows = self.rows(texts)
         vectors = np.empty((len(rows), self.width), np.float32)
         for some, outputs in self.engine.compute(self._batches(rows, evenly)):
             vectors[some] = outputs["embedding"][: len(some)]
@@ -337,21 +335,17 @@ class Embedder:
             yield some, self._batch([rows[row] for row in some], length, count)
 
     def _calibration_rows(self, texts: Iterable[str]) -> list[Features]:
-        rows = self._rows(evenly_spread(texts, CALIBRATION_ROWS))
+        rows = self.rows(evenly_spread(texts, CALIBRATION_ROWS))
         return [self._batch([row], len(row), 1) for row in rows]
 
-    def _rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
+    def rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
         """The ids of every text with [CLS] and [SEP], truncated."""
         if not texts:
             return []
         prompt = self.settings.prompt
         if prompt:
             texts = [prompt + (x if isinstance(x, str) else x.decode("utf-8")) for x in texts]
-        block = self._encode(texts)
-        vocabulary, most = self.text.vocabulary, self.max_seq_length - 2
-        ends = [np.array([x], np.int32) for x in (vocabulary.cls_id, vocabulary.sep_id)]
-        ids = np.split(block.ids, block.offsets[1:-1])
-        return [np.concatenate([ends[0], row[:most], ends[1]]) for row in ids]
+        return text_ids(self._encode(texts), self.text.vocabulary, self.max_seq_length)
 
     @functools.cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -361,8 +355,7 @@ class Embedder:
         few = _FEW_CHARACTERS if "tensorflow" in sys.modules else _FEW_WITHOUT_TENSORFLOW
         if sum(map(len, texts)) > few:
             return self._tokenizer.encode_lines(texts)
-        with self._plain_lock:
-            return self._plain.encode_lines(texts)
+        return self._plain.encode_lines(texts)
 
     def _batch(self, rows: Sequence[Ids], length: int, count: int) -> dict[str, NDArray[np.int32]]:
         """The features of a batch of `count` rows; beyond `rows` they have one token each."""

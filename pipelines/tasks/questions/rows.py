@@ -200,6 +200,7 @@ def question_rows(
     *,
     training: bool,
     answered: bool = True,
+    tell: bool = True,
 ) -> Rows:
     """Makes one row or more for each question: one for each window of its passage.
 
@@ -209,6 +210,7 @@ def question_rows(
         settings: lengths and stride.
         training: whether rows get positions to train on.
         answered: whether rows get what undoes them; it is half of their bytes.
+        tell: whether the log says what is odd about the texts.
 
     Returns:
         Rows with the token features `input_ids`, `input_mask`, `segment_ids`, and with what undoes
@@ -223,7 +225,8 @@ def question_rows(
     """
     passages = TokenizedPassages.of(questions, tokenizer)
     asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))
-    _say_what_is_odd(questions, asked.length, passages.length, settings.max_query_length)
+    if tell:
+        _say_what_is_odd(questions, asked.length, passages.length, settings.max_query_length)
     asked = asked._replace(length=np.minimum(asked.length, settings.max_query_length))
     room = settings.max_seq_length - asked.length - 3  # [CLS], [SEP] and [SEP]
     windows = make_windows(passages.length, room, settings.doc_stride)

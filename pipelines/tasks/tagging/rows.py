@@ -103,7 +103,11 @@ def tag_rows(
 
 
 def tokenize_words(
-    documents: Sequence[Document], tokenizer: "Tokenizer", labels: Sequence[str]
+    documents: Sequence[Document],
+    tokenizer: "LineTokenizer",
+    labels: Sequence[str],
+    *,
+    tell: bool = True,
 ) -> TaggedTokens:
     """Tokenizes words one by one; the tag of a word stands at its first token.
 
@@ -113,6 +117,7 @@ def tokenize_words(
         documents: some documents; all have tags, or none.
         tokenizer: the model's.
         labels: all tags, in the order of the classes.
+        tell: whether the log names it.
     """
     sentences = [sentence for document in documents for sentence in document.sentences]
     words = [word for sentence in sentences for word in sentence.items]
@@ -124,7 +129,7 @@ def tokenize_words(
     document = np.repeat(np.arange(len(documents)), np.diff(words_before))  # [words]
     start[first] = (np.arange(len(words)) - words_before[document])[counts > 0]
     end[first] = start[first] + 1
-    if not counts.all():
+    if tell and not counts.all():
         _warn_of_empty(sentences, np.flatnonzero(counts == 0))
     classes = _classes(sentences, labels)
     marks = None
