@@ -228,11 +228,7 @@ class Embedder:
         check_engine(engine, precision)
         source = find_model(path_or_name, do_lower_case=do_lower_case)
         folder = source.folder
-        settings = read_sentence_settings(folder) or SentenceSettings()
-        if settings.max_seq_length is not None:  # a file may name more than there are
-            most = source.config.max_position_embeddings
-            length = min(settings.max_seq_length, most)
-            settings = dataclasses.replace(settings, max_seq_length=length)
+        settings = sentence_settings_of(source)
         changes: dict[str, Any] = {
             "pooling": pooling,
             "normalize": normalize,
@@ -240,13 +236,8 @@ class Embedder:
         }
         given = {name: value for name, value in changes.items() if value is not None}
         settings = dataclasses.replace(settings, **given)
-        if settings.pooling == POOLER:
-            _check_pooler(source)
         policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
-        shape = {"pooling": settings.pooling, "normalize": settings.normalize}
-        unbuilt = UnbuiltModel(
-            functools.partial(_build, source, settings, policy), source, "BertEmbedder", shape
-        )
+        unbuilt = unbuilt_embedder(source, settings, policy)
         model = unbuilt.build() if engine == TENSORFLOW else unbuilt
         embedder = cls(model, source.text, settings, deterministic=deterministic)
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
@@ -374,6 +365,37 @@ class Embedder:
             UserError: something else is there, or it cannot be written.
         """
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
+
+
+def sentence_settings_of(source: ModelSource) -> SentenceSettings:
+    """How a text becomes one vector, as a model's folder says, else by the mean of its tokens.
+
+    Raises:
+        UserError: a file there says what does not exist here.
+    """
+    settings = read_sentence_settings(source.folder) or SentenceSettings()
+    if settings.max_seq_length is None:
+        return settings
+    most = source.config.max_position_embeddings  # a file may name more than there are
+    return dataclasses.replace(settings, max_seq_length=min(settings.max_seq_length, most))
+
+
+def unbuilt_embedder(source: ModelSource, settings: SentenceSettings, policy: str) -> UnbuiltModel:
+    """The encoder with its pooling, built where it is needed.
+
+    Args:
+        source: the model.
+        settings: how a text becomes one vector.
+        policy: a Keras dtype policy.
+
+    Raises:
+        UserError: the pooler is asked for, and the model has none.
+    """
+    if settings.pooling == POOLER:
+        _check_pooler(source)
+    shape = {"pooling": settings.pooling, "normalize": settings.normalize}
+    build = functools.partial(_build, source, settings, policy)
+    return UnbuiltModel(build, source, "BertEmbedder", shape)
 
 
 def _check_pooler(source: ModelSource) -> None:

@@ -1,9 +1,10 @@
-"""What an answerer asks a model and what it makes of the numbers, and the engine that computes them.
+"""What an answerer asks a model and makes of its numbers, and the engine that computes them.
 
 A `Form` knows texts and answers but no engine; `EngineAnswerer` adds one. The forms that need no
 task stand here: vectors, masked words, next sentences. Those of tasks stand with their tasks.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -49,7 +50,7 @@ class KnownModel(Protocol):
         """Whether each label is a question of its own."""
 
 
-class Form(Protocol):
+class Form(ABC):
     """Turns instances into rows and the model's outputs for them into answers.
 
     The attributes that `Answerer` has mean the same here.
@@ -64,19 +65,19 @@ class Form(Protocol):
     inputs: Sequence[Input]
     outputs: Mapping[str, str]
     model_outputs: Sequence[str]
-    token_outputs: Collection[str]
+    token_outputs: Collection[str] = ()
 
+    @abstractmethod
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
-        ...
 
     def reduced(self, outputs: RowOutputs) -> RowOutputs:
         """What `finish` needs of a row's outputs, where that is less."""
-        ...
+        return outputs
 
+    @abstractmethod
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
-        ...
 
 
 class EngineAnswerer:
@@ -175,12 +176,13 @@ def _check_instance(fields: Sequence[Input], instance: Any, number: int) -> None
             raise UserError(f"instance {number}: has no `{field.name}`; give {wanted}.")
         texts = value if field.is_list and isinstance(value, list | tuple) else [value]
         if (field.is_list and texts is not value) or not all(isinstance(x, str) for x in texts):
-            raise UserError(
-                f"instance {number}: `{field.name}` is {shown(value)}; give {wanted}."
-            )
+            raise UserError(f"instance {number}: `{field.name}` is {shown(value)}; give {wanted}.")
 
 
-class VectorForm:
+_OF_VECTORS = {"embedding": "the text's vector"}
+
+
+class VectorForm(Form):
     """A vector a text.
 
     Args:
@@ -191,12 +193,10 @@ class VectorForm:
 
     signature, kind = "embed", "vector"
     inputs = (Input("text", about="a text"),)
-    outputs = {"embedding": "the text's vector"}
-    model_outputs, token_outputs = ("embedding",), ()
+    outputs = _OF_VECTORS
+    model_outputs = ("embedding",)
 
-    def __init__(
-        self, model: KnownModel, sentence: SentenceSettings, max_seq_length: int
-    ) -> None:
+    def __init__(self, model: KnownModel, sentence: SentenceSettings, max_seq_length: int) -> None:
         self._tokenizer, self._prompt = PlainTokenizer(model.text), sentence.prompt
         self._length = max_seq_length
 
@@ -207,10 +207,6 @@ class VectorForm:
         rows = text_ids(block, self._tokenizer.vocabulary, self._length)
         return Prepared([_row(ids) for ids in rows])
 
-    def reduced(self, outputs: RowOutputs) -> RowOutputs:
-        """All."""
-        return outputs
-
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
         del prepared
@@ -218,9 +214,7 @@ class VectorForm:
 
 
 def _row(ids: NDArray[np.int32]) -> dict[str, NDArray[np.int32]]:
-    return dict(
-        zip(ENCODER_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True)
-    )
+    return dict(zip(ENCODER_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
 
 
 class _Masked(NamedTuple):
@@ -230,7 +224,15 @@ class _Masked(NamedTuple):
     truncated: int
 
 
-class MaskedWordsForm:
+_OF_MASKED_WORDS = {
+    "tokens": "for each [MASK] the best words, the best one first",
+    "probabilities": "theirs",
+    "mask_counts": "how many masks were read",
+    "num_truncated": "tokens of a long text that were not read",
+}
+
+
+class MaskedWordsForm(Form):
     """The words that may stand at [MASK].
 
     Args:
@@ -243,13 +245,8 @@ class MaskedWordsForm:
 
     signature, kind = "fill_mask_text", "masked_words"
     inputs = (Input("text", about="a text with [MASK] in it"),)
-    outputs = {
-        "tokens": "for each [MASK] the best words, the best one first",
-        "probabilities": "theirs",
-        "mask_counts": "how many masks were read",
-        "num_truncated": "tokens of a long text that were not read",
-    }
-    model_outputs, token_outputs = ("masked_lm_logits",), ()
+    outputs = _OF_MASKED_WORDS
+    model_outputs = ("masked_lm_logits",)
 
     def __init__(
         self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int, top_k: int
@@ -332,7 +329,13 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-class NextSentenceForm:
+_OF_NEXT_SENTENCES = {
+    "probability": "that the second text follows the first one",
+    "next_sentence_logits": "of following, and of not following",
+}
+
+
+class NextSentenceForm(Form):
     """Whether a text follows another one.
 
     Args:
@@ -343,15 +346,10 @@ class NextSentenceForm:
 
     signature, kind = "next_sentence_text", "next_sentence"
     inputs = (Input("text_a", about="a text"), Input("text_b", about="what may follow"))
-    outputs = {
-        "probability": "that the second text follows the first one",
-        "next_sentence_logits": "of following, and of not following",
-    }
-    model_outputs, token_outputs = ("next_sentence_logits",), ()
+    outputs = _OF_NEXT_SENTENCES
+    model_outputs = ("next_sentence_logits",)
 
-    def __init__(
-        self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int
-    ) -> None:
+    def __init__(self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int) -> None:
         self._tokenizer, self._vocabulary = tokenizer, model.text.vocabulary
         self._length = max_seq_length
 
@@ -367,10 +365,6 @@ class NextSentenceForm:
     def _pair(self, first: NDArray[np.int32], second: NDArray[np.int32]) -> Row:
         packed = pack_batch([first], [second], self._vocabulary, self._length)
         return {name: array[0] for name, array in packed.items()}
-
-    def reduced(self, outputs: RowOutputs) -> RowOutputs:
-        """All."""
-        return outputs
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""

@@ -99,18 +99,23 @@ def open_model(
     return OpenedModel(model, source, untrained)
 
 
-def build_model(source: ModelSource) -> "keras.Model":
-    """Builds the model that the weights' heads say, with fresh weights; see `open_model`."""
+def build_model(source: ModelSource, dtype: Any = None) -> "keras.Model":
+    """Builds the model that the weights' heads say, with fresh weights; see `open_model`.
+
+    Args:
+        source: the model.
+        dtype: a Keras dtype policy to compute by, or its name.
+    """
     from keras_bert_impl.models.classifier import BertClassifier
     from keras_bert_impl.models.encoder import BertEncoder
     from keras_bert_impl.models.pretrainer import BertPretrainer
 
     config, heads = source.config, heads_of(source)
     if "masked_lm" in heads:
-        return BertPretrainer(config)
+        return BertPretrainer(config, dtype=dtype)
     if "classifier" not in heads:
-        return BertEncoder(config)
-    return BertClassifier(config, num_labels=len(source.labels))
+        return BertEncoder(config, dtype=dtype)
+    return BertClassifier(config, num_labels=len(source.labels), dtype=dtype)
 
 
 def heads_of(source: ModelSource) -> tuple[str, ...]:

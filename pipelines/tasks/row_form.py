@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.serving.answerer import Row, RowOutputs
+from keras_bert_impl.serving.forms import Form
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from pipelines.records.rows import Rows
 
@@ -51,14 +52,8 @@ def joined_outputs(
     }
 
 
-class RowForm:
-    """The part of a form that is the same for all tasks: nothing is left out of the outputs."""
-
-    token_outputs: Collection[str] = ()
-
-    def reduced(self, outputs: RowOutputs) -> RowOutputs:
-        """All."""
-        return outputs
+class RowForm(Form):
+    """A form of a task: all the numbers of its model are needed."""
 
     def joined(self, outputs: Sequence[RowOutputs]) -> Mapping[str, NDArray[Any]]:
         """See `joined_outputs`."""

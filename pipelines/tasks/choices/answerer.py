@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from pipelines.tasks.choices.task import ChoiceTask
 
 
+_OUTPUTS = {
+    "ending": "the number of the best ending, from 0",
+    "probabilities": "of each ending",
+    "logits": "one of each ending",
+}
+
+
 class ChoiceForm(RowForm):
     """A context and its endings to the best one.
 
@@ -30,11 +37,7 @@ class ChoiceForm(RowForm):
         Input("context", about="what is continued"),
         Input("endings", is_list=True, about="what may follow"),
     )
-    outputs = {
-        "ending": "the number of the best ending, from 0",
-        "probabilities": "of each ending",
-        "logits": "one of each ending",
-    }
+    outputs = _OUTPUTS
     model_outputs = ("logits",)
 
     def __init__(self, task: "ChoiceTask", model: KnownModel, max_seq_length: int) -> None:

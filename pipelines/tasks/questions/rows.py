@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import shown
-from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
+from keras_bert_impl.tokenization.tokenizer import LineTokenizer, SpanBlock
 from keras_bert_impl.tokenization.windows import Windows
 from pipelines.fine_tuning.text_rows import Spans, ranges
 
 if TYPE_CHECKING:
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 import logging
 
 from keras_bert_impl.tokenization.windows import make_windows, owned_tokens
@@ -47,7 +47,7 @@ class TokenizedPassages:
     block: "SpanBlock"
 
     @classmethod
-    def of(cls, questions: Sequence[Question], tokenizer: "Tokenizer") -> "TokenizedPassages":
+    def of(cls, questions: Sequence[Question], tokenizer: "LineTokenizer") -> "TokenizedPassages":
         """Tokenizes the passages; questions of one passage stand together."""
         passages, numbers = list[Passage](), list[int]()
         for question in questions:
@@ -100,7 +100,7 @@ class TokenizedPassages:
 def answer_positions(
     questions: Sequence[Question],
     passages: TokenizedPassages,
-    tokenizer: "Tokenizer",
+    tokenizer: "LineTokenizer",
     windows: Windows,
     offset: Numbers,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -195,7 +195,7 @@ class WindowSettings:
 
 def question_rows(
     questions: Sequence[Question],
-    tokenizer: "Tokenizer",
+    tokenizer: "LineTokenizer",
     settings: WindowSettings,
     *,
     training: bool,

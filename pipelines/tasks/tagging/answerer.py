@@ -32,6 +32,16 @@ class _Asked(NamedTuple):
     rows: Rows
 
 
+_OUTPUTS = {
+    "type": "the type of each entity",
+    "text": "its characters",
+    "start": "the position of its first character",
+    "end": "the position after its last one",
+    "score": "the mean probability of its words' tags",
+    "count": "how many there are",
+}
+
+
 class EntityForm(RowForm):
     """A text to its entities.
 
@@ -44,14 +54,7 @@ class EntityForm(RowForm):
 
     kind = "entities"
     inputs = (Input("text", about="a text"),)
-    outputs = {
-        "type": "the type of each entity",
-        "text": "its characters",
-        "start": "the position of its first character",
-        "end": "the position after its last one",
-        "score": "the mean probability of its words' tags",
-        "count": "how many there are",
-    }
+    outputs = _OUTPUTS
     model_outputs = token_outputs = ("logits",)
 
     def __init__(

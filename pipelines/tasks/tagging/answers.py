@@ -135,9 +135,7 @@ class Found(NamedTuple):
     entities: list[tuple[Entity, float]]
 
 
-def found_in(
-    units: Units, count: int, labels: Sequence[str], scheme: Scheme, unit: str
-) -> Found:
+def found_in(units: Units, count: int, labels: Sequence[str], scheme: Scheme, unit: str) -> Found:
     """Gives every word or character of a sentence its tag, and finds the entities.
 
     Args:

@@ -19,7 +19,7 @@ from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.schemes import Scheme
 
 if TYPE_CHECKING:
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def window_stride(max_seq_length: int, doc_stride: int) -> int:
 
 
 def tag_rows(
-    tokens: TaggedTokens, tokenizer: "Tokenizer", max_seq_length: int, doc_stride: int
+    tokens: TaggedTokens, tokenizer: "LineTokenizer", max_seq_length: int, doc_stride: int
 ) -> Rows:
     """Makes a row for each window of each document.
 
@@ -140,7 +140,7 @@ def tokenize_words(
 
 
 def tokenize_characters(
-    documents: Sequence[Document], tokenizer: "Tokenizer", labels: Sequence[str], scheme: Scheme
+    documents: Sequence[Document], tokenizer: "LineTokenizer", labels: Sequence[str], scheme: Scheme
 ) -> TaggedTokens:
     """Tokenizes the text that characters make; each token has the tag of the characters it is of.
 
