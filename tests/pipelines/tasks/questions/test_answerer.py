@@ -1,4 +1,4 @@
-"""Questions asked without a model: what is answered where nothing, or nothing much, can be found."""
+"""Questions asked without a model: also where nothing, or nothing much, can be found."""
 
 from types import SimpleNamespace
 
