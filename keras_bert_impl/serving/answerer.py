@@ -205,7 +205,13 @@ def _stacked(arrays: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     return stacked
 
 
-def instances_of(answerer: Answerer, texts: Sequence[Any]) -> list[Instance]:
+class HasInputs(Protocol):
+    """What instances are of: an answerer, or what makes one."""
+
+    inputs: Sequence[Input]
+
+
+def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
     """Texts, pairs of texts or instances as instances.
 
     Args:
