@@ -106,16 +106,20 @@ class Answerer(Protocol):
 
 
 class AnsweringModel(Protocol):
-    """An open model with all that it answers.
+    """An open model with all that it answers."""
 
-    Attributes:
-        answerers: by signature, the default one first.
-        description: what people want to know of it, as JSON values (kind of model, layers, sizes,
-            labels, longest row, engine, precision); never a path of the machine.
-    """
+    @property
+    def answerers(self) -> Mapping[str, Answerer]:
+        """Who answers, by signature, the default one first."""
+        ...
 
-    answerers: Mapping[str, Answerer]
-    description: Mapping[str, Any]
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """What people want to know of it, as JSON values; never a path of the machine.
+
+        The kind of model, layers, sizes, labels, longest row, engine, precision.
+        """
+        ...
 
     def close(self) -> None:
         """Lets the engine go; nothing may be computed afterwards."""
