@@ -120,12 +120,13 @@ def serve_models(
     from keras_bert_impl.serving.http.server import listen, serve
 
     key = config.key()
-    if key is None and not is_of_this_machine_only(config.host):
-        _LOGGER.warning(
-            "Whoever reaches %s may ask: `api_key_file` lets those in who know a key.", config.host
-        )
     # A port that is taken is told before a model is opened.
     with listen(config.host, config.port) as listening, contextlib.ExitStack() as stack:
+        if key is None and not is_of_this_machine_only(config.host):
+            _LOGGER.warning(
+                "Whoever reaches %s may ask; with `api_key_file` only those who know a key.",
+                config.host,
+            )
         models = dict[str, AnsweringModel]()
         for name, how in config.models().items():
             models[name] = model = _opened(how)
