@@ -95,7 +95,7 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
     if len(learned.vocabulary) != options.vocab_size:
         characters = len(_ranked(counts))
         dropped = characters > options.limit_alphabet
-        wider = f", raise `limit_alphabet` (the text has {characters} characters)" if dropped else ""
+        wider = f", raise `limit_alphabet` (the text has {characters})" if dropped else ""
         raise UserError(
             f"`vocab_size={options.vocab_size}` cannot be reached: the text gives "
             f"{len(learned.vocabulary)} tokens; ask for fewer, lower `min_frequency`{wider} or "

@@ -80,7 +80,7 @@ def test_pairs_rarer_than_asked_are_not_joined():
 
 
 def test_a_limit_that_keeps_a_size_from_being_reached_is_named():
-    with pytest.raises(UserError, match=r"raise `limit_alphabet` \(the text has 3 characters\) or"):
+    with pytest.raises(UserError, match=r"raise `limit_alphabet` \(the text has 3\) or"):
         learn_tokens({"ab": 5, "ac": 1}, LearnerOptions(99, limit_alphabet=2))
     with pytest.raises(UserError, match="lower `min_frequency` or give more text"):
         learn_tokens({"ab": 5, "ac": 1}, LearnerOptions(99))
