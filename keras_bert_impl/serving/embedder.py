@@ -185,6 +185,7 @@ class Embedder:
         self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
         self.config.check_length(self.max_seq_length, at_least=3)
         self.engine = engine or KerasEngine(model)
+        self._source = model.source if isinstance(model, UnbuiltModel) else None
         self._deterministic = deterministic
         self._plain = PlainTokenizer(text)
         self._counter: WordCounter | None = WordCounter(text.vocabulary)
@@ -240,6 +241,7 @@ class Embedder:
         unbuilt = unbuilt_embedder(source, settings, policy)
         model = unbuilt.build() if engine == TENSORFLOW else unbuilt
         embedder = cls(model, source.text, settings, deterministic=deterministic)
+        embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
         embedder.engine = open_engine(
             model, engine, precision, folder, rows, deterministic=deterministic
@@ -255,6 +257,17 @@ class Embedder:
         model = self._model.build() if isinstance(self._model, UnbuiltModel) else self._model
         self._model = model
         return model
+
+    @property
+    def source(self) -> ModelSource:
+        """Where the weights are from.
+
+        Raises:
+            ValueError: the model was made in Python.
+        """
+        if self._source is None:
+            raise ValueError("this model was not opened by `from_pretrained`")
+        return self._source
 
     @property
     def width(self) -> int:
