@@ -51,7 +51,7 @@ class ServerConfig:
         10.0, "How long the head of a request may take to arrive, and its body.", more_than=0
     )
     answer_seconds: float = option(
-        60.0, "How long a request may wait for its answer; then it gets status 503.", more_than=0
+        60.0, "How long a request may wait for its answer; then it gets status 429.", more_than=0
     )
     idle_seconds: float = option(
         30.0, "After how long a connection on which nothing is asked is closed.", more_than=0
