@@ -84,6 +84,7 @@ setup(
             "hypothesis>=6.100",
             "jax>=0.6",
             "mypy>=1.15",
+            "openai>=1.60",  # the client that the server's tests ask with
             "pytest>=8",
             "pytest-xdist>=3.6",
             "ruff>=0.12",
