@@ -119,7 +119,7 @@ def test_a_few_missing_characters_are_named_with_what_learns_them(caplog):
         "text.txt",
         may_refuse=True,
     )
-    assert "lacks characters of the text; learn one that keeps more of them (limit_alp" in caplog.text
+    assert "lacks characters of the text; learn one that keeps more of them (" in caplog.text
 
 
 def test_decomposed_text_is_named():
