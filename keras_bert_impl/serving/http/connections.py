@@ -3,7 +3,11 @@
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from keras_bert_impl.serving.http.bodies import to_json
 
@@ -34,6 +38,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
         self._fault = 400
         self._deadline: asyncio.TimerHandle | None = None
+        self._cycles = list[RequestResponseCycle]()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begins to count the seconds of the first head."""
@@ -44,19 +49,24 @@ class BoundedProtocol(HttpToolsProtocol):
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stops counting."""
+        """Stops counting, and tells all requests of the connection that nobody listens."""
         self._head_is_there()
+        for cycle in self._unanswered():
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Reads on, unless the head has grown too large."""
-        if self._in_head:
-            self._await_head()
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > _MOST_HEAD:
                 self._refuse(431)
+        if self._is_idle():  # whatever this was, no request is being answered
+            self._await_head()
 
     def on_message_begin(self) -> None:
         """A head begins."""
@@ -71,6 +81,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._head_is_there()
         super().on_headers_complete()
+        self._unanswered().append(self.cycle)
 
     def on_message_complete(self) -> None:
         """A request is there; what comes next is the head of another one."""
@@ -81,6 +92,14 @@ class BoundedProtocol(HttpToolsProtocol):
         """Tells that something is no HTTP."""
         del msg
         self._refuse(self._fault)
+
+    def _is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _unanswered(self) -> list[RequestResponseCycle]:
+        """Requests in one go, of which uvicorn itself remembers the last."""
+        self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
+        return self._cycles
 
     def _await_head(self) -> None:
         if self._deadline is None:
@@ -96,7 +115,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_is_there()
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:
+        if self._in_head and self._is_idle():
             body = to_json({"error": _FAULTS[status]})
             self.transport.write(
                 STATUS_LINE[status] + b"content-type: application/json\r\nconnection: close\r\n"

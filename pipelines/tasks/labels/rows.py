@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class LabelTask:
     def rows(
         self,
         examples: Sequence[TextExample],
-        tokenizer: "Tokenizer",
+        tokenizer: "LineTokenizer",
         max_seq_length: int,
         *,
         training: bool,

@@ -55,9 +55,10 @@ from pipelines.tasks.questions.trivia import (
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.forms import KnownModel
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 from typing import TYPE_CHECKING
 
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -66,6 +67,7 @@ from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults
+    from pipelines.tasks.questions.answerer import QuestionForm
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -176,7 +178,7 @@ class QuestionTask:
     def rows(
         self,
         examples: Sequence[Question],
-        tokenizer: "Tokenizer",
+        tokenizer: "LineTokenizer",
         max_seq_length: int,
         *,
         training: bool,
@@ -302,13 +304,20 @@ class QuestionTask:
             files.append(write_trivia_predictions(folder, best_of_documents(answered)))
         return files
 
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[QuestionForm]":
+        """Questions about passages; see `Asked`."""
+        from pipelines.tasks.questions.answerer import question_forms
+
+        return question_forms(model, max_seq_length)
+
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Question and passage in, the answer with its position in the passage out.
 
         Raises:
             UserError: `max_seq_length` does not fit the model or its questions.
         """
-        from pipelines.tasks.questions.served import ServedQuestions, ServingSettings
+        from pipelines.tasks.questions.served import ServedQuestions
+        from pipelines.tasks.questions.settings import ServingSettings
 
         return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))
 

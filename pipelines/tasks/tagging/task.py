@@ -49,10 +49,12 @@ from pipelines.tasks.tagging.statistics import (
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.forms import KnownModel
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from pipelines.fine_tuning.run import FineTuningResults
+    from pipelines.tasks.tagging.answerer import EntityForm
 
 
 NAME = "ner"
@@ -141,7 +143,7 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
     def rows(
         self,
         examples: Sequence[Document],
-        tokenizer: "Tokenizer",
+        tokenizer: "LineTokenizer",
         max_seq_length: int,
         *,
         training: bool,
@@ -254,6 +256,14 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         with open_whole(entities) as file:
             file.writelines(json_lines(answered, self.unit))
         return [columns, entities]
+
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[EntityForm]":
+        """Texts; see `Asked`."""
+        from pipelines.tasks.tagging.answerer import EntityForm
+
+        length = served_length(model.config, max_seq_length)
+        model.config.check_length(length, at_least=5)
+        return [EntityForm(self, model, length, raw=raw) for raw in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Texts to entities; see `ServedTagger`."""
