@@ -114,6 +114,8 @@ class Turn:
             where nothing was compared.
         load_seconds: processor time of the load generator.
         server_seconds: processor time of the server.
+        a_processor_second: answers in a second of the server's processor time, which depends
+            less on what else the machine does.
         megabytes: of the server's memory at the end.
     """
 
@@ -125,6 +127,7 @@ class Turn:
     difference: float
     load_seconds: float
     server_seconds: float
+    a_processor_second: float
     megabytes: float
 
 
@@ -201,10 +204,17 @@ class Server:
                 difference[0],
                 load,
                 server,
+                found["good"] / max(server, 0.01),
                 self._megabytes(),
             )
         finally:
+            self._drain()
             self._signal(signal.SIGSTOP)
+
+    def _drain(self) -> None:
+        """Lets the server finish what clients that are gone have asked, if it does."""
+        with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
+            self._embed(["a"])
 
     def _compare(self, difference: list[float], stop: threading.Event) -> None:
         """Asks until it is told to stop; keeps the largest difference."""
@@ -307,8 +317,18 @@ def _compare_servers(servers: Sequence[Server], clients: int, bodies: Path, roun
         server.name: partial(server.turn, clients, bodies) for server in servers
     }
     turns = in_turns(ways, rounds, f"{clients} clients")
-    heads = ("answers/s", "p50, ms", "p99, ms", "429", "other", "differs", "load, s", "server, s")
-    formats = (",.1f", ",.1f", ",.1f", ",.0f", ",.0f", ".1e", ".1f", ".1f")
+    heads = (
+        "answers/s",
+        "p50, ms",
+        "p99, ms",
+        "429",
+        "other",
+        "differs",
+        "load, s",
+        "server, s",
+        "a CPU-s",
+    )
+    formats = (",.1f", ",.1f", ",.1f", ",.0f", ",.0f", ".1e", ".1f", ".1f", ",.1f")
     head = {f"{clients} clients": "", **dict(zip(heads, formats, strict=True)), "MB": ",.0f"}
     table = Table(head)
     for name, found in turns.items():

@@ -96,7 +96,11 @@ def _uvicorn_config(app: Starlette, config: ServerConfig) -> uvicorn.Config:
     protocol = type(
         "Bounded",
         (BoundedProtocol,),
-        {"read_seconds": config.read_seconds, "most_connections": config.max_connections},
+        {
+            "read_seconds": config.read_seconds,
+            "idle_seconds": config.idle_seconds,
+            "most_connections": config.max_connections,
+        },
     )
     return uvicorn.Config(
         app,

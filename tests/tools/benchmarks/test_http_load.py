@@ -47,8 +47,8 @@ def test_texts_are_spread_over_the_file(config):
 
 
 def test_medians_are_of_each_figure():
-    turns = [Turn(*[float(n)] * 9) for n in (1, 5, 2)]
-    assert http_load._medians(turns) == Turn(*[2.0] * 9)
+    turns = [Turn(*[float(n)] * 10) for n in (1, 5, 2)]
+    assert http_load._medians(turns) == Turn(*[2.0] * 10)
 
 
 def test_a_server_that_does_not_start_is_told(config):
