@@ -19,9 +19,9 @@ from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
 _log = logging.getLogger(__name__)
 
-_LENGTHS = (16, 32)
+_LENGTHS = (8, 16, 24, 32)  # coarser ones compute more padding than they save
 _ROWS_BEFORE = 4  # a command that answers one text compiles nothing for it
-_MOST_BYTES = 128 << 20  # of weights: larger models compute so long that it would save little
+_MOST_BYTES = 96 << 20  # of weights: larger models compute so long that it would save little
 
 
 class ShortRows:
