@@ -60,8 +60,8 @@ def read_json_value(path: str | os.PathLike[str]) -> Any:
     Raises:
         UserError: no such file, not UTF-8, not JSON, nested too deeply, or too large.
     """
-    content = read_small(path, _MOST_MEBIBYTES, "no such file needs; name a configuration file")
-    return parse_json(content, str(path), "mend it, or name a configuration file")
+    content = read_small(path, _MOST_MEBIBYTES, "no such file needs; name another file")
+    return parse_json(content, str(path), "mend it, or name another file")
 
 
 def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     values = read_json_value(path)
     if not isinstance(values, dict):
-        raise UserError(f"{path}: holds no JSON object; name a configuration file.")
+        raise UserError(f"{path}: holds no JSON object; mend it, or name another file.")
     return values
 
 

@@ -1,0 +1,237 @@
+"""The contract of whatever answers: instances in, rows of token ids, a computed batch, answers out.
+
+A command, a Python call, an HTTP server and a page all ask the same object, so that each gives the
+same answer. The three steps stand apart because a server computes the rows of several requests in
+one batch:
+
+```
+prepare(instances)         → rows, and what undoes them (windows, offsets)   one request
+compute(rows)              → the model's outputs, row by row                 any requests' rows
+finish(prepared, outputs)  → one answer an instance, as JSON values          one request
+```
+
+An answer has the names of the outputs of the SavedModel's signature (see the README of this room),
+unpadded: `label`, `probabilities`; `answer`, `start`, `end`, `score`; lists of entities; `tokens`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Instance = Mapping[str, Any]
+"""The texts of one thing that is asked, by the names of the answerer's inputs."""
+
+Row = Mapping[str, NDArray[np.int32]]
+"""The model's inputs for one row: int32 [length] each; of choices, int32 [choices, length]."""
+
+RowOutputs = Mapping[str, NDArray]
+"""The model's outputs for one row, without padding."""
+
+Answer = dict[str, Any]
+"""JSON values by name."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is asked, in the form that a model reads.
+
+    Attributes:
+        rows: one or more for each instance, in their order.
+        state: what `finish` needs to undo them.
+    """
+
+    rows: Sequence[Row]
+    state: Any = None
+
+
+@dataclass(frozen=True)
+class Input:
+    """A field of an instance.
+
+    Attributes:
+        name: what it is called, as in the SavedModel's signature.
+        is_list: whether it holds a list of texts (the endings of a context) instead of one.
+        needed: whether an instance must have it.
+        about: what it is, in a few words, for people.
+    """
+
+    name: str
+    is_list: bool = False
+    needed: bool = True
+    about: str = ""
+
+
+class Answerer(Protocol):
+    """Answers one kind of question with one model.
+
+    All methods may be called by several threads at once.
+
+    Attributes:
+        signature: its name among those of the model; the same as of the SavedModel's signature.
+        kind: what it gives: "label", "labels", "number", "answer", "entities", "choice",
+            "masked_words", "next_sentence" or "vector".
+        inputs: the fields of an instance, the main one first. A bare text in place of an instance
+            is its first field.
+        outputs: the fields of an answer, and what each is, in a few words.
+        tokens_at_once: how many positions a batch should have.
+        batches_at_once: how many batches are worth computing at the same time.
+    """
+
+    signature: str
+    kind: str
+    inputs: Sequence[Input]
+    outputs: Mapping[str, str]
+    tokens_at_once: int
+    batches_at_once: int
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """Cuts texts into tokens, and packs them into rows.
+
+        Raises:
+            UserError: an instance is not what the model answers; the sentence says which one,
+                counted from 1.
+        """
+        ...
+
+    def compute(self, rows: Sequence[Row]) -> Sequence[RowOutputs]:
+        """Computes rows in one batch, padded to the longest of them."""
+        ...
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """Makes one answer of the outputs of each instance's rows."""
+        ...
+
+
+class AnsweringModel(Protocol):
+    """An open model with all that it answers.
+
+    Attributes:
+        answerers: by signature, the default one first.
+        description: what people want to know of it, as JSON values (kind of model, layers, sizes,
+            labels, longest row, engine, precision); never a path of the machine.
+    """
+
+    answerers: Mapping[str, Answerer]
+    description: Mapping[str, Any]
+
+    def close(self) -> None:
+        """Lets the engine go; nothing may be computed afterwards."""
+        ...
+
+
+def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
+    """Answers instances without others beside them.
+
+    Rows of like length are computed together.
+
+    Args:
+        answerer: who answers.
+        instances: what is asked; all of it is in memory at once.
+
+    Returns:
+        One answer each, in their order.
+
+    Raises:
+        UserError: an instance is not what the model answers.
+    """
+    prepared = answerer.prepare(instances)
+    outputs: dict[int, RowOutputs] = {}
+    lengths = [row_length(row) for row in prepared.rows]
+    for numbers in batches_of(lengths, answerer.tokens_at_once):
+        computed = answerer.compute([prepared.rows[number] for number in numbers])
+        outputs.update(zip(numbers, computed, strict=True))
+    return answerer.finish(prepared, [outputs[number] for number in range(len(lengths))])
+
+
+def row_length(row: Row) -> int:
+    """The positions that a row takes in a batch of its like: its tokens, of choices all of them.
+
+    Example:
+        >>> row_length({"input_ids": np.zeros([4, 7], np.int32)})
+        28
+    """
+    return int(row["input_ids"].size)
+
+
+def batches_of(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Divides rows into batches of like length.
+
+    Args:
+        lengths: of each row.
+        tokens: the most positions of a batch, padding included; a longer row is a batch by itself.
+
+    Yields:
+        The numbers of the rows of a batch, the longest rows first.
+
+    Example:
+        >>> list(batches_of([3, 9, 4, 4], 10))
+        [[1], [2, 3], [0]]
+    """
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > tokens:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def collate(rows: Sequence[Row]) -> dict[str, NDArray[np.int32]]:
+    """Stacks rows, padded with 0 to the longest.
+
+    Args:
+        rows: of the same inputs; all but the last dimension are the same in all of them.
+
+    Returns:
+        int32 [rows, ..., longest] by name.
+
+    Example:
+        >>> rows = [{"input_ids": np.array(ids, np.int32)} for ids in ([5], [6, 7])]
+        >>> collate(rows)["input_ids"].tolist()
+        [[5, 0], [6, 7]]
+    """
+    return {name: _stacked([row[name] for row in rows]) for name in rows[0]}
+
+
+def _stacked(arrays: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    longest = max(array.shape[-1] for array in arrays)
+    stacked = np.zeros((len(arrays), *arrays[0].shape[:-1], longest), np.int32)
+    for line, array in zip(stacked, arrays, strict=True):
+        line[..., : array.shape[-1]] = array
+    return stacked
+
+
+def instances_of(answerer: Answerer, texts: Sequence[Any]) -> list[Instance]:
+    """Texts, pairs of texts or instances as instances.
+
+    Args:
+        answerer: whose inputs name them.
+        texts: of each thing that is asked a text, a tuple of texts in the order of the inputs, or
+            an instance.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> asked = SimpleNamespace(inputs=[Input("text"), Input("text_pair", needed=False)])
+        >>> instances_of(asked, ["a", ("b", "c"), {"text": "d"}])
+        [{'text': 'a'}, {'text': 'b', 'text_pair': 'c'}, {'text': 'd'}]
+    """
+    names = [field.name for field in answerer.inputs]
+    return [
+        text
+        if isinstance(text, Mapping)
+        else dict(zip(names, text if isinstance(text, tuple) else (text,), strict=False))
+        for text in texts
+    ]
+
+
+def main_answerer(model: AnsweringModel, signature: str | None = None) -> Answerer:
+    """The answerer of a signature, by default the first one.
+
+    Raises:
+        KeyError: the model has no such signature.
+    """
+    return next(iter(model.answerers.values())) if signature is None else model.answerers[signature]
