@@ -22,6 +22,7 @@ extensions = [
     "docs.extensions.from_the_top",
 ]
 exclude_patterns = ["_run"]
+default_role = "code"
 
 html_theme = "furo"
 html_title = "keras_bert_impl"
@@ -35,6 +36,5 @@ nitpicky = False  # Keras and TensorFlow are not to be reached when the site is 
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-autodoc_class_signature = "separated"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False

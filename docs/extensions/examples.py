@@ -3,16 +3,13 @@
 A page works in a folder of its own, `_run/PAGE`, which is emptied before its first example. Blocks of
 `sh` are commands as a reader types them; blocks of `python` share their names along the page, and the
 value of a last expression is shown. A command that fails fails the build.
-
-TensorFlow takes five seconds to import, more than most examples take. So `keras-bert` is not started
-anew for every command: each one is a fork of one process that has imported it.
 """
 
 import ast
 import contextlib
+import functools
 import io
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -27,19 +24,23 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from tests.support.programs import Program
+from docs.extensions.commands import Commands
 
 _LOG = logging.getLogger(__name__)
 _PYTHON_FOLDER = str(Path(sys.executable).parent)
 
 
+@functools.cache
+def _commands() -> Commands:
+    return Commands()
+
+
 class Session:
-    """What the examples of one page share: a folder, Python's names, programs in the background."""
+    """What the examples of one page share: a folder, and Python's names."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._names: dict[str, Any] = {"__name__": "__main__"}
-        self._background: list[Program] = []
         self._start = time.monotonic()
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -57,68 +58,24 @@ class Session:
         return printed.getvalue() + ("" if value is None else f"{value!r}\n")
 
     def shell(self, code: str, show_errors: bool, exit_code: int) -> str:
-        """Runs commands, one after the other; gives what they printed."""
-        return "".join(
-            self._command(command, show_errors, exit_code) for command in commands_of(code)
+        """Runs a block of shell; gives what it printed."""
+        done = subprocess.run(
+            ["bash", "-euc", code],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if show_errors else subprocess.PIPE,
+            text=True,
+            check=False,
         )
-
-    def _command(self, command: str, show_errors: bool, exit_code: int) -> str:
-        if not command.startswith("keras-bert "):
-            done = subprocess.run(
-                ["bash", "-euc", command], cwd=self.folder, capture_output=True, text=True, check=False
+        if done.returncode != exit_code:
+            raise ExtensionError(
+                f"{code}\nended with {done.returncode}:\n{done.stdout}{done.stderr}"
             )
-            code, out, error = done.returncode, done.stdout, done.stderr
-        elif command.endswith("&"):
-            program = self._program(command[:-1])
-            self._background.append(program)
-            return _first_words(program)
-        else:
-            program = self._program(command)
-            out, error = program.communicate(timeout=300)
-            code = program.returncode
-        if code != exit_code:
-            raise ExtensionError(f"{command}\nended with {code}:\n{out}{error}")
-        return error + out if show_errors else out
+        return done.stdout
 
-    def _program(self, command: str) -> Program:
-        return Program(["keras_bert_impl", *shlex.split(command)[1:]], cwd=self.folder)
-
-    def end(self) -> float:
-        """Ends what still runs in the background; gives the page's seconds."""
-        for program in self._background:
-            program.send_signal(2)
-            program.communicate(timeout=60)
-        self._background = []
+    def seconds(self) -> float:
+        """How long the page has taken so far."""
         return time.monotonic() - self._start
-
-
-def commands_of(code: str) -> list[str]:
-    r"""The commands of a block of shell; a command goes on after a backslash at a line's end.
-
-    A command that is not `keras-bert` takes all lines up to the next one that is.
-
-    Example:
-        >>> commands_of("keras-bert embed \\\n  --model=m\nhead -1 a |\n  sort\nkeras-bert serve &")
-        ['keras-bert embed    --model=m', 'head -1 a |\n  sort', 'keras-bert serve &']
-    """
-    commands: list[str] = []
-    for line in code.replace("\\\n", " ").splitlines():
-        ours = line.startswith("keras-bert ")
-        if ours or not commands or commands[-1].startswith("keras-bert "):
-            commands.append(line)
-        else:
-            commands[-1] += "\n" + line
-    return [command for command in commands if command.strip()]
-
-
-def _first_words(program: Program, timeout: float = 60) -> str:
-    """Waits until a program in the background has said that it is there; gives what it printed."""
-    give_up = time.monotonic() + timeout
-    while "http://" not in program.printed("out") + program.printed("error"):
-        if program.poll() is not None or time.monotonic() > give_up:
-            raise ExtensionError(f"a server did not start:\n{program.printed('error')}")
-        time.sleep(0.05)
-    return program.printed("out")
 
 
 class Run(SphinxDirective):
@@ -165,8 +122,7 @@ class Run(SphinxDirective):
 
 
 def _literal(text: str, language: str, kind: str) -> nodes.literal_block:
-    block = nodes.literal_block(text, text, language=language, classes=[kind])
-    return block
+    return nodes.literal_block(text, text, language=language, classes=[kind])
 
 
 _SESSIONS: dict[str, Session] = {}
@@ -182,7 +138,8 @@ def _session(app: Sphinx, page: str) -> Session:
 def _end_sessions(*_: Any) -> None:
     while _SESSIONS:
         page, session = _SESSIONS.popitem()
-        _LOG.info("examples of %s: %.0f s", page, session.end())
+        _commands().end()
+        _LOG.info("examples of %s: %.0f s", page, session.seconds())
 
 
 def _prepare(app: Sphinx) -> None:
@@ -191,7 +148,7 @@ def _prepare(app: Sphinx) -> None:
         HF_HUB_OFFLINE="1",
         CUDA_VISIBLE_DEVICES="-1",
         TF_CPP_MIN_LOG_LEVEL="3",
-        PATH=os.pathsep.join([_PYTHON_FOLDER, os.environ["PATH"]]),
+        PATH=os.pathsep.join([_commands().folder, _PYTHON_FOLDER, os.environ["PATH"]]),
         PYTHONPATH=str(Path(app.srcdir).parent),
     )
 
