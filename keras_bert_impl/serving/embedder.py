@@ -3,28 +3,31 @@
 import dataclasses
 import functools
 import os
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.checkpoints.names import encoder_names
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import (
     SentenceSettings,
+    module_files,
     read_sentence_settings,
     restore_pooler,
 )
 from keras_bert_impl.engines.config import FLOAT32, TENSORFLOW, check_engine
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine
+from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.tokenization.packing import as_texts
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
@@ -32,6 +35,9 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter, check_words
 from keras_bert_impl.training.config import dtype_policy
+
+if TYPE_CHECKING:
+    from keras_bert_impl.models.embedder import BertEmbedder
 
 _STEP = 8
 _STEP_OF_LONG, _LONG = 32, 128
@@ -125,6 +131,7 @@ _TEXTS_AT_ONCE = 16384  # so many are sorted by length, and their vectors held
 # A text that comes alone: calling TensorFlow between two computations takes longer than cutting it
 # in Python, 0.7 ms beside 0.2 on the machine where this was chosen.
 _FEW_CHARACTERS = 1000
+_FEW_WITHOUT_TENSORFLOW = 2_000_000  # loading it takes longer than cutting them
 _COUNTED = 1000  # texts of a call, and words of all, that are looked at for [UNK]
 
 Vectors = NDArray[np.float32]
@@ -138,7 +145,8 @@ class Embedder:
     is that of the model, of some 16,000 texts and of the vectors that are given back.
 
     Args:
-        model: the encoder with its pooling; its present weights are used.
+        model: the encoder with its pooling; its present weights are used. One that is not built
+            needs an engine, and is built where it is asked for.
         text: the vocabulary, the casing and the accents.
         settings: how many tokens are read, and what stands in front of every text.
         engine: what computes the model; by default what is fastest on TensorFlow.
@@ -147,6 +155,7 @@ class Embedder:
 
     Example:
         >>> from keras_bert_impl.config import BertConfig
+        >>> from keras_bert_impl.models.embedder import BertEmbedder
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog"]
         >>> config = BertConfig(vocab_size=7, hidden_size=8, num_attention_heads=2,
@@ -158,22 +167,27 @@ class Embedder:
 
     def __init__(
         self,
-        model: BertEmbedder,
+        model: "BertEmbedder | UnbuiltModel",
         text: TextSettings,
         settings: SentenceSettings | None = None,
         engine: Engine | None = None,
         deterministic: bool = False,
     ) -> None:
         settings = settings or SentenceSettings()
-        self.model, self.text = model, text
-        self.settings = dataclasses.replace(
-            settings, pooling=model.pooling, normalize=model.normalize
-        )
-        self.max_seq_length = settings.max_seq_length or model.config.max_position_embeddings
-        model.config.check_length(self.max_seq_length, at_least=3)
+        self._model, self.text = model, text
+        if isinstance(model, UnbuiltModel):
+            self.config = model.source.config
+        else:
+            self.config = model.config
+            settings = dataclasses.replace(
+                settings, pooling=model.pooling, normalize=model.normalize
+            )
+        self.settings = settings
+        self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
+        self.config.check_length(self.max_seq_length, at_least=3)
         self.engine = engine or KerasEngine(model)
         self._deterministic = deterministic
-        self._tokenizer, self._plain = Tokenizer(text), PlainTokenizer(text)
+        self._plain = PlainTokenizer(text)
         self._plain_lock = threading.Lock()  # it remembers words
         self._counter: WordCounter | None = WordCounter(text.vocabulary)
         self._words = WordCount()
@@ -228,16 +242,14 @@ class Embedder:
         }
         given = {name: value for name, value in changes.items() if value is not None}
         settings = dataclasses.replace(settings, **given)
+        if settings.pooling == POOLER:
+            _check_pooler(source)
         policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
-        model = BertEmbedder(source.config, settings.pooling, settings.normalize, dtype=policy)
-        report = restore(model, str(source.checkpoint))
-        has_dense = restore_pooler(model.encoder.pooler.weights, folder)
-        untrained = any(path.startswith("pooler/") for path in report.new)
-        if settings.pooling == POOLER and untrained and not has_dense:
-            raise UserError(
-                f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
-                "`pooling=cls`."
-            )
+        shape = {"pooling": settings.pooling, "normalize": settings.normalize}
+        unbuilt = UnbuiltModel(
+            functools.partial(_build, source, settings, policy), source, "BertEmbedder", shape
+        )
+        model = unbuilt.build() if engine == TENSORFLOW else unbuilt
         embedder = cls(model, source.text, settings, deterministic=deterministic)
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
         embedder.engine = open_engine(
@@ -249,9 +261,16 @@ class Embedder:
     """How many texts are divided into batches together: a block of `embed_blocks`."""
 
     @property
+    def model(self) -> "BertEmbedder":
+        """The encoder with its pooling; built now if it was not yet."""
+        model = self._model.build() if isinstance(self._model, UnbuiltModel) else self._model
+        self._model = model
+        return model
+
+    @property
     def width(self) -> int:
         """How many numbers a vector has."""
-        return int(self.model.config.hidden_size)
+        return int(self.config.hidden_size)
 
     def embed(self, texts: Any) -> Vectors:
         """The vectors of texts.
@@ -334,8 +353,13 @@ class Embedder:
         ids = np.split(block.ids, block.offsets[1:-1])
         return [np.concatenate([ends[0], row[:most], ends[1]]) for row in ids]
 
+    @functools.cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self.text)
+
     def _encode(self, texts: Sequence[str | bytes]) -> TokenBlock:
-        if sum(map(len, texts)) > _FEW_CHARACTERS:
+        few = _FEW_CHARACTERS if "tensorflow" in sys.modules else _FEW_WITHOUT_TENSORFLOW
+        if sum(map(len, texts)) > few:
             return self._tokenizer.encode_lines(texts)
         with self._plain_lock:
             return self._plain.encode_lines(texts)
@@ -357,3 +381,23 @@ class Embedder:
             UserError: something else is there, or it cannot be written.
         """
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
+
+
+def _check_pooler(source: ModelSource) -> None:
+    names = encoder_names(source.config.num_hidden_layers)
+    pooler = [row for row in names if row.ours.startswith("pooler/")]
+    tensors = source.tensors()
+    if not all(map(tensors.find, pooler)) and not module_files(source.folder):
+        raise UserError(
+            f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
+            "`pooling=cls`."
+        )
+
+
+def _build(source: ModelSource, settings: SentenceSettings, policy: str) -> "BertEmbedder":
+    from keras_bert_impl.models.embedder import BertEmbedder
+
+    model = BertEmbedder(source.config, settings.pooling, settings.normalize, dtype=policy)
+    restore(model, str(source.checkpoint))
+    restore_pooler(model.encoder.pooler.weights, source.folder)
+    return model
