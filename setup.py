@@ -32,6 +32,7 @@ class BuildPy(build_py):
 
 BEAM = ["apache-beam>=2.70"]
 OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
+DOCS = ["furo>=2025.7", "myst-parser>=4", "sphinx>=8"]
 LITERT = ["ai-edge-litert>=2.0"]
 ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
 SERVE = [
@@ -98,6 +99,7 @@ setup(
             "torch>=2.6",
             "transformers>=5",
         ],
+        "docs": DOCS,
         "litert": LITERT,
         "onnx": ONNX,
         "openvino": OPENVINO,

@@ -1,8 +1,8 @@
-"""The directive `run`: a page's examples are executed when the site is built, and their output shown.
+"""The directive `run`: an example is executed when the site is built, and its output is shown.
 
-A page works in a folder of its own, `_run/PAGE`, which is emptied before its first example. Blocks of
-`sh` are commands as a reader types them; blocks of `python` share their names along the page, and the
-value of a last expression is shown. A command that fails fails the build.
+A page works in a folder of its own, `_run/PAGE`, which is emptied before its first example. Blocks
+of `sh` are commands as a reader types them; blocks of `python` share their names along the page, and
+the value of a last expression is shown. A command that fails fails the build.
 """
 
 import ast
@@ -61,7 +61,7 @@ class Session:
     def shell(self, code: str, show_errors: bool, exit_code: int) -> str:
         """Runs a block of shell; gives what it printed."""
         done = subprocess.run(
-            ["bash", "-euc", code],
+            ["/bin/bash", "-euc", code],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if show_errors else subprocess.PIPE,
@@ -100,7 +100,7 @@ class Run(SphinxDirective):
         "exit": directives.nonnegative_int,  # the exit code that the command must have
         "lines": directives.positive_int,  # shows so many lines of the output's beginning
         "last": directives.positive_int,  # shows so many lines of the output's end
-        "recorded": directives.unchanged,  # the file that is shown where the real weights are missing
+        "recorded": directives.unchanged,  # a file to show where real weights are missing
     }
 
     def run(self) -> list[nodes.Node]:
@@ -158,7 +158,7 @@ def _end_sessions(*_: Any) -> None:
 
 
 def _prepare(app: Sphinx) -> None:
-    """Examples see no accelerator and no network, say nothing of TensorFlow's own, and compile once."""
+    """Examples see no accelerator and no network, are quiet, and compile everything once."""
     os.environ.update(
         HF_HUB_OFFLINE="1",
         CUDA_VISIBLE_DEVICES="-1",

@@ -1,4 +1,4 @@
-"""Pages that are files of the project's top folder: read from there, so that nothing stands twice."""
+"""Pages that are files of the project's top folder, read from there: nothing stands twice."""
 
 import os
 import re
@@ -7,6 +7,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 PAGES = {
+    "start": "README.md",
     "results": "RESULTS.md",
     "small_study": "RESULTS_small_study.md",
     "changelog": "CHANGELOG.md",
