@@ -1,7 +1,7 @@
 """The command `keras-bert` as the pages' examples find it: each one is a fork of one process.
 
 TensorFlow takes five seconds to import, more than most examples take. So a small program called
-`keras-bert` comes first on the examples' PATH: it hands its words, its folder and its environment to
+`keras-bert` comes first on the examples' PATH: it hands its words, folder and environment to
 a thread of this process, which has them run by a process that has imported TensorFlow, and ends as
 that run ends. Pipes, `&`, `VARIABLE=value` and `timeout` work as with the command itself.
 """

@@ -1,7 +1,7 @@
 """The directive `run`: an example is executed when the site is built, and its output is shown.
 
 A page works in a folder of its own, `_run/PAGE`, which is emptied before its first example. Blocks
-of `sh` are commands as a reader types them; blocks of `python` share their names along the page, and
+of `sh` are commands as a reader types them; blocks of `python` share their names on the page, and
 the value of a last expression is shown. A command that fails fails the build.
 """
 
