@@ -119,6 +119,8 @@ class Run(SphinxDirective):
         return shown
 
     def _output(self, code: str, language: str) -> str:
+        if not self.config.run_examples:
+            return ""
         session = _session(self.env.app, self.env.docname)
         if (recorded := self.options.get("recorded")) and not session.has_real_weights():
             return (Path(self.env.app.srcdir) / recorded).read_text(encoding="utf-8")
@@ -173,6 +175,7 @@ def _prepare(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Adds the directive to Sphinx."""
     app.add_directive("run", Run)
+    app.add_config_value("run_examples", True, "env")  # a quick look goes without
     app.connect("builder-inited", _prepare)
     app.connect("env-updated", _end_sessions)
     app.connect("build-finished", _end_sessions)
