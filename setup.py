@@ -30,6 +30,7 @@ class BuildPy(build_py):
             file.write_text(MOVED_IN_PYTHON.sub(r"keras_bert_impl.\1", text), encoding="utf-8")
 
 
+BROWSER = ["axe-playwright-python>=0.1.8", "selenium>=4.30"]
 BEAM = ["apache-beam>=2.70"]
 OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
 DOCS = ["furo>=2025.7", "myst-parser>=4", "sphinx>=8"]
@@ -55,7 +56,7 @@ setup(
     python_requires=">=3.11",
     packages=[f"keras_bert_impl.{p}" if p.split(".")[0] in MOVED else p for p in PACKAGES],
     package_dir={f"keras_bert_impl.{folder}": folder for folder in MOVED},
-    package_data={"": ["py.typed", "*.npz", "recipes/*.cfg"]},
+    package_data={"": ["py.typed", "*.npz", "recipes/*.cfg", "static/*"]},
     install_requires=[
         "absl-py>=2.1",
         "google-crc32c>=1.6",
@@ -88,8 +89,10 @@ setup(
             "pytest-xdist>=3.6",
             "ruff>=0.12",
             "safetensors>=0.5",
+            "selenium>=4.30",
             "setuptools>=77",  # the tests build a wheel without the network
         ],
+        "browser": BROWSER,
         "bench": [
             "keras-hub>=0.25",
             "nupunkt>=0.5",

@@ -15,6 +15,7 @@ _GROUPS = {
         "answer": "the answers to a question in a text",
         "embed": "a vector for each text",
         "similar": "the texts that are nearest to a text",
+        "explain": "a page that shows the attention of texts",
         "extract_features": "the vectors of all tokens, of any layers",
         "compare_word_senses": "how a word's vector changes with its sense, as a picture",
     },

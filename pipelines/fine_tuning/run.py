@@ -284,6 +284,7 @@ class _Job:
 
     def _check_start(self) -> None:
         """Refuses, before anything is tokenized, what can be known to end in a refusal."""
+        self._directory.check_names()
         if not self._config.do_train:
             check_trained(self._directory, self._start, self._model_config, self._task.name)
         elif self._directory.finished_step() is None:

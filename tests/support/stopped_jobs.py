@@ -507,6 +507,12 @@ _JOBS = (
         prints=True,
     ),
     _job(
+        "explain",
+        *("--model=INPUTS/model", "--output_file=out.html"),
+        *(f"--text={text}" for text in ("the dog", "a cat runs", "the list .")),
+        prepare=_encoder,
+    ),
+    _job(
         "compare_word_senses",
         *("--model=INPUTS/model", "--word=et", "--text=et et et en et"),
         "--picture=out.png",

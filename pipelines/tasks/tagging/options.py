@@ -71,9 +71,9 @@ class TaggingConfig(SplitFiles):
     )
     context: str = option(
         AUTO,
-        "What the model reads around a word: the document, from one line -DOCSTART- to the next (in "
-        "a file without such lines the sentence), or the sentence; auto: as the model was trained, "
-        "or the document.",
+        "What the model reads around a word: the document, from one line -DOCSTART- to the next "
+        "(in a file without such lines the sentence), or the sentence; auto: as the model was "
+        "trained, or the document.",
         choices=(AUTO, DOCUMENT, SENTENCE),
         resume=FREE,
     )
