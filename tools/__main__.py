@@ -89,7 +89,7 @@ def _run(words: list[str]) -> int:
         sys.stdout.write(help_text())
         return 0 if words else 1
     if words[0] not in tool_names():
-        from tools.command_line import nearest
+        from keras_bert_impl.errors import nearest
 
         name = nearest(words[0], tool_names())
         mean = f"did you mean {name}?" if name else "keras-bert --help lists them."

@@ -186,6 +186,7 @@ class Embedder:
         self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
         self.config.check_length(self.max_seq_length, at_least=3)
         self.engine = engine or KerasEngine(model)
+        self._source = model.source if isinstance(model, UnbuiltModel) else None
         self._deterministic = deterministic
         self._plain = PlainTokenizer(text)
         self._plain_lock = threading.Lock()  # it remembers words
@@ -251,6 +252,7 @@ class Embedder:
         )
         model = unbuilt.build() if engine == TENSORFLOW else unbuilt
         embedder = cls(model, source.text, settings, deterministic=deterministic)
+        embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
         embedder.engine = open_engine(
             model, engine, precision, folder, rows, deterministic=deterministic
@@ -266,6 +268,17 @@ class Embedder:
         model = self._model.build() if isinstance(self._model, UnbuiltModel) else self._model
         self._model = model
         return model
+
+    @property
+    def source(self) -> ModelSource:
+        """Where the weights are from.
+
+        Raises:
+            ValueError: the model was made in Python.
+        """
+        if self._source is None:
+            raise ValueError("this model was not opened by `from_pretrained`")
+        return self._source
 
     @property
     def width(self) -> int:

@@ -23,7 +23,7 @@ numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share
 `pipelines.tasks.labels.rows`, metrics in `pipelines.metrics`.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -284,6 +284,10 @@ class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
 
         All of them where none is named.
         """
+        ...
+
+    def figures(self, split: str) -> Collection[str]:
+        """Names the figures that `score` gives for a labelled split, before it has answers."""
         ...
 
     def constant_scores(self, split: str) -> Mapping[str, float]:

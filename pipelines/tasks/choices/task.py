@@ -1,6 +1,6 @@
 """The task of a run for endings: each is read with the context in front, and the best is chosen."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -155,6 +155,10 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
     def compared_figures(self) -> Sequence[str]:
         """All figures; see `ComparedTask`."""
         return ()
+
+    def figures(self, split: str) -> Collection[str]:
+        """Names the one figure; see `ComparedTask`."""
+        return list(self.constant_scores(split))
 
     def constant_scores(self, split: str) -> Mapping[str, float]:
         """The accuracy where the ending of the same number is chosen in every example."""

@@ -3,7 +3,7 @@
 import logging
 import math
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,6 +86,10 @@ class LabelTask:
         """
         several = isinstance(self.head_of, MultiLabelHead)
         return CurveStyle(trained=() if several else ("accuracy",))
+
+    def figures(self, split: str) -> Collection[str]:
+        """Names the figures; see `ComparedTask`."""
+        return list(self.constant_scores(split))
 
     @abstractmethod
     def examples(self, split: str) -> Iterable[TextExample]:

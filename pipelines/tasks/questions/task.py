@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,13 @@ from pipelines.tasks.questions.answer_files import (
     write_answer_table,
     write_predictions,
 )
-from pipelines.tasks.questions.answers import AnswerSettings, Prediction, dense_logits, predict
+from pipelines.tasks.questions.answers import (
+    AnswerSettings,
+    Candidate,
+    Prediction,
+    dense_logits,
+    predict,
+)
 from pipelines.tasks.questions.files import (
     WANTED,
     is_trivia_file,
@@ -230,6 +236,11 @@ class QuestionTask:
     def compared_figures(self) -> Sequence[str]:
         """The two official figures, F1 first; see `ComparedTask`."""
         return ("f1", "exact_match", "exact")
+
+    def figures(self, split: str) -> Collection[str]:
+        """Names the figures; see `ComparedTask`."""
+        unanswered = Prediction([Candidate("", 0.0, 0.0)], null_odds=0.0)
+        return list(self.score([(question, unanswered) for question in self.examples(split)]))
 
     def constant_scores(self, split: str) -> Mapping[str, float]:
         """The F1 where no question is answered: that of the questions that have no answer."""

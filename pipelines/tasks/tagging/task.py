@@ -1,6 +1,6 @@
 """The task of a run for tags: from files and options to rows, scores and entities, all checked."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -202,6 +202,10 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         """The figures of all types; see `ComparedTask`."""
         return ("f1", "precision", "recall")
 
+    def figures(self, split: str) -> Collection[str]:
+        """Names the figures of all types and of each that the split has; see `ComparedTask`."""
+        return list(self._scorer(self._nothing_found(split)).scores())
+
     def constant_scores(self, split: str) -> Mapping[str, float]:
         """The figures of a model that finds nothing, whatever the split."""
         del split
@@ -214,11 +218,14 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
 
     def guesses(self, split: str) -> dict[str, Guess]:
         """The accuracy of tags where no entity is found; see `Guessable`."""
-        nothing = (
-            (document, TagAnswer([[OUTSIDE] * len(s.tags or ()) for s in document.sentences], []))
-            for document in self.examples(split)
-        )
-        return {"accuracy": Guess("no entity anywhere", self._scorer(nothing).accuracy)}
+        nothing = self._scorer(self._nothing_found(split))
+        return {"accuracy": Guess("no entity anywhere", nothing.accuracy)}
+
+    def _nothing_found(self, split: str) -> Iterator[tuple[Document, TagAnswer]]:
+        """The answers of a model that finds no entity in a labelled split."""
+        for document in self.examples(split):
+            tags = [[OUTSIDE] * len(sentence.tags or ()) for sentence in document.sentences]
+            yield document, TagAnswer(tags, [])
 
     def compared_answers(
         self, example: Document, answer: TagAnswer
