@@ -137,7 +137,7 @@ class TrainingConfig:
     )
     save_checkpoints_secs: float = option(
         600.0,
-        "Also save a checkpoint when the last one is so many seconds old, so that a power cut "
+        "Also save a checkpoint when the last one is this many seconds old, so that a power cut "
         "costs no more than that; 0 saves by steps only.",
         at_least=0,
         resume=FREE,
@@ -173,8 +173,7 @@ class TrainingConfig:
     )
     early_stopping_evals: int = option(
         0,
-        "End training after so many evaluations in a row that were not better than the best one "
-        "before; 0 never does.",
+        "End training after this many evaluations in a row without a better one; 0 never does.",
         at_least=0,
         resume=FREE,
     )
