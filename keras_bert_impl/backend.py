@@ -3,8 +3,6 @@
 import os
 from typing import Any
 
-import keras
-
 from keras_bert_impl.errors import UserError
 
 
@@ -20,6 +18,8 @@ def need_tensorflow(what: str) -> None:
     Raises:
         UserError: Keras runs on another backend.
     """
+    import keras  # here, as below: it loads TensorFlow
+
     backend = keras.backend.backend()
     if backend != "tensorflow":
         raise UserError(
@@ -49,6 +49,8 @@ def dense_gradient(gradient: Any) -> Any:
         >>> dense_gradient(slices).numpy().tolist()
         [[1.0], [2.0]]
     """
+    import keras
+
     if keras.backend.backend() != "tensorflow":
         return gradient
     import tensorflow as tf

@@ -60,8 +60,8 @@ def read_json_value(path: str | os.PathLike[str]) -> Any:
     Raises:
         UserError: no such file, not UTF-8, not JSON, nested too deeply, or too large.
     """
-    content = read_small(path, _MOST_MEBIBYTES, "no such file needs; name a configuration file")
-    return parse_json(content, str(path), "mend it, or name a configuration file")
+    content = read_small(path, _MOST_MEBIBYTES, "no such file needs; name another file")
+    return parse_json(content, str(path), "mend it, or name another file")
 
 
 def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     values = read_json_value(path)
     if not isinstance(values, dict):
-        raise UserError(f"{path}: holds no JSON object; name a configuration file.")
+        raise UserError(f"{path}: holds no JSON object; mend it, or name another file.")
     return values
 
 
@@ -192,7 +192,14 @@ def _numbered_lines(path: str | os.PathLike[str]) -> Iterable[tuple[int, bytes]]
             number, line = number + 1, file.readline(_MOST_OF_LINE)
 
 
-def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int | None = 1) -> Any:
+def parse_json(
+    text: str | bytes,
+    origin: str,
+    remedy: str,
+    *,
+    first_line: int | None = 1,
+    finite: bool = False,
+) -> Any:
     """Parses JSON text, nested at most 64 deep.
 
     Args:
@@ -200,6 +207,7 @@ def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int |
         origin: where it is from, for the message.
         remedy: what the user can do about a fault, for the message.
         first_line: the line of the file in which it begins; see `fault_of_json`.
+        finite: whether NaN and infinities, which Python writes and JSON has not, are refused.
 
     Raises:
         UserError: it is not UTF-8, not JSON, or nested too deeply, or holds half a surrogate pair,
@@ -214,7 +222,7 @@ def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int |
         keras_bert_impl.errors.UserError: x.json: is not JSON (nested too deeply); mend it.
     """
     try:
-        value = bounded_loads(text)
+        value = bounded_loads(text, finite=finite)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{origin}: {fault_of_json(error, first_line)}; {remedy}.") from error
     escape = b"\\ud" if isinstance(text, bytes) else "\\ud"
@@ -226,23 +234,32 @@ def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int |
 
 
 def bounded_loads(
-    text: str | bytes, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+    text: str | bytes,
+    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+    *,
+    finite: bool = False,
 ) -> Any:
     """`json.loads` of text that is nested at most 64 deep: the only place that calls it.
 
     Args:
         text: the text; bytes are UTF-8, and may begin with a byte-order mark.
         object_pairs_hook: see `json.loads`.
+        finite: whether NaN and infinities are refused.
 
     Raises:
         ValueError: it is not UTF-8, or not JSON.
         RecursionError: it is nested too deeply.
     """
     content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-    value = json.loads(content, object_pairs_hook=object_pairs_hook)
+    refuse = _refuse_constant if finite else None
+    value = json.loads(content, object_pairs_hook=object_pairs_hook, parse_constant=refuse)
     if content.count("[") + content.count("{") > _MOST_DEPTH:  # fewer cannot nest deeper
         _check_depth(value)
     return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"it has no number {name}")
 
 
 def fault_of_json(

@@ -21,10 +21,10 @@ from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-QUANTIZED_FOLDER = "openvino_int8"
-"""Where the scales of int8 are kept next to a model; made again for other weights."""
+GRAPHS_FOLDER = "openvino_graphs"
+"""Where OpenVINO's graphs of a model are kept next to it; made again for other weights."""
 
-_MODEL_FILES = (CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE, QUANTIZED_FOLDER)
+_MODEL_FILES = (CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE, GRAPHS_FOLDER)
 _OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
 
 

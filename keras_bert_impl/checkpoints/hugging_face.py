@@ -52,7 +52,7 @@ class HuggingFaceSource:
         self.location = str(folder)
         self._files: dict[str, Path] = {}
         self._entries: dict[str, safetensors_file.TensorEntry] = {}
-        for file in _weight_files(Path(folder)):
+        for file in weight_files(Path(folder)):
             for name, entry in safetensors_file.read_header(file).items():
                 self._files[name], self._entries[name] = file, entry
         self._prefix = _encoder_prefix(self._entries)
@@ -101,7 +101,12 @@ def _encoder_prefix(names: Iterable[str]) -> str:
     return min(found, key=len, default=_ENCODER)
 
 
-def _weight_files(folder: Path) -> list[Path]:
+def weight_files(folder: Path) -> list[Path]:
+    """The files that hold the weights of a model directory: one, or its parts.
+
+    Raises:
+        UserError: there are none that can be opened here.
+    """
     if (folder / WEIGHTS_FILE).exists():
         return [folder / WEIGHTS_FILE]
     if (folder / INDEX_FILE).exists():

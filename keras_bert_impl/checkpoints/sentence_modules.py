@@ -134,6 +134,21 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     )
 
 
+def module_files(folder: Path) -> list[Path]:
+    """The files of a model directory with weights that are not the encoder's, and what names them.
+
+    Raises:
+        UserError: its `modules.json` is broken.
+
+    Example:
+        >>> module_files(Path("/no/such/folder"))
+        []
+    """
+    path = folder / MODULES_FILE
+    modules = _read_modules(path) if is_named(path) else {}
+    return [path, folder / modules["Dense"] / WEIGHTS_FILE] if "Dense" in modules else []
+
+
 def read_dense(folder: Path) -> DenseWeights | None:
     """The weights of the dense layer of a model directory; None where it has none.
 

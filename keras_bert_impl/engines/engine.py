@@ -1,12 +1,11 @@
 """The interface of an engine: batches in, outputs out, in any order, several at a time."""
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
 
 Features = Mapping[str, NDArray[np.int32]]
 Outputs = dict[str, NDArray]
@@ -38,8 +37,23 @@ class Engine(Protocol):
         """
         ...
 
+    def compute_one(self, features: Features) -> Outputs:
+        """The outputs of one batch; several threads may ask at the same time.
+
+        Args:
+            features: int32 [rows, length] by the names of the model's inputs.
+
+        Raises:
+            RuntimeError: the engine is closed.
+        """
+        ...
+
     def identity(self) -> str | None:
         """Tells apart what the outputs depend on besides the model's weights; None if nothing."""
+        ...
+
+    def close(self) -> None:
+        """Waits for what is being computed, and lets the model go; more than once does no harm."""
         ...
 
 
@@ -70,13 +84,32 @@ class KerasEngine:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._forward: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+        self._lock = threading.Lock()
 
     def compute(self, batches: Iterable[tuple[Key, Features]]) -> Iterator[tuple[Key, Outputs]]:
         """See `Engine.compute`; one after the other."""
-        forward = self._forward = self._forward or forward_function(self._model)
         for key, features in batches:
-            outputs = forward(features)
-            yield key, {name: np.asarray(value) for name, value in outputs.items()}
+            yield key, self.compute_one(features)
+
+    def compute_one(self, features: Features) -> Outputs:
+        """See `Engine.compute_one`; TensorFlow takes all cores for each batch."""
+        with self._lock:
+            outputs = self._opened()(features)
+            return {name: np.asarray(value) for name, value in outputs.items()}
+
+    def _opened(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        if self._model is None:
+            raise RuntimeError("this engine is closed")
+        if self._forward is None:
+            from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
+
+            self._forward = forward_function(self._model)
+        return self._forward
 
     def identity(self) -> None:
         """Nothing beyond the weights."""
+
+    def close(self) -> None:
+        """See `Engine.close`."""
+        with self._lock:
+            self._model = self._forward = None

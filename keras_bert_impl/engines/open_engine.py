@@ -1,15 +1,21 @@
 """The engine of a choice, TensorFlow's or OpenVINO's, for a model that is open."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert_impl.engines.config import INT8, TENSORFLOW, need_openvino
+from keras_bert_impl.engines.config import FLOAT32, INT8, TENSORFLOW, need_openvino
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, Outputs
+from keras_bert_impl.engines.kept_graph import GRAPH_FILE, UnbuiltModel
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch, EvaluationSource
+
+if TYPE_CHECKING:
+    from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 
 _MASK = "input_mask"
 
@@ -77,7 +83,7 @@ def no_rows() -> Sequence[Features]:
 def open_engine(
     model: Any,
     engine: str = TENSORFLOW,
-    precision: str = "float32",
+    precision: str = FLOAT32,
     folder: Path | None = None,
     calibration: Callable[[], Sequence[Features]] = no_rows,
     deterministic: bool = False,
@@ -85,10 +91,11 @@ def open_engine(
     """Gives what computes a model's outputs.
 
     Args:
-        model: one of this project's models; for OpenVINO of the dtype policy float32.
+        model: one of this project's models, for OpenVINO of the dtype policy float32; or an
+            `UnbuiltModel`, which OpenVINO builds only where no graph of it is kept.
         engine: "tensorflow", whose precision is that of the model, or "openvino".
         precision: "float32", "bfloat16" or "int8".
-        folder: the model's, where the scales of int8 are kept.
+        folder: the model's, where OpenVINO's graphs are kept.
         calibration: gives inputs of a row each, on which the scales of int8 are found.
         deterministic: compute equal batches in one way, whether they come alone or not.
 
@@ -96,15 +103,43 @@ def open_engine(
         UserError: the engine's package is not installed.
     """
     if engine == TENSORFLOW:
-        return KerasEngine(model)
+        return KerasEngine(model.build() if isinstance(model, UnbuiltModel) else model)
     need_openvino(precision)
+    from keras_bert_impl.engines.model_graph import model_graph
     from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 
-    def graph() -> Any:
-        from keras_bert_impl.engines.openvino_engine import openvino_graph
-        from keras_bert_impl.engines.quantized_graph import quantized_graph
+    make = partial(model_graph, model, precision, folder, calibration)
+    return OpenVinoEngine(make, precision, deterministic=deterministic)
 
-        made = openvino_graph(model)
-        return quantized_graph(made, folder, calibration) if precision == INT8 else made
 
-    return OpenVinoEngine(graph, precision, deterministic=deterministic)
+def open_graph(
+    path: str | os.PathLike[str],
+    precision: str = FLOAT32,
+    calibration: Callable[[], Sequence[Features]] = no_rows,
+    deterministic: bool = False,
+) -> "OpenVinoEngine":
+    """Gives what computes a graph that was exported for OpenVINO; TensorFlow is not needed.
+
+    Args:
+        path: `model.xml`, or the folder that it lies in, where its scales of int8 are kept.
+        precision: "float32", "bfloat16" or "int8".
+        calibration: as in `open_engine`.
+        deterministic: as in `open_engine`.
+
+    Raises:
+        UserError: OpenVINO is not installed, or there is no such graph.
+    """
+    need_openvino(precision)
+    from keras_bert_impl.engines.model_graph import quantized_graph
+    from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
+    from keras_bert_impl.engines.openvino_graph import read_graph_file
+
+    file = Path(path) / GRAPH_FILE if Path(path).is_dir() else Path(path)
+    graph = read_graph_file(file)
+
+    def make() -> Any:
+        if precision != INT8:
+            return graph
+        return quantized_graph(graph, file.stem, file.parent, calibration)
+
+    return OpenVinoEngine(make, precision, deterministic=deterministic)

@@ -1,113 +1,21 @@
-"""Computing with OpenVINO: a model as its graph, and a batch on every core at the same time.
+"""Computing with OpenVINO: a graph, and a batch on every core at the same time."""
 
-OpenVINO itself is opened once, and so that signals stay harmless.
-"""
-
-import functools
-import hashlib
+import contextlib
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.backend import need_tensorflow, usable_cores
-from keras_bert_impl.cpu_kernels.inference import traced_forward
+from keras_bert_impl.backend import usable_cores
 from keras_bert_impl.engines.config import BFLOAT16, FLOAT32, INT8, need_openvino
 from keras_bert_impl.engines.engine import Features, Key, Outputs
-from keras_bert_impl.engines.portable_kernels import OpenVinoKernels
-
-Result = TypeVar("Result")
-
-
-@functools.cache
-def openvino_core() -> Any:
-    """The `openvino.Core` of this process, with the plugin for processors loaded."""
-    return beside_the_main_thread(_load)
-
-
-def beside_the_main_thread(work: Callable[[], Result]) -> Result:
-    """Does work that loads OpenVINO's plugin for processors, in a thread that ends with it.
-
-    The plugin gives the thread that loads it a stack for signal handlers of its own, and unmaps
-    that memory when it is let go, in whatever thread that is. Loaded by the main thread and let go
-    by another (wherever the garbage collector runs), it leaves the main thread a stack that is not
-    there, and the next SIGTERM, whose handler Python runs on that stack, is a segmentation fault.
-    A thread that ends takes its stack for signals with it.
-
-    Args:
-        work: whatever opens an `openvino.Core`; other libraries open their own.
-    """
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(work).result()
-
-
-def _load() -> Any:
-    import openvino
-
-    core = openvino.Core()
-    core.get_property("CPU", "FULL_DEVICE_NAME")  # loads the plugin
-    return core
-
-
-def openvino_graph(model: Any) -> Any:
-    """A model with its present weights, float32, as an `openvino.Model`.
-
-    It is converted from the graph that is traced here, as Keras' own export does; here it is
-    traced in the forms that OpenVINO computes as one operation.
-
-    Args:
-        model: one of this project's models, of the dtype policy float32, on TensorFlow.
-
-    Returns:
-        A graph whose inputs and outputs have the model's names.
-
-    Raises:
-        UserError: Keras runs on another backend than TensorFlow.
-    """
-    import openvino
-
-    need_tensorflow("OpenVINO's graph")
-    # The graph's own copy of the weights, which no variable changes or takes with it.
-    graph = openvino.convert_model(portable_function(model), share_weights=False)
-    for port in graph.inputs:
-        name = next(iter(port.names)).partition(":")[0]
-        port.get_tensor().set_names({name})
-        port.get_node().set_friendly_name(name)
-    for port in graph.outputs:  # a tensor may have further names, of where it was computed
-        port.get_tensor().set_names(port.get_names() & set(model.output))
-    return graph
-
-
-def portable_function(model: Any) -> Any:
-    """A model outside of training as a traced function, in forms that other engines know.
-
-    Returns:
-        A concrete function from the dict of the model's inputs to the dict of its outputs.
-    """
-    return traced_forward(model, OpenVinoKernels())
-
-
-def graph_sha256(graph: Any) -> str:
-    """Tells graphs apart by their operations and weights.
-
-    Args:
-        graph: an `openvino.Model`.
-
-    Returns:
-        A SHA-256, hexadecimal.
-    """
-    parts = []
-    for operation in graph.get_ops():
-        kind = operation.get_type_name()
-        data = operation.get_data().tobytes() if kind == "Constant" else b""
-        parts.append(hashlib.sha256(kind.encode() + data).digest())
-    # Sorted: in which order a graph lists its operations is no promise of it.
-    return hashlib.sha256(b"".join(sorted(parts))).hexdigest()
-
+from keras_bert_impl.engines.openvino_core import openvino_core
+from keras_bert_impl.engines.openvino_graph import graph_sha256
+from keras_bert_impl.engines.short_rows import ShortRows
 
 _AT_A_TIME = 2  # batches for each core: none waits while the next one is made
 
@@ -144,36 +52,91 @@ class OpenVinoEngine:
         self._threads = self.batches_at_once = threads or usable_cores()
         self._deterministic = deterministic
         self._graph: Any = None
+        self._short_rows: ShortRows | None = None
         self._compiled: dict[int, Any] = {}
-        self._request: Any = None
-        self._lock = threading.Lock()
+        self._free: defaultdict[int, list[Any]] = defaultdict(list)  # requests, by streams
+        self._callers, self._is_closed = 0, False
+        self._lock, self._changed = threading.RLock(), threading.Condition()
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names of the graph's inputs, sorted."""
+        return tuple(sorted(port.any_name for port in self._known_graph().inputs))
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of the graph's outputs, sorted."""
+        return tuple(sorted(port.any_name for port in self._known_graph().outputs))
 
     def compute(self, batches: Iterable[tuple[Key, Features]]) -> Iterator[tuple[Key, Outputs]]:
         """See `Engine.compute`; in the order of the batches."""
         source = iter(batches)
         first = list(islice(source, 2))
-        if len(first) == 1 and not self._deterministic:
+        if len(first) == 1:
             ((key, features),) = first
-            yield key, self._compute_one(features)
+            yield key, self.compute_one(features)
         else:
             yield from self._compute_many(chain(first, source))
 
-    def _compute_one(self, features: Features) -> Outputs:
-        with self._lock:  # one request, which is kept: making one costs as much as a short text
-            if self._request is None:
-                self._request = self._for_streams(1).create_infer_request()
-            self._request.infer(features)
-            return _outputs(self._request)
+    def compute_one(self, features: Features) -> Outputs:
+        """See `Engine.compute_one`; a batch alone is computed by all cores, several by one each."""
+        with self._caller() as is_alone:
+            by_all_cores = is_alone and not self._deterministic
+            outputs = self._known_short_rows().compute(features) if by_all_cores else None
+            if outputs is not None:
+                return outputs
+            with self._request(1 if by_all_cores else self._threads) as request:
+                request.infer(features)
+                return _outputs(request)
+
+    def close(self) -> None:
+        """See `Engine.close`."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.wait_for(lambda: self._callers == 0)
+        if self._short_rows is not None:
+            self._short_rows.wait()
+        with self._lock:
+            self._free.clear()
+            self._compiled.clear()
+            self._graph = self._short_rows = None
+
+    @contextlib.contextmanager
+    def _caller(self) -> Iterator[bool]:
+        """Inside the block the engine stays open; tells whether nobody else computes."""
+        with self._changed:
+            if self._is_closed:
+                raise RuntimeError("this engine is closed")
+            self._callers += 1
+            is_alone = self._callers == 1
+        try:
+            yield is_alone
+        finally:
+            with self._changed:
+                self._callers -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def _request(self, streams: int) -> Iterator[Any]:
+        """A request that nobody else has; they are kept, for making one costs as much as a text."""
+        compiled, free = self._for_streams(streams), self._free[streams]
+        try:
+            request = free.pop()
+        except IndexError:
+            request = compiled.create_infer_request()
+        yield request
+        free.append(request)
 
     def _compute_many(
         self, batches: Iterable[tuple[Key, Features]]
     ) -> Iterator[tuple[Key, Outputs]]:
         # Requests are waited for in turn. OpenVINO's own queue calls back from its threads instead,
         # and stands still for ever where it is let go while such a call ends.
-        compiled = self._for_streams(self._threads)
-        free = [compiled.create_infer_request() for _ in range(_AT_A_TIME * self._threads)]
         running: deque[tuple[Key, Any]] = deque()
-        try:
+        with self._caller(), contextlib.ExitStack() as stack:
+            requests = (self._request(self._threads) for _ in range(_AT_A_TIME * self._threads))
+            free = [stack.enter_context(request) for request in requests]
+            stack.callback(_wait, running)
             for key, features in batches:
                 if not free:
                     done, request = running.popleft()
@@ -186,34 +149,45 @@ class OpenVinoEngine:
                 done, request = running.popleft()
                 request.wait()
                 yield done, _outputs(request)
-        finally:
-            for _, request in running:
-                request.wait()
 
     def identity(self) -> str | None:
         """Of int8 the graph itself, which depends on the texts that its scales were found on."""
         if self._precision != INT8:
             return None
-        from keras_bert_impl.engines.openvino_engine import graph_sha256
-
         return graph_sha256(self._known_graph())
 
     def _known_graph(self) -> Any:
-        if self._graph is None:
-            self._graph = self._make_graph()
-        return self._graph
+        with self._lock:
+            if self._graph is None:
+                self._graph = self._make_graph()
+            return self._graph
+
+    def _known_short_rows(self) -> ShortRows:
+        with self._lock:
+            if self._short_rows is None:
+                self._short_rows = ShortRows(self._known_graph(), partial(self._compile, streams=1))
+            return self._short_rows
 
     def _for_streams(self, streams: int) -> Any:
         """The graph, prepared to compute so many batches at the same time."""
-        if streams not in self._compiled:
-            core = openvino_core()
-            settings = {
-                "NUM_STREAMS": streams,
-                "INFERENCE_NUM_THREADS": self._threads,
-                "INFERENCE_PRECISION_HINT": _hint(core, self._precision),
-            }
-            self._compiled[streams] = core.compile_model(self._known_graph(), "CPU", settings)
-        return self._compiled[streams]
+        with self._lock:
+            if streams not in self._compiled:
+                self._compiled[streams] = self._compile(self._known_graph(), streams)
+            return self._compiled[streams]
+
+    def _compile(self, graph: Any, streams: int) -> Any:
+        core = openvino_core()
+        settings = {
+            "NUM_STREAMS": streams,
+            "INFERENCE_NUM_THREADS": self._threads,
+            "INFERENCE_PRECISION_HINT": _hint(core, self._precision),
+        }
+        return core.compile_model(graph, "CPU", settings)
+
+
+def _wait(running: Iterable[tuple[Any, Any]]) -> None:
+    for _, request in running:
+        request.wait()
 
 
 def _hint(core: Any, precision: str) -> str:

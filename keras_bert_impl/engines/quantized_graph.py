@@ -1,43 +1,29 @@
-"""A graph in 8-bit integers: its scales found on texts, and kept next to the model."""
+"""A graph in 8-bit integers, its scales found on texts."""
 
 import contextlib
 import io
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from keras_bert_impl.checkpoints.destination import QUANTIZED_FOLDER
-from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.engines.engine import Features
-from keras_bert_impl.engines.openvino_engine import (
-    beside_the_main_thread,
-    graph_sha256,
-    openvino_core,
-)
+from keras_bert_impl.engines.openvino_core import beside_the_main_thread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256, whole_folder
-from keras_bert_impl.json_files import read_sealed, sealed
 
 _log = logging.getLogger(__name__)
 
-_GRAPH, _WEIGHTS, _DESCRIPTION = "model.xml", "model.bin", "description.json"
-_FORM = 3  # raised when the same graph would be quantized in another way
 CALIBRATION_ROWS = 300
 
 
-def quantized_graph(
-    graph: Any, folder: Path | None, calibration: Callable[[], Sequence[Features]]
-) -> Any:
-    """The graph with its matrix products in 8-bit integers, kept with the model or made now.
+def quantize(graph: Any, rows: Sequence[Features]) -> Any:
+    """The graph with its matrix products in 8-bit integers.
 
     The ranges of numbers are those of the calibration texts (NNCF's post-training quantization for
-    transformers). What was made for the same graph is taken as it is, whatever its texts were.
+    transformers).
 
     Args:
         graph: an `openvino.Model`, float32; it is changed.
-        folder: the model's, where the result is kept; None keeps it nowhere.
-        calibration: gives inputs of a row each, some hundred of them; called where nothing is kept.
+        rows: inputs of a row each, some hundred of them.
 
     Returns:
         The quantized `openvino.Model`.
@@ -45,23 +31,6 @@ def quantized_graph(
     Raises:
         UserError: there are no calibration texts.
     """
-    description = {"form": _FORM, "of": graph_sha256(graph)}
-    # Nothing is put into a checkpoint of a run, which comes and goes.
-    lasting = folder is not None and folder.exists() and not is_run_checkpoint(folder)
-    kept = folder / QUANTIZED_FOLDER if folder is not None and lasting else None
-    if kept is not None and _is_sound(kept, description):
-        _log.info("%s: the scales of int8 are there.", kept)
-        return openvino_core().read_model(kept / _GRAPH)
-    made = _quantize(graph, calibration())
-    if kept is not None:
-        try:
-            _keep(kept, made, description)
-        except UserError as error:  # somebody else's folder, for example
-            _log.warning("int8 is made anew each time: %s", error)
-    return made
-
-
-def _quantize(graph: Any, rows: Sequence[Features]) -> Any:
     import nncf
 
     if not rows:
@@ -106,30 +75,6 @@ def head_products(graph: Any) -> list[str]:
 
 def _kind(output: Any) -> str:
     return str(output.get_node().get_type_name())
-
-
-def _keep(folder: Path, graph: Any, description: dict[str, Any]) -> None:
-    import openvino
-
-    with whole_folder(folder) as aside:
-        openvino.save_model(graph, aside / _GRAPH, compress_to_fp16=False)
-        note = sealed({**description, "files": _digests(aside)})
-        (aside / _DESCRIPTION).write_text(note, encoding="utf-8")
-
-
-def _is_sound(folder: Path, description: Mapping[str, Any]) -> bool:
-    """Whether what is kept is of the same graph, and every byte of it as it was written."""
-    noted = read_sealed(folder / _DESCRIPTION, dict[str, Any])
-    if noted is None or any(noted.get(name) != value for name, value in description.items()):
-        return False
-    try:
-        return bool(noted.get("files") == _digests(folder))
-    except UserError:
-        return False
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    return {name: file_sha256(folder / name) for name in (_GRAPH, _WEIGHTS)}
 
 
 def evenly_spread(items: Iterable[Any], count: int) -> list[Any]:

@@ -3,35 +3,40 @@
 import dataclasses
 import functools
 import os
-import threading
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.checkpoints.names import encoder_names
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import (
     SentenceSettings,
+    module_files,
     read_sentence_settings,
     restore_pooler,
 )
 from keras_bert_impl.engines.config import FLOAT32, TENSORFLOW, check_engine
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine
+from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.head_settings import POOLER
-from keras_bert_impl.tokenization.packing import as_texts
+from keras_bert_impl.tokenization.packing import as_texts, text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter, check_words
 from keras_bert_impl.training.config import dtype_policy
+
+if TYPE_CHECKING:
+    from keras_bert_impl.models.embedder import BertEmbedder
 
 _STEP = 8
 _STEP_OF_LONG, _LONG = 32, 128
@@ -125,6 +130,7 @@ _TEXTS_AT_ONCE = 16384  # so many are sorted by length, and their vectors held
 # A text that comes alone: calling TensorFlow between two computations takes longer than cutting it
 # in Python, 0.7 ms beside 0.2 on the machine where this was chosen.
 _FEW_CHARACTERS = 1000
+_FEW_WITHOUT_TENSORFLOW = 2_000_000  # loading it takes longer than cutting them
 _COUNTED = 1000  # texts of a call, and words of all, that are looked at for [UNK]
 
 Vectors = NDArray[np.float32]
@@ -138,7 +144,8 @@ class Embedder:
     is that of the model, of some 16,000 texts and of the vectors that are given back.
 
     Args:
-        model: the encoder with its pooling; its present weights are used.
+        model: the encoder with its pooling; its present weights are used. One that is not built
+            needs an engine, and is built where it is asked for.
         text: the vocabulary, the casing and the accents.
         settings: how many tokens are read, and what stands in front of every text.
         engine: what computes the model; by default what is fastest on TensorFlow.
@@ -147,6 +154,7 @@ class Embedder:
 
     Example:
         >>> from keras_bert_impl.config import BertConfig
+        >>> from keras_bert_impl.models.embedder import BertEmbedder
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog"]
         >>> config = BertConfig(vocab_size=7, hidden_size=8, num_attention_heads=2,
@@ -158,23 +166,28 @@ class Embedder:
 
     def __init__(
         self,
-        model: BertEmbedder,
+        model: "BertEmbedder | UnbuiltModel",
         text: TextSettings,
         settings: SentenceSettings | None = None,
         engine: Engine | None = None,
         deterministic: bool = False,
     ) -> None:
         settings = settings or SentenceSettings()
-        self.model, self.text = model, text
-        self.settings = dataclasses.replace(
-            settings, pooling=model.pooling, normalize=model.normalize
-        )
-        self.max_seq_length = settings.max_seq_length or model.config.max_position_embeddings
-        model.config.check_length(self.max_seq_length, at_least=3)
+        self._model, self.text = model, text
+        if isinstance(model, UnbuiltModel):
+            self.config = model.source.config
+        else:
+            self.config = model.config
+            settings = dataclasses.replace(
+                settings, pooling=model.pooling, normalize=model.normalize
+            )
+        self.settings = settings
+        self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
+        self.config.check_length(self.max_seq_length, at_least=3)
         self.engine = engine or KerasEngine(model)
+        self._source = model.source if isinstance(model, UnbuiltModel) else None
         self._deterministic = deterministic
-        self._tokenizer, self._plain = Tokenizer(text), PlainTokenizer(text)
-        self._plain_lock = threading.Lock()  # it remembers words
+        self._plain = PlainTokenizer(text)
         self._counter: WordCounter | None = WordCounter(text.vocabulary)
         self._words = WordCount()
 
@@ -216,11 +229,7 @@ class Embedder:
         check_engine(engine, precision)
         source = find_model(path_or_name, do_lower_case=do_lower_case)
         folder = source.folder
-        settings = read_sentence_settings(folder) or SentenceSettings()
-        if settings.max_seq_length is not None:  # a file may name more than there are
-            most = source.config.max_position_embeddings
-            length = min(settings.max_seq_length, most)
-            settings = dataclasses.replace(settings, max_seq_length=length)
+        settings = sentence_settings_of(source)
         changes: dict[str, Any] = {
             "pooling": pooling,
             "normalize": normalize,
@@ -229,16 +238,10 @@ class Embedder:
         given = {name: value for name, value in changes.items() if value is not None}
         settings = dataclasses.replace(settings, **given)
         policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
-        model = BertEmbedder(source.config, settings.pooling, settings.normalize, dtype=policy)
-        report = restore(model, str(source.checkpoint))
-        has_dense = restore_pooler(model.encoder.pooler.weights, folder)
-        untrained = any(path.startswith("pooler/") for path in report.new)
-        if settings.pooling == POOLER and untrained and not has_dense:
-            raise UserError(
-                f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
-                "`pooling=cls`."
-            )
+        unbuilt = unbuilt_embedder(source, settings, policy)
+        model = unbuilt.build() if engine == TENSORFLOW else unbuilt
         embedder = cls(model, source.text, settings, deterministic=deterministic)
+        embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
         embedder.engine = open_engine(
             model, engine, precision, folder, rows, deterministic=deterministic
@@ -249,9 +252,27 @@ class Embedder:
     """How many texts are divided into batches together: a block of `embed_blocks`."""
 
     @property
+    def model(self) -> "BertEmbedder":
+        """The encoder with its pooling; built now if it was not yet."""
+        model = self._model.build() if isinstance(self._model, UnbuiltModel) else self._model
+        self._model = model
+        return model
+
+    @property
+    def source(self) -> ModelSource:
+        """Where the weights are from.
+
+        Raises:
+            ValueError: the model was made in Python.
+        """
+        if self._source is None:
+            raise ValueError("this model was not opened by `from_pretrained`")
+        return self._source
+
+    @property
     def width(self) -> int:
         """How many numbers a vector has."""
-        return int(self.model.config.hidden_size)
+        return int(self.config.hidden_size)
 
     def embed(self, texts: Any) -> Vectors:
         """The vectors of texts.
@@ -298,7 +319,7 @@ class Embedder:
             yield self._embed(block)
 
     def _embed(self, texts: Sequence[str | bytes], evenly: bool = False) -> Vectors:
-        rows = self._rows(texts)
+        rows = self.rows(texts)
         vectors = np.empty((len(rows), self.width), np.float32)
         for some, outputs in self.engine.compute(self._batches(rows, evenly)):
             vectors[some] = outputs["embedding"][: len(some)]
@@ -318,27 +339,27 @@ class Embedder:
             yield some, self._batch([rows[row] for row in some], length, count)
 
     def _calibration_rows(self, texts: Iterable[str]) -> list[Features]:
-        rows = self._rows(evenly_spread(texts, CALIBRATION_ROWS))
+        rows = self.rows(evenly_spread(texts, CALIBRATION_ROWS))
         return [self._batch([row], len(row), 1) for row in rows]
 
-    def _rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
+    def rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
         """The ids of every text with [CLS] and [SEP], truncated."""
         if not texts:
             return []
         prompt = self.settings.prompt
         if prompt:
             texts = [prompt + (x if isinstance(x, str) else x.decode("utf-8")) for x in texts]
-        block = self._encode(texts)
-        vocabulary, most = self.text.vocabulary, self.max_seq_length - 2
-        ends = [np.array([x], np.int32) for x in (vocabulary.cls_id, vocabulary.sep_id)]
-        ids = np.split(block.ids, block.offsets[1:-1])
-        return [np.concatenate([ends[0], row[:most], ends[1]]) for row in ids]
+        return text_ids(self._encode(texts), self.text.vocabulary, self.max_seq_length)
+
+    @functools.cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self.text)
 
     def _encode(self, texts: Sequence[str | bytes]) -> TokenBlock:
-        if sum(map(len, texts)) > _FEW_CHARACTERS:
+        few = _FEW_CHARACTERS if "tensorflow" in sys.modules else _FEW_WITHOUT_TENSORFLOW
+        if sum(map(len, texts)) > few:
             return self._tokenizer.encode_lines(texts)
-        with self._plain_lock:
-            return self._plain.encode_lines(texts)
+        return self._plain.encode_lines(texts)
 
     def _batch(self, rows: Sequence[Ids], length: int, count: int) -> dict[str, NDArray[np.int32]]:
         """The features of a batch of `count` rows; beyond `rows` they have one token each."""
@@ -357,3 +378,54 @@ class Embedder:
             UserError: something else is there, or it cannot be written.
         """
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
+
+
+def sentence_settings_of(source: ModelSource) -> SentenceSettings:
+    """How a text becomes one vector, as a model's folder says, else by the mean of its tokens.
+
+    Raises:
+        UserError: a file there says what does not exist here.
+    """
+    settings = read_sentence_settings(source.folder) or SentenceSettings()
+    if settings.max_seq_length is None:
+        return settings
+    most = source.config.max_position_embeddings  # a file may name more than there are
+    return dataclasses.replace(settings, max_seq_length=min(settings.max_seq_length, most))
+
+
+def unbuilt_embedder(source: ModelSource, settings: SentenceSettings, policy: str) -> UnbuiltModel:
+    """The encoder with its pooling, built where it is needed.
+
+    Args:
+        source: the model.
+        settings: how a text becomes one vector.
+        policy: a Keras dtype policy.
+
+    Raises:
+        UserError: the pooler is asked for, and the model has none.
+    """
+    if settings.pooling == POOLER:
+        _check_pooler(source)
+    shape = {"pooling": settings.pooling, "normalize": settings.normalize}
+    build = functools.partial(_build, source, settings, policy)
+    return UnbuiltModel(build, source, "BertEmbedder", shape)
+
+
+def _check_pooler(source: ModelSource) -> None:
+    names = encoder_names(source.config.num_hidden_layers)
+    pooler = [row for row in names if row.ours.startswith("pooler/")]
+    tensors = source.tensors()
+    if not all(map(tensors.find, pooler)) and not module_files(source.folder):
+        raise UserError(
+            f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
+            "`pooling=cls`."
+        )
+
+
+def _build(source: ModelSource, settings: SentenceSettings, policy: str) -> "BertEmbedder":
+    from keras_bert_impl.models.embedder import BertEmbedder
+
+    model = BertEmbedder(source.config, settings.pooling, settings.normalize, dtype=policy)
+    restore(model, str(source.checkpoint))
+    restore_pooler(model.encoder.pooler.weights, source.folder)
+    return model

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 
 from keras_bert_impl.backend import need_tensorflow
-from keras_bert_impl.checkpoints.destination import check_nothing_else
+from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER, check_nothing_else
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.checkpoints.task_settings import (
@@ -22,7 +22,7 @@ from keras_bert_impl.checkpoints.task_settings import (
     task_settings,
 )
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.openvino_engine import openvino_core
+from keras_bert_impl.engines.openvino_core import openvino_core
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, whole_folder
@@ -62,7 +62,7 @@ _FILES = {
     OPENVINO: ("model.xml", "model.bin"),
     LITERT: ("model.tflite",),
 }
-_BESIDE = (CLIENT_FILE, SETTINGS_FILE, TOKENIZER_FILE, _VOCABULARY)
+_BESIDE = (CLIENT_FILE, SETTINGS_FILE, TOKENIZER_FILE, _VOCABULARY, GRAPHS_FOLDER)
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -226,7 +226,7 @@ def _write_onnx(model: Any, path: Path) -> None:
 def _write_openvino(model: Any, path: Path) -> None:
     import openvino
 
-    from keras_bert_impl.engines.openvino_engine import openvino_graph
+    from keras_bert_impl.engines.openvino_graph import openvino_graph
 
     openvino.save_model(openvino_graph(model), path, compress_to_fp16=False)
 

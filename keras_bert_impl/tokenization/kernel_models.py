@@ -1,13 +1,11 @@
 """The two models that make tensorflow-text's kernels cut text as BERT does, and their cache.
 
-Building them takes a fraction of a second; they are kept in `~/.cache/keras_bert_impl` (the
-environment variable KERAS_BERT_CACHE names another folder, an empty value turns the cache off)
+Building them takes a fraction of a second; they are kept in the user's cache (`user_cache.py`)
 under a name that depends on everything that went into them, this code included.
 """
 
 import contextlib
 import hashlib
-import os
 import struct
 import warnings
 import zipfile
@@ -26,6 +24,7 @@ from keras_bert_impl.tokenization.normalizer import CharacterRules, build_normal
 from keras_bert_impl.tokenization.reference import is_chinese
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, MAX_CHARACTERS_PER_WORD, UNK
+from keras_bert_impl.user_cache import user_cache
 
 _SHAPED_BY = (  # a change in one of these may change the models: kept ones do not count any more
     "character_table.py",
@@ -65,10 +64,10 @@ class KernelModels(NamedTuple):
 
 def load_kernel_models(settings: TextSettings) -> KernelModels:
     """Builds the models or finds them in the cache."""
-    folder = os.environ.get("KERAS_BERT_CACHE", Path.home() / ".cache" / "keras_bert_impl")
-    if not str(folder):
+    folder = user_cache()
+    if folder is None:
         return build_kernel_models(settings)
-    path = Path(folder) / cache_name(settings)
+    path = folder / cache_name(settings)
     with contextlib.suppress(*_BROKEN_FILE), np.load(path) as file:
         kept = KernelModels(
             file["normalizer"], file["wordpiece"], str(file["sigma_mark"]), len(settings.vocabulary)

@@ -176,7 +176,7 @@ class RunDirectory:
             yield
 
     def check_names(self) -> None:
-        """Sees, before hours of training, that nothing stands where its results will.
+        """Sees, before hours of work, that nothing stands where its results will.
 
         Raises:
             UserError: a folder, a pipe or a device has a file's name, or a file a folder's.
@@ -189,18 +189,18 @@ class RunDirectory:
             >>> run.check_names()  # doctest: +ELLIPSIS
             Traceback (most recent call last):
             ...
-            keras_bert_impl.errors.UserError: /...: is no folder, but training makes one here; ...
+            keras_bert_impl.errors.UserError: /...: is no folder, but a run makes one here; ...
         """
         for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
             if path in (self.checkpoints, self.best_checkpoint, self.events, self.model):
                 if not path.is_dir():
                     raise UserError(
-                        f"{path}: is no folder, but training makes one here; move it, or name "
+                        f"{path}: is no folder, but a run makes one here; move it, or name "
                         "another `output_dir`."
                     )
             elif path.suffix in _OF_FILES and not path.is_file():
                 raise UserError(
-                    f"{path}: is {'a folder' if path.is_dir() else 'no file'}, but training writes "
+                    f"{path}: is {'a folder' if path.is_dir() else 'no file'}, but a run writes "
                     "files here; move it, or name another `output_dir`."
                 )
 

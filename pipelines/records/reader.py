@@ -1,6 +1,7 @@
 """Any records of a set of shards by their numbers, as bytes or as arrays."""
 
 import os
+import re
 import resource
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -247,4 +248,6 @@ def _reason(error: Any) -> str:
     """The part of TensorFlow's message that speaks of the record."""
     if isinstance(error, UnicodeDecodeError):
         return "its bytes are no example"
-    return error.message.split("\n")[0].rpartition("}} ")[2].rstrip(".")
+    # In front of it TensorFlow may say where in the graph.
+    found = re.search(r"(Key: |Could not parse example)[^\n]*", error.message)
+    return found[0].rstrip(".") if found else "it cannot be parsed"

@@ -1,6 +1,7 @@
 """Tries spoiled files of every kind on what reads them, and tells what went wrong.
 
   python -m tests.fuzz --cases=10000 --seed=1 --report=report.md
+  python -m tests.fuzz --cases=10000 --seed=1 --part=3/8
   python -m tests.fuzz --seed=1 --case=labels:17
 
 Ends with 1 where an outcome is bad; the folders of those cases are kept.
@@ -26,15 +27,18 @@ from tests.fuzz.runner import Case, Kind, Runner, Seeds, cases_of_corpus, import
 _TOLD_EVERY = 15  # seconds
 
 
-def plan(count: int, seed: int, kinds: list[Kind], whole_share: float) -> list[Case]:
-    """The cases of a run: kinds by their weights, in a random order."""
+def plan(
+    count: int, seed: int, kinds: list[Kind], whole_share: float, part: tuple[int, int] = (1, 1)
+) -> list[Case]:
+    """The cases of a run, or of one part of several: kinds by their weights, in a random order."""
     total = sum(kind.weight for kind in kinds)
     rng, cases = random.Random(seed), []
     for kind in kinds:
         numbers = range(max(1, round(count * kind.weight / total)))
         cases += [Case(kind, one, whole=rng.random() < whole_share) for one in numbers]
     rng.shuffle(cases)
-    return cases
+    number, parts = part
+    return cases[number - 1 :: parts]
 
 
 def table(cases: list[Case]) -> str:
@@ -93,6 +97,7 @@ def _given(words):
     what.add_argument("--corpus", action="store_true", help="the cases that once failed")
     what.add_argument("--valid", action="store_true", help="every reader on the valid files")
     parser.add_argument("--seed", type=int, default=1, help="of all draws")
+    parser.add_argument("--part", type=_part, default=(1, 1), help="of the cases: 3/8")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
     parser.add_argument("--whole", type=float, default=0.02, help="share of whole processes")
     parser.add_argument("--workers", type=int, default=2, help="how many cases run at once")
@@ -107,6 +112,13 @@ def _given(words):
     return given
 
 
+def _part(text):
+    number, parts = map(int, text.split("/"))
+    if not 1 <= number <= parts:
+        raise ValueError
+    return number, parts
+
+
 def _cases(given):
     kinds = {name: KINDS[name] for name in given.kinds}
     if given.seconds:
@@ -119,7 +131,7 @@ def _cases(given):
     if given.valid:
         each = [(kind, at) for kind in kinds.values() for at in range(len(kind.readers))]
         return [Case(kind, -1 - at) for kind, at in each]
-    return plan(given.cases, given.seed, list(kinds.values()), given.whole)
+    return plan(given.cases, given.seed, list(kinds.values()), given.whole, given.part)
 
 
 def _refused(case):

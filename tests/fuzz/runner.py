@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _LOOK_SECONDS = 0.01
 _FED = b"the dog runs\n\na cat\n"
 _WHOLE_SECONDS = 30  # what the start of a whole process may take besides
+_MOST_TIMES = 30  # the limit by the clock, however long it waits for a core
 
 Reader = str | list[str] | Callable[[], object]
 """A tool with its words, or a function: all work in the case's folder."""
@@ -54,7 +55,7 @@ class Kind:
         check: says what is wrong with a success, in the case's folder; "" where nothing is.
         up_to_training: whether a tool's run is only looked at, and trains nothing.
         in_place: whether it is made anew for every case, because it knows where it lies.
-        seconds: the time limit of a case.
+        seconds: the processor time that a case may take, and how long it may wait.
         megabytes: the memory that a case may take besides what is imported.
     """
 
@@ -372,7 +373,11 @@ class _Running:
         kind = self._case.kind
         self._peak = max(self._peak, _own_memory(self._pid))
         more = (_WHOLE_SECONDS, 800) if self._case.whole else (0, 0)
-        if time.monotonic() - self._started > (kind.seconds + more[0]) * _how_busy():
+        if hangs(
+            time.monotonic() - self._started,
+            kind.seconds + more[0],
+            functools.partial(_times_of, self._pid),
+        ):
             self._limit = HANG
         elif (self._peak - self._base) >> 20 > kind.megabytes + more[1]:
             self._limit = MEMORY
@@ -423,9 +428,31 @@ class _Running:
         return Judged(WRONG, wrong) if wrong else judged
 
 
-def _how_busy():
-    """How often more processes want a core than there are; at most three times."""
-    return min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), 3.0)
+def hangs(elapsed: float, limit: float, times: Callable[[], tuple[float, float]]) -> bool:
+    """Whether a process will not end, which one that waits for a core of a busy machine will.
+
+    Args:
+        elapsed: the seconds since its start.
+        limit: the seconds of a processor that it may take, and those that it may do nothing.
+        times: gives the seconds that it has computed, and those that it waited for a core.
+    """
+    if elapsed < limit:
+        return False
+    used, queued = times()
+    return used > limit or elapsed - used - queued > limit or elapsed > limit * _MOST_TIMES
+
+
+def _times_of(group):
+    """The seconds that a group of processes has computed, and those that it waited for a core."""
+    used = queued = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                used += sum(map(int, fields[11:15]))  # of children that have ended, too
+                threads = [path.read_text() for path in process.glob("task/*/schedstat")]
+                queued += sum(int(text.split()[1]) for text in threads)
+    return used / os.sysconf("SC_CLK_TCK"), queued / 1e9
 
 
 def _own_memory(pid):

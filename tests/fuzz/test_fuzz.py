@@ -2,8 +2,10 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ from tests.fuzz.outcomes import (
     Traces,
     judge,
 )
+from tests.fuzz.runner import _times_of, hangs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,6 +96,42 @@ def test_a_plan_has_cases_of_every_kind_and_is_the_same_again():
         case.name for case in plan(1000, 3, list(KINDS.values()), 0.1)
     ]
     assert 0 < sum(case.whole for case in cases) < 200
+
+
+def test_parts_of_a_plan_are_the_whole():
+    kinds = list(KINDS.values())
+    parts = [case.name for part in (1, 2, 3) for case in plan(500, 3, kinds, 0.1, (part, 3))]
+    assert sorted(parts) == sorted(case.name for case in plan(500, 3, kinds, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "used", "queued", "hanging"),
+    [
+        (39, 39, 0, False),
+        (41, 0.1, 0, True),  # it waits for what does not come
+        (41, 0.1, 5, False),
+        (46, 0.1, 5, True),
+        (200, 1, 190, False),  # it waits for a core
+        (200, 39, 160, False),
+        (200, 41, 150, True),
+        (1201, 1, 1200, True),
+    ],
+)
+def test_a_busy_machine_is_no_hang(elapsed, used, queued, hanging):
+    assert hangs(elapsed, 40, lambda: (used, queued)) == hanging
+
+
+def test_the_times_of_a_group_are_those_of_all_its_processes():
+    work = "import os, time; os.fork()\nwhile time.process_time() < 0.3: pass\ntime.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", work], process_group=0)
+    try:
+        end = time.monotonic() + 60
+        while (used := _times_of(process.pid)[0]) < 0.5 and time.monotonic() < end:
+            time.sleep(0.02)
+        assert used >= 0.5
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ class NumpyBert:
     def encode(self, input_ids, input_mask, segment_ids):
         """All layers: [embeddings, block 0, block 1, ...], each [batch, length, hidden]."""
         length = input_ids.shape[1]
+        self.attention = []  # of the last call: [batch, heads, length, length] of each block
         total = (
             self.tensors["embeddings.word_embeddings.weight"][input_ids]
             + self.tensors["embeddings.token_type_embeddings.weight"][segment_ids]
@@ -111,7 +112,8 @@ class NumpyBert:
 
         query, key, value = split("query"), split("key"), split("value")
         scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(width // heads) + mask
-        context = (np.exp(log_softmax(scores)) @ value).transpose(0, 2, 1, 3)
+        self.attention.append(np.exp(log_softmax(scores)))
+        context = (self.attention[-1] @ value).transpose(0, 2, 1, 3)
         context = context.reshape(batch, length, width)
         attended = self._dense(f"{name}.attention.output.dense", context)
         hidden = self._norm(f"{name}.attention.output.LayerNorm", attended + hidden)

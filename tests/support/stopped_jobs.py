@@ -507,6 +507,12 @@ _JOBS = (
         prints=True,
     ),
     _job(
+        "explain",
+        *("--model=INPUTS/model", "--output_file=out.html"),
+        *(f"--text={text}" for text in ("the dog", "a cat runs", "the list .")),
+        prepare=_encoder,
+    ),
+    _job(
         "compare_word_senses",
         *("--model=INPUTS/model", "--word=et", "--text=et et et en et"),
         "--picture=out.png",
@@ -527,3 +533,6 @@ QUICK = {job.name: job for job in _QUICK}
 
 JOBS = {job.name: job for job in _JOBS}
 """A job for each tool, and for parts of some."""
+
+SERVERS = {"serve"}
+"""Tools that go on until they are stopped; `tests/keras_bert_impl/serving/http` stops them."""

@@ -14,6 +14,6 @@ def model():
 @pytest.fixture(scope="package")
 def graph(model):
     pytest.importorskip("openvino", reason="needs the extra `openvino`")
-    from keras_bert_impl.engines.openvino_engine import openvino_graph
+    from keras_bert_impl.engines.openvino_graph import openvino_graph
 
     return openvino_graph(model)

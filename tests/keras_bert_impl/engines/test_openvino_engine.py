@@ -1,5 +1,7 @@
 """OpenVINO's outputs, held to the model's own."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -43,3 +45,28 @@ def test_a_reader_that_fails_is_heard_and_leaves_nothing_behind(graph):
 
     with pytest.raises(ValueError, match="no more texts"):
         list(OpenVinoEngine(lambda: graph, threads=1).compute(batches()))
+
+
+def test_threads_compute_at_the_same_time_and_get_their_own_outputs(model, graph):
+    engine = OpenVinoEngine(lambda: graph, threads=2)
+    batches = [inputs(batch=1 + n % 3, length=6 + n % 5, seed=n) for n in range(24)]
+    with ThreadPoolExecutor(6) as threads:
+        found = list(threads.map(engine.compute_one, batches))
+    for batch, outputs in zip(batches, found, strict=True):
+        for name, value in model(batch).items():
+            np.testing.assert_allclose(outputs[name], value, atol=3e-6, err_msg=name)
+
+
+def test_closing_waits_for_what_is_computed_and_ends_it(graph):
+    engine = OpenVinoEngine(lambda: graph, threads=1)
+    running = engine.compute([(number, inputs(seed=number)) for number in range(3)])
+    assert next(running)[0] == 0
+    with ThreadPoolExecutor(1) as threads:
+        closing = threads.submit(engine.close)
+        with pytest.raises(TimeoutError):
+            closing.result(timeout=0.1)
+        assert [number for number, _ in running] == [1, 2]
+        closing.result(timeout=10)
+    with pytest.raises(RuntimeError, match="closed"):
+        engine.compute_one(inputs())
+    engine.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bert_impl.engines.openvino_engine import graph_sha256
+from keras_bert_impl.engines.openvino_graph import graph_sha256
 from keras_bert_impl.models.base import encoder_inputs
 
 
@@ -20,7 +20,7 @@ def test_the_exact_gelu_is_one_operation(graph):
 
 def test_other_weights_are_another_graph(model, graph):
     pytest.importorskip("openvino")
-    from keras_bert_impl.engines.openvino_engine import openvino_graph
+    from keras_bert_impl.engines.openvino_graph import openvino_graph
 
     first = graph_sha256(graph)
     gamma = model.encoder.embeddings.layer_norm.gamma

@@ -138,7 +138,6 @@ def test_a_file_that_is_no_vocabulary_is_refused_by_name(tmp_path, content, sent
 @pytest.mark.parametrize(
     ("token", "fault"),
     [
-        ("\ud800", r"'\\ud800', is no text"),
         ("two\nlines", r"'two\\nlines', has a line's end in it"),
         (" blank", "' blank', has a line's end in it or blanks around it"),
         ("\r", "has a line's end in it or blanks around it"),
@@ -156,6 +155,14 @@ def test_a_token_that_no_file_or_kernel_can_hold_is_refused_when_it_is_loaded(
     ) as said:
         Vocabulary.load(tmp_path / "tokenizer.json")
     assert len(str(said.value)) < 300 + len(str(tmp_path))
+
+
+def test_half_a_surrogate_pair_is_no_token(tmp_path):
+    write(tmp_path, added_tokens=[{"content": "\ud800", "id": 7}])
+    with pytest.raises(UserError, match=r"tokenizer\.json: holds '\\ud800', which is no character"):
+        Vocabulary.load(tmp_path / "tokenizer.json")
+    with pytest.raises(UserError, match=r"token 6, '\\ud800', is no text.*\[unused6\]"):
+        Vocabulary([*SPECIAL_TOKENS, "\ud800"])
 
 
 @pytest.mark.parametrize(

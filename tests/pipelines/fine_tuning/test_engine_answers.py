@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_bert_impl.checkpoints.destination import QUANTIZED_FOLDER
+from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.outputs import engine_prediction
 from pipelines.tasks.labels.options import RunClassifierConfig
@@ -37,7 +37,7 @@ def test_a_task_is_scored_by_openvino_as_by_tensorflow(tmp_path):
         losses.append(run_classifier(config).evaluation["eval_loss"])
     assert losses[1] == pytest.approx(losses[0], abs=1e-5)
     assert losses[2] == pytest.approx(losses[0], abs=0.1)
-    assert (model / QUANTIZED_FOLDER / "model.xml").exists()
+    assert (model / GRAPHS_FOLDER / "BertClassifier_int8" / "model.xml").exists()
 
 
 def test_a_bilstm_over_frozen_layers_is_refused():

@@ -269,6 +269,22 @@ def test_scores_while_training_are_kept(encoder, cola, tmp_path):
     assert "matthews_correlation" in json.loads(lines[0])
 
 
+def test_the_curve_is_of_the_dev_set_alone_where_a_labelled_test_set_is_evaluated_too(
+    encoder, tmp_path
+):
+    for name in ("train", "dev", "test"):
+        (tmp_path / f"{name}.csv").write_text("text,label\n" + "the dog,a\nthe cat,b\n" * 4)
+    files = {f"{name}_file": str(tmp_path / f"{name}.csv") for name in ("train", "dev", "test")}
+    given = {"task_name": None, "own": LabelledTextsConfig(**files), "trim_padding": False}
+    given |= {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
+    config = configuration(tmp_path, tmp_path / "run", do_predict=True, **given)
+    figures = run_classifier(config).evaluation
+    assert {"eval_accuracy", "eval_test_accuracy"} <= set(figures)
+    lines = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["accuracy"] == figures["eval_accuracy"]
+    assert "test_" not in "".join(lines)
+
+
 def test_the_figures_of_a_published_model_come_with_what_others_reached(
     encoder, cola, tmp_path, monkeypatch
 ):
@@ -421,7 +437,7 @@ def refuse_to_tokenize(*_):
     raise AssertionError("it was tokenized")
 
 
-@pytest.mark.parametrize("refusal", ["no model", "other labels", "destination"])
+@pytest.mark.parametrize("refusal", ["no model", "other labels", "destination", "result"])
 def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
     encoder, cola, tmp_path, monkeypatch, refusal
 ):
@@ -433,12 +449,20 @@ def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
     elif refusal == "other labels":
         model = write_classifier(tmp_path / "three", "abc")
         options = {"do_predict": True, "init_checkpoint": str(model)}
+    elif refusal == "result":
+        (tmp_path / "run" / "test_predictions.tsv").mkdir(parents=True)
+        options = {"do_predict": True, "init_checkpoint": str(encoder)}
     else:
         (tmp_path / "run" / "model").mkdir(parents=True)
         (tmp_path / "run" / "model" / "notes.txt").write_text("mine")
         options = {"do_train": True, "init_checkpoint": str(encoder)}
-    message = "holds no trained model|its labels are a, b, c|exists and is no model directory"
-    with pytest.raises(UserError, match=message):
+    message = {
+        "no model": "holds no trained model",
+        "other labels": "its labels are a, b, c",
+        "destination": "exists and is no model directory",
+        "result": r"test_predictions\.tsv: is a folder, but a run writes files here",
+    }
+    with pytest.raises(UserError, match=message[refusal]):
         run_classifier(configuration(cola, tmp_path / "run", **options))
 
 

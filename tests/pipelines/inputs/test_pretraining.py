@@ -145,7 +145,9 @@ def test_a_record_of_another_form_than_the_first_is_named(tmp_path):
     batches = PretrainingBatches(
         [written(tmp_path / "odd.tfrecord", contents)], 8, 64, 10, seed=0, shuffle=False
     )
-    with pytest.raises(UserError, match=r"odd\.tfrecord: record 5: is no example of the form"):
+    with pytest.raises(
+        UserError, match=r"odd\.tfrecord: record 5: is no example of the form .* \(Key: masked_"
+    ):
         batches.batch_at(0)
 
 
@@ -155,7 +157,9 @@ def test_a_record_of_any_bytes_is_named(tmp_path):
     batches = PretrainingBatches(
         [written(tmp_path / "odd.tfrecord", contents)], 8, 64, 10, seed=0, shuffle=False
     )
-    with pytest.raises(UserError, match=r"odd\.tfrecord: record 5: is no example of the form"):
+    with pytest.raises(
+        UserError, match=r"record 5: is no example .* \((its bytes are|Could not parse)"
+    ):
         batches.batch_at(0)
 
 

@@ -181,7 +181,7 @@ def test_what_stands_where_a_result_will_is_told_before_the_training(tmp_path, n
     (tmp_path / "events").mkdir()
     check_destination(directory)
     (tmp_path / name).mkdir()
-    with pytest.raises(UserError, match=f"{name}: is a folder, but training writes files here"):
+    with pytest.raises(UserError, match=f"{name}: is a folder, but a run writes files here"):
         check_destination(directory)
     (tmp_path / name).rmdir()
     os.mkfifo(tmp_path / name)

@@ -1,0 +1,66 @@
+"""The attention probabilities of a model, recorded while it computes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_bert_impl.layers import kernels
+from keras_bert_impl.layers.dropout import Draw
+from keras_bert_impl.models.base import ConfiguredModel
+
+
+class RecordingKernels(kernels.PlainKernels):
+    """`PlainKernels` that keep the attention probabilities of every block that computes with them.
+
+    Whoever does not compute with them pays nothing. For one pass of one model.
+
+    Attributes:
+        probabilities: [batch, heads, length, length] of each block, in the order of computation.
+    """
+
+    name = "recording"
+
+    def __init__(self) -> None:
+        self.probabilities: list[Any] = []
+
+    def attention_probabilities(self, scores: Any, size: int, mask: Any, draw: Draw) -> Any:
+        """See `PlainKernels.attention_probabilities`."""
+        probabilities = super().attention_probabilities(scores, size, mask, draw)
+        self.probabilities.append(probabilities)
+        return probabilities
+
+
+def attention_probabilities(
+    model: ConfiguredModel, inputs: Mapping[str, Any]
+) -> NDArray[np.float32]:
+    """How much each token of each row gathers from each other token, in every head of every block.
+
+    Nothing is dropped. The model computes with plain kernels here, whatever its own are.
+
+    Args:
+        model: one of this project's models.
+        inputs: what the model is called with.
+
+    Returns:
+        float32 [layers, batch, heads, from, to]. Each row adds up to 1; what is hidden (padding)
+        gets 0.
+
+    Example:
+        >>> from keras_bert_impl.config import named_config
+        >>> from keras_bert_impl.models.encoder import BertEncoder
+        >>> encoder = BertEncoder(named_config("tiny", 10))
+        >>> attention_probabilities(encoder, {"input_ids": np.array([[2, 5, 3]])}).shape
+        (2, 1, 2, 3, 3)
+    """
+    return np.asarray(ops.cast(recorded_probabilities(model, inputs), "float32"))
+
+
+def recorded_probabilities(model: ConfiguredModel, inputs: Mapping[str, Any]) -> Any:
+    """`attention_probabilities` as a tensor, also inside of a graph that is traced."""
+    recording = RecordingKernels()
+    with kernels.use(recording):
+        model(inputs, training=False)
+    return ops.stack(recording.probabilities, axis=0)

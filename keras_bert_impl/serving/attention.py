@@ -1,0 +1,157 @@
+"""The attention of texts in a trained model, token by token."""
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.checkpoints.names import head_names
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.sources import is_saved_model
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.reference import as_name
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+_MOST_PROBABILITIES = 10_000_000  # 20 MB as a page holds them
+
+
+@dataclass(frozen=True)
+class TextAttention:
+    """How the tokens of a row attend to each other.
+
+    Attributes:
+        tokens: of the row, [CLS] and [SEP] included, composed as people read them.
+        segments: 0 or 1 of each token.
+        probabilities: float32 [layers, heads, from, to].
+    """
+
+    tokens: tuple[str, ...]
+    segments: tuple[int, ...]
+    probabilities: NDArray[np.float32]
+
+
+class AttentionModel:
+    """An encoder that gives its attention; it is built when it is first asked.
+
+    May be asked by several threads.
+
+    Args:
+        source: the model.
+    """
+
+    def __init__(self, source: ModelSource) -> None:
+        self._source, self._lock = source, threading.Lock()
+        self._encoder: Any = None
+        self._tokenizer: Any = None
+
+    @classmethod
+    def open(cls, path_or_name: str | os.PathLike[str], **description: Any) -> "AttentionModel":
+        """Finds a model, in any form that has its weights by their names.
+
+        Args:
+            path_or_name: a model directory, a TF1 checkpoint or a name of the hub.
+            description: what `find_model` takes of what the model does not say of itself.
+
+        Raises:
+            UserError: there is no such model, or it is an export, which has outputs only.
+        """
+        if is_saved_model(path_or_name):
+            raise UserError(
+                f"{path_or_name}: is a SavedModel, which gives its outputs and not its attention; "
+                "name the model directory that it was exported from."
+            )
+        return cls(find_model(path_or_name, **description))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens of its ids."""
+        return self._source.text.vocabulary
+
+    def of_texts(self, texts: Sequence[str | tuple[str, str]]) -> list[TextAttention]:
+        """The attention of texts or pairs of texts.
+
+        Raises:
+            UserError: a text has more tokens than the model has positions, or than can be shown.
+        """
+        longest = self._source.config.max_position_embeddings
+        rows = []
+        for number, text in enumerate(texts, start=1):
+            pair = text if isinstance(text, tuple) else (text, "")
+            # One more than there are positions: a text that is too long is noticed below.
+            row = self._known_tokenizer()([pair], max_seq_length=longest + 1)
+            row = {name: array[0] for name, array in row.items()}
+            self.check_length(row["input_ids"].shape[-1], f"text {number}")
+            rows.append(row)
+        return [self.of_row(row) for row in rows]
+
+    def of_row(self, row: Mapping[str, NDArray[np.int32]]) -> TextAttention:
+        """The attention of a row of ids, int32 [length] each by the names of the encoder's inputs.
+
+        Raises:
+            UserError: the row is too long to be shown.
+        """
+        from keras_bert_impl.models.attention import attention_probabilities
+
+        self.check_length(row["input_ids"].shape[-1], "the text")
+        batch = {name: row[name][None] for name in ENCODER_INPUTS}
+        with self._lock:
+            probabilities = attention_probabilities(self._known_encoder(), batch)[:, 0]
+        tokens = tokens_of(row["input_ids"], self.vocabulary)
+        return TextAttention(tokens, tuple(row["segment_ids"].tolist()), probabilities)
+
+    def check_length(self, length: int, what: str) -> None:
+        """Refuses a row with more tokens than the model reads or a page can show.
+
+        Raises:
+            UserError: so it is.
+        """
+        config = self._source.config
+        heads = config.num_hidden_layers * config.num_attention_heads
+        most = min(int((_MOST_PROBABILITIES / heads) ** 0.5), config.max_position_embeddings)
+        if length > most:
+            raise UserError(
+                f"{what} has more than the {most} tokens whose attention can be shown; shorten it."
+            )
+
+    def _known_encoder(self) -> Any:
+        if self._encoder is None:
+            from keras_bert_impl.models.encoder import BertEncoder
+
+            encoder = BertEncoder(self._source.config)
+            restore(encoder, str(self._source.checkpoint))
+            self._encoder = encoder
+        return self._encoder
+
+    def _known_tokenizer(self) -> Any:
+        if self._tokenizer is None:
+            from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+            self._tokenizer = Tokenizer(
+                self._source.text, "keep" if _keeps_special_tokens(self._source) else "split"
+            )
+        return self._tokenizer
+
+
+def _keeps_special_tokens(source: ModelSource) -> bool:
+    """Whether [MASK] in a text is one token: as the model's own answers are made."""
+    tensors = source.tensors()
+    fills_in = all(tensors.find(names) for names in head_names("masked_lm"))
+    return fills_in or task_settings(source.config).get("special_tokens") == "keep"
+
+
+def tokens_of(ids: NDArray[np.integer], vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Ids as people read them: the tokens, composed (a decomposed Hangul syllable is one again).
+
+    Example:
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cafe\u0301"]
+        >>> tokens_of(np.array([2, 5, 3]), Vocabulary(words))
+        ('[CLS]', 'café', '[SEP]')
+    """
+    return tuple(as_name(vocabulary.tokens[number]) for number in ids.tolist())

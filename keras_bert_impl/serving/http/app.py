@@ -1,0 +1,346 @@
+"""The application: which path asks which model, in whose form."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive
+
+from keras_bert_impl.errors import shown
+from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance
+from keras_bert_impl.serving.http import embeddings, tensorflow_serving
+from keras_bert_impl.serving.http.api_key import ApiKey
+from keras_bert_impl.serving.http.batching import Answered, Batcher
+from keras_bert_impl.serving.http.bodies import BodyReader, to_json
+from keras_bert_impl.serving.http.config import ServerConfig
+from keras_bert_impl.serving.http.faults import RequestError, fault_body
+from keras_bert_impl.serving.http.figures import Figures
+from keras_bert_impl.serving.http.openapi import openapi_document, openapi_page
+
+_OPEN_PATHS = ("/healthz", "/readyz")
+_OF_OPENAI = ("/v1/embeddings", "/v1/models")  # whose faults are in OpenAI's form
+_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+_PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+
+_Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class _NameConvertor(StringConvertor):
+    """A part of a path, before any colon."""
+
+    regex = "[^/:]+"
+
+
+register_url_convertor("name", _NameConvertor())
+
+
+class JsonResponse(Response):
+    """An answer in JSON; a number that is not finite makes it status 500."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """The bytes of a JSON value."""
+        try:
+            return to_json(content)
+        except ValueError:
+            self.status_code = 500
+            return to_json({"error": "the model's answer holds a number that is not finite."})
+
+
+def make_app(
+    models: Mapping[str, AnsweringModel],
+    config: ServerConfig,
+    *,
+    routes: Sequence[BaseRoute] = (),
+    open_paths: Collection[str] = (),
+) -> Starlette:
+    """Makes the application that asks models.
+
+    Args:
+        models: by name.
+        config: bounds, and the API key.
+        routes: of pages and files beside it.
+        open_paths: which of these paths need no API key.
+
+    Returns:
+        An ASGI application. Its `state.service` is the `Service`; when the application's lifespan
+        ends, what waits is answered, and the models are closed.
+
+    Raises:
+        UserError: the API key cannot be read.
+    """
+    service, key = Service(models, config), config.key()
+    middleware = []
+    if key is not None:
+        middleware = [Middleware(ApiKey, key=key, open_paths={*_OPEN_PATHS, *open_paths})]
+    handlers: Mapping[Any, Any] = {
+        RequestError: _tell_fault,
+        HTTPException: _tell_http_exception,
+        ClientDisconnect: _tell_nobody,
+        Exception: _tell_of_a_bug,
+    }
+    app = Starlette(
+        routes=[*service.routes(), *routes],
+        middleware=[Middleware(_FaultsOfMiddleware), *middleware],
+        exception_handlers=handlers,
+        lifespan=service.lifespan,
+    )
+    app.state.service = service
+    return app
+
+
+class Service:
+    """Models behind paths.
+
+    Args:
+        models: by name.
+        config: bounds.
+    """
+
+    def __init__(self, models: Mapping[str, AnsweringModel], config: ServerConfig) -> None:
+        self._models, self._config = models, config
+        self._figures = Figures()
+        self._bodies = BodyReader(config.max_body_mebibytes, config.read_seconds)
+        self._started = int(time.time())
+        self.stopping = False
+        self._batchers = {
+            (name, signature): self._batcher(name, signature, answerer)
+            for name, model in models.items()
+            for signature, answerer in model.answerers.items()
+        }
+
+    def _batcher(self, name: str, signature: str, answerer: Answerer) -> Batcher:
+        observer = self._figures.watch(
+            name, signature, lambda: self._batchers[name, signature].waiting
+        )
+        config = self._config
+        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        """From the server's start to its end."""
+        yield
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Answers what waits, and lets the models go."""
+        for batcher in self._batchers.values():
+            batcher.close()
+        for model in self._models.values():
+            model.close()
+
+    def routes(self) -> list[BaseRoute]:
+        """The paths of the service."""
+        routes: list[BaseRoute] = [
+            Route("/v1/embeddings", self._counted(self._embed, "embeddings"), methods=["POST"]),
+            Route("/v1/models", self._list_models),
+            Route("/healthz", self._health),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._metrics),
+            Route("/openapi.json", self._openapi),
+            Route("/docs", self._page),
+        ]
+        methods = {"predict": self._predict, "classify": self._classify, "regress": self._regress}
+        for path in ("/v1/models/{name:name}", "/v1/models/{name:name}/versions/{version:name}"):
+            for method, endpoint in methods.items():
+                counted = self._counted(endpoint, method)
+                routes.append(Route(f"{path}:{method}", counted, methods=["POST"]))
+            routes.append(Route(f"{path}/metadata", self._metadata))
+            routes.append(Route(path, self._status))
+        return routes
+
+    def _counted(self, endpoint: _Endpoint, method: str) -> _Endpoint:
+        """An endpoint that is counted, whatever comes of it."""
+
+        async def answer(request: Request) -> Response:
+            started, status = time.perf_counter(), 499  # the client went away
+            try:
+                response = await endpoint(request)
+                status = response.status_code
+                return response
+            except RequestError as fault:
+                status = fault.status
+                raise
+            finally:
+                name = request.path_params.get("name") or request.scope.get(_MODEL, "")
+                known = str(name) if name in self._models else ""
+                self._figures.request(known, method, status, time.perf_counter() - started)
+
+        return answer
+
+    async def _ask(
+        self, request: Request, name: str, answerer: Answerer, instances: Sequence[Instance]
+    ) -> Answered:
+        """Answers instances, unless they are too many, or the client goes away or must wait."""
+        most = self._config.max_instances
+        if len(instances) > most:
+            raise RequestError(413, f"a request may have {most} instances; send more of them.")
+        answer = self._batchers[name, answerer.signature].ask(instances)
+        loop = asyncio.get_running_loop()
+        watch = loop.create_task(_when_gone(request.receive, answer))
+        timer = loop.call_later(self._config.answer_seconds, _give_up, answer)
+        try:
+            return await answer
+        finally:
+            watch.cancel()
+            timer.cancel()
+
+    def _model(self, request: Request) -> tuple[str, AnsweringModel]:
+        """The model that a path names."""
+        name = request.path_params["name"]
+        if name not in self._models:
+            known = ", ".join(self._models)
+            raise RequestError(404, f"there is no model {shown(name)}; there are: {known}.")
+        tensorflow_serving.check_version(name, request.path_params.get("version"))
+        return name, self._models[name]
+
+    async def _predict(self, request: Request) -> Response:
+        name, model = self._model(request)
+        body = await self._bodies.json(request)
+        answerer = tensorflow_serving.answerer_of(model, body)
+        asked = tensorflow_serving.read_predict(answerer, body)
+        answers = (await self._ask(request, name, answerer, asked.instances)).answers
+        return _json(tensorflow_serving.predict_body(answerer, answers, asked.by_columns))
+
+    async def _classify(self, request: Request) -> Response:
+        name, model = self._model(request)
+        body = await self._bodies.json(request)
+        answerer = tensorflow_serving.answerer_of(model, body)
+        labels = model.description.get("labels") or ()
+        tensorflow_serving.classify_body(answerer, labels, ())  # before the work
+        asked = tensorflow_serving.read_examples(answerer, body)
+        answers = (await self._ask(request, name, answerer, asked.instances)).answers
+        return _json(tensorflow_serving.classify_body(answerer, labels, answers))
+
+    async def _regress(self, request: Request) -> Response:
+        name, model = self._model(request)
+        body = await self._bodies.json(request)
+        answerer = tensorflow_serving.answerer_of(model, body)
+        tensorflow_serving.regress_body(answerer, ())  # before the work
+        asked = tensorflow_serving.read_examples(answerer, body)
+        answers = (await self._ask(request, name, answerer, asked.instances)).answers
+        return _json(tensorflow_serving.regress_body(answerer, answers))
+
+    async def _embed(self, request: Request) -> Response:
+        body = await self._bodies.json(request)
+        name, answerer = embeddings.embedding_model(self._models, body)
+        request.scope[_MODEL] = name
+        asked = embeddings.read_embeddings(body)
+        instances = embeddings.instances_of_texts(answerer, asked.texts)
+        answered = await self._ask(request, name, answerer, instances)
+        return _json(
+            embeddings.embeddings_body(name, answerer, asked, answered.answers, answered.tokens)
+        )
+
+    async def _status(self, request: Request) -> Response:
+        name, _ = self._model(request)
+        # OpenAI's clients ask the same path for what its list has.
+        entry = embeddings.model_entry(name, self._started)
+        return _json({**tensorflow_serving.status_body(), **entry})
+
+    async def _metadata(self, request: Request) -> Response:
+        return _json(tensorflow_serving.metadata_body(*self._model(request)))
+
+    async def _list_models(self, _request: Request) -> Response:
+        return _json(embeddings.models_body(self._models, self._started))
+
+    async def _health(self, _request: Request) -> Response:
+        return _json({"status": "alive"})
+
+    async def _ready(self, _request: Request) -> Response:
+        if self.stopping:
+            raise RequestError(503, "the server is about to stop.", retry_after=1)
+        return _json({"status": "ready"})
+
+    async def _metrics(self, _request: Request) -> Response:
+        content = self._figures.text()
+        return Response(content, headers={**_HEADERS, "Content-Type": Figures.CONTENT_TYPE})
+
+    async def _openapi(self, _request: Request) -> Response:
+        return _json(openapi_document(self._models))
+
+    async def _page(self, _request: Request) -> Response:
+        page = openapi_page(openapi_document(self._models))
+        headers = {**_HEADERS, "Content-Security-Policy": _PAGE_POLICY}
+        return Response(page, headers=headers, media_type="text/html")
+
+
+_MODEL = "keras_bert.model"  # in a scope: the model that a body names
+
+
+def _json(value: Any) -> Response:
+    return JsonResponse(value, headers=_HEADERS)
+
+
+async def _when_gone(receive: Receive, answer: asyncio.Future[Answered]) -> None:
+    """Drops a request whose client goes away."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    if not answer.done():
+        answer.set_exception(ClientDisconnect())
+
+
+def _give_up(answer: asyncio.Future[Answered]) -> None:
+    if not answer.done():
+        sentence = "no answer within the time that a request may wait; ask again later."
+        answer.set_exception(RequestError(429, sentence, retry_after=1))
+
+
+class _FaultsOfMiddleware:
+    """Answers what other middleware refuses, as what an endpoint refuses is answered."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except RequestError as error:
+            fault = error
+        except asyncio.CancelledError:  # a stopped server has waited long enough
+            fault = RequestError(503, "the server stops.", headers={"Connection": "close"})
+        else:
+            return
+        response = await _tell_fault(Request(scope), fault)
+        with contextlib.suppress(RuntimeError):  # an answer had begun
+            await response(scope, receive, send)
+
+
+async def _tell_fault(request: Request, fault: Exception) -> Response:
+    assert isinstance(fault, RequestError)
+    body = fault_body(fault, openai=request.url.path in _OF_OPENAI)
+    return JsonResponse(body, fault.status, {**_HEADERS, **fault.headers})
+
+
+async def _tell_http_exception(request: Request, error: Exception) -> Response:
+    """What the framework refuses: an unknown path, or a method that the path has not."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        fault = RequestError(404, f"there is nothing at {shown(request.url.path)}; see /docs.")
+    elif error.status_code == 405:
+        fault = RequestError(
+            405, f"{shown(request.method)} is not what this path takes; see /docs."
+        )
+    else:
+        fault = RequestError(error.status_code, str(error.detail))
+    fault.headers.update(error.headers or {})
+    return await _tell_fault(request, fault)
+
+
+async def _tell_nobody(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=499)
+
+
+async def _tell_of_a_bug(request: Request, _error: Exception) -> Response:
+    sentence = "the server failed at this request; its log says why."
+    return await _tell_fault(request, RequestError(500, sentence))

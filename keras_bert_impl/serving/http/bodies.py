@@ -1,0 +1,126 @@
+"""Bodies are read within bounds, in bytes, in time and in depth; answers are written."""
+
+import asyncio
+import dataclasses
+import math
+import re
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import parse_json
+from keras_bert_impl.serving.http.faults import RequestError, bad_request
+
+_BODIES_AT_ONCE = 16  # of the largest size: what all bodies that wait may hold together
+_MOST_BRACKETS = 200_000  # an empty list is two bytes of JSON and 56 of memory
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+
+
+@dataclasses.dataclass
+class BodyReader:
+    """Reads bodies, of which all together have bounds.
+
+    Attributes:
+        mebibytes: the largest body.
+        seconds: how long it may take to arrive.
+        held: bytes of the bodies that are read or waited on now.
+    """
+
+    mebibytes: int
+    seconds: float
+    held: int = 0
+
+    async def json(self, request: Request) -> Any:
+        """Reads the JSON value of a request.
+
+        Raises:
+            RequestError: too large (413), too slow (408), too much at once (429), packed (415), or
+                no JSON (400).
+            ClientDisconnect: the client went away.
+        """
+        content = await self._content(request)
+        _check_brackets(content)
+        try:
+            return parse_json(content, "the body", "send a JSON object", finite=True)
+        except UserError as error:
+            raise bad_request(str(error)) from None
+
+    async def _content(self, request: Request) -> bytes:
+        most = self.mebibytes << 20
+        coding = request.headers.get("content-encoding", "identity")
+        if coding != "identity":
+            raise RequestError(415, "the body is packed; send it as it is.")
+        # More digits than a machine counts in come as text, too.
+        length = request.headers.get("content-length", "0")
+        if len(length) > len(str(most)) or int(length) > most:
+            raise self._too_large()
+        chunks, size = list[bytes](), 0
+        try:
+            async with asyncio.timeout(self.seconds):
+                async for chunk in request.stream():
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    self.held += len(chunk)
+                    if size > most:
+                        raise self._too_large()
+                    if self.held > most * _BODIES_AT_ONCE:
+                        raise RequestError(
+                            429, "too much is sent at once; ask again later.", retry_after=1
+                        )
+        except TimeoutError:
+            sentence = f"the body did not arrive within {self.seconds:g} seconds."
+            raise RequestError(408, sentence, headers={"Connection": "close"}) from None
+        finally:
+            self.held -= size
+        return b"".join(chunks)
+
+    def _too_large(self) -> RequestError:
+        sentence = f"the body has more than {self.mebibytes} MiB; send it in parts."
+        # The rest is read and thrown away for a while: a client that sends on reads no answer.
+        return RequestError(413, sentence)
+
+
+def _check_brackets(content: bytes) -> None:
+    """Refuses lists and objects without number: little JSON may take much memory.
+
+    Raises:
+        RequestError: there are too many outside of texts: 413.
+    """
+    if content.count(b"[") + content.count(b"{") > _MOST_BRACKETS:
+        outside = _TEXT.sub(b"", content)
+        if outside.count(b"[") + outside.count(b"{") > _MOST_BRACKETS:
+            raise RequestError(413, "the body has too many lists and objects; send it in parts.")
+
+
+def to_json(value: Any) -> bytes:
+    """JSON in UTF-8.
+
+    Raises:
+        ValueError: a number is not finite: JSON has no such number.
+
+    Example:
+        >>> to_json({"score": 0.5})
+        b'{"score":0.5}'
+        >>> to_json([float("nan")])
+        Traceback (most recent call last):
+        ...
+        ValueError: a number is not finite
+    """
+    import orjson  # a vector of 384 numbers takes 9 µs, and 480 with the standard library
+
+    text = orjson.dumps(value)
+    if b"null" in text and not _is_finite(value):  # which is what NaN becomes
+        raise ValueError("a number is not finite")
+    return text
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+__all__ = ["BodyReader", "ClientDisconnect", "to_json"]

@@ -1,0 +1,144 @@
+"""Connections of clients that mean no good: endless heads, slow drops, unread answers, too many."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from keras_bert_impl.serving.http.bodies import to_json
+
+_MOST_HEAD = 64 << 10  # bytes; those of the field have less than two thousand
+_FAULTS = {
+    400: "this is no HTTP request.",
+    408: "the head of the request did not arrive in time.",
+    431: "the head of the request is too large.",
+}
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """HTTP/1.1 of which a head has a bound in bytes and in time, and the reader of an answer, too.
+
+    uvicorn bounds none of them; bodies are bounded by the application.
+
+    Attributes:
+        read_seconds: how long a head may take.
+        idle_seconds: how long a client may read nothing of an answer that waits for it.
+        most_connections: those on top are closed at once.
+    """
+
+    read_seconds = 10.0
+    idle_seconds = 30.0
+    most_connections = 8192
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._head_bytes = 0
+        self._in_head = True
+        self._fault = 400
+        self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+        self._cycles = list[RequestResponseCycle]()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begins to count the seconds of the first head."""
+        super().connection_made(transport)
+        if len(self.connections) > self.most_connections:
+            transport.abort()
+            return
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stops counting, and tells all requests of the connection that nobody listens."""
+        self._head_is_there()
+        self._is_read()
+        for cycle in self._unanswered():
+            cycle.disconnected = True
+            cycle.message_event.set()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Reads on, unless the head has grown too large."""
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > _MOST_HEAD:
+                self._refuse(431)
+        if self._is_idle():  # whatever this was, no request is being answered
+            self._await_head()
+
+    def pause_writing(self) -> None:
+        """An answer waits for its reader, but not for ever."""
+        super().pause_writing()
+        self._is_read()
+        self._unread = self.loop.call_later(self.idle_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It is read."""
+        self._is_read()
+        super().resume_writing()
+
+    def _is_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        super().on_message_begin()
+        self._in_head, self._head_bytes = True, 0
+
+    def on_headers_complete(self) -> None:
+        """A head is there."""
+        if sum(len(name) + len(value) for name, value in self.headers) > _MOST_HEAD:
+            self._fault = 431
+            raise ValueError("the head is too large")  # `send_400_response` answers
+        super().on_headers_complete()
+        self._in_head = False
+        self._head_is_there()
+        self._unanswered().append(self.cycle)
+
+    def on_message_complete(self) -> None:
+        """A request is there; what comes next is the head of another one."""
+        super().on_message_complete()
+        self._in_head, self._head_bytes = True, 0
+
+    def send_400_response(self, msg: str) -> None:
+        """Tells that something is no HTTP."""
+        del msg
+        self._refuse(self._fault)
+
+    def _is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _unanswered(self) -> list[RequestResponseCycle]:
+        """Requests in one go, of which uvicorn itself remembers the last."""
+        self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
+        return self._cycles
+
+    def _await_head(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.read_seconds, self._refuse, 408)
+
+    def _head_is_there(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _refuse(self, status: int) -> None:
+        """Answers with a sentence and closes; in the middle of an answer it only closes."""
+        self._head_is_there()
+        if self.transport.is_closing():
+            return
+        if self._in_head and self._is_idle():
+            body = to_json({"error": _FAULTS[status]})
+            self.transport.write(
+                STATUS_LINE[status] + b"content-type: application/json\r\nconnection: close\r\n"
+                b"content-length: %d\r\n\r\n%b" % (len(body), body)
+            )
+        self.transport.close()

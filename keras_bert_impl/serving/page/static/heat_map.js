@@ -1,0 +1,29 @@
+// Vectors compared: how like each text is to each other one.
+
+import { element, foreign, table } from "./dom.js";
+
+const STEPS = 10; // of colour
+
+/** The cosines of vectors with each other. */
+export function cosines(vectors) {
+  const units = vectors.map((vector) => {
+    const length = Math.hypot(...vector) || 1;
+    return vector.map((number) => number / length);
+  });
+  return units.map((one) => units.map((other) => one.reduce((sum, number, n) => sum + number * other[n], 0)));
+}
+
+/** Texts with the numbers of `cosines`, as a coloured table. */
+export function heatMap(texts, numbers) {
+  const rows = texts.map((text, row) => [
+    element("span", {}, `${row + 1}. `, foreign(text)),
+    ...numbers[row].map(cell),
+  ]);
+  const headings = ["Text", ...texts.map((_, number) => String(number + 1))];
+  return table("Similarity (cosine) of each text with each other", headings, rows, { class: "heat" });
+}
+
+function cell(number) {
+  const step = Math.round(STEPS * Math.max(0, Math.min(1, number)));
+  return element("span", { class: `heat-${step}` }, number.toFixed(2));
+}

@@ -1,0 +1,40 @@
+// A text with spans of it marked: answers and entities.
+
+import { element } from "./dom.js";
+import { sliced } from "./text.js";
+
+const COLOURS = 6;
+
+/**
+ * A text with marks.
+ * @param {string} text
+ * @param {{start: number, end: number, kind?: string}[]} spans offsets that count characters.
+ * @param {string[]} [kinds] in the order of their colours.
+ */
+export function markedText(text, spans, kinds = []) {
+  const parts = [];
+  let end = 0;
+  for (const span of [...spans].sort((one, other) => one.start - other.start)) {
+    if (span.start < end) continue; // inside of the one before
+    parts.push(sliced(text, end, span.start), mark(sliced(text, span.start, span.end), span.kind, kinds));
+    end = span.end;
+  }
+  parts.push(sliced(text, end));
+  return element("p", { class: "marked-text", dir: "auto" }, ...parts);
+}
+
+function mark(text, kind, kinds) {
+  if (kind === undefined) return element("mark", {}, text);
+  const name = element("span", { class: "kind" }, kind);
+  return element("mark", { class: colourOf(kind, kinds) }, element("bdi", {}, text), " ", name);
+}
+
+/** What the colours stand for. */
+export function legend(kinds) {
+  const items = kinds.map((kind) => element("li", {}, element("mark", { class: colourOf(kind, kinds) }, kind)));
+  return element("ul", { class: "legend", "aria-label": "Kinds" }, ...items);
+}
+
+function colourOf(kind, kinds) {
+  return `colour-${kinds.indexOf(kind) % COLOURS}`;
+}

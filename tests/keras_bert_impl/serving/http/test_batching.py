@@ -1,0 +1,226 @@
+import asyncio
+import threading
+import time
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.http.batching import Batcher
+from keras_bert_impl.serving.http.faults import RequestError
+from tests.support.toy_answerer import ToyAnswerer
+
+TEXTS = ["a" * length for length in (1, 2, 3, 4, 5, 30, 31, 32)]
+
+
+def instances(*texts):
+    return [{"text": text} for text in texts]
+
+
+async def scores(batcher, *texts):
+    return [one["score"] for one in (await batcher.ask(instances(*texts))).answers]
+
+
+def run(answerer, body, most=1000, observer=None):
+    batcher = Batcher(answerer, most, observer)
+    try:
+        return asyncio.run(body(batcher))
+    finally:
+        batcher.close()
+
+
+def test_one_request_is_answered_with_its_tokens():
+    async def body(batcher):
+        answered = await batcher.ask(instances("abc", "de"))
+        assert answered.answers == [{"score": 3.0}, {"score": 2.0}]
+        assert answered.tokens == 5
+
+    run(ToyAnswerer(), body)
+
+
+def test_one_client_alone_never_waits_for_others():
+    answerer = ToyAnswerer()
+
+    async def body(batcher):
+        for text in TEXTS:
+            assert await scores(batcher, text) == [len(text)]
+
+    run(answerer, body)
+    assert answerer.sizes == [1] * len(TEXTS)
+
+
+@pytest.mark.parametrize("batches_at_once", [1, 3])
+def test_requests_gather_while_the_engine_is_busy(batches_at_once):
+    answerer = ToyAnswerer(seconds=0.01, tokens_at_once=500, batches_at_once=batches_at_once)
+
+    async def body(batcher):
+        texts = TEXTS * 25
+        given = await asyncio.gather(*(scores(batcher, text) for text in texts))
+        assert given == [[float(len(text))] for text in texts]
+
+    run(answerer, body)
+    assert sum(answerer.sizes) == 200
+    assert max(answerer.sizes) > 10
+
+
+def test_no_batch_exceeds_the_budget():
+    positions = list[int]()
+
+    class Watch:
+        def batch(self, rows, tokens, positions_, seconds):
+            positions.append(positions_)
+
+    async def body(batcher):
+        await asyncio.gather(*(scores(batcher, text) for text in TEXTS * 20))
+
+    run(ToyAnswerer(seconds=0.002), body, observer=Watch())
+    assert max(positions) <= 64
+    assert sum(positions) >= 20 * sum(map(len, TEXTS))
+
+
+def test_what_comes_on_top_of_the_queue_is_refused_with_a_time_to_come_back():
+    async def body(batcher):
+        waiting = [batcher.ask(instances("a")) for _ in range(4)]
+        with pytest.raises(RequestError) as refused:
+            batcher.ask(instances("a"))
+        assert refused.value.status == 429
+        assert int(refused.value.headers["Retry-After"]) >= 1
+        await asyncio.gather(*waiting)
+        assert await scores(batcher, "abc") == [3.0]
+
+    run(ToyAnswerer(seconds=0.02), body, most=4)
+
+
+def test_nothing_is_taken_that_would_wait_too_long():
+    async def body(batcher):
+        for _ in range(20):
+            await scores(batcher, "a" * 60)  # now it is known how long a row takes
+        waiting, statuses = [], []
+        for _ in range(20):
+            try:
+                waiting.append(batcher.ask(instances("a" * 60)))
+            except RequestError as refused:
+                statuses.append(refused.status)
+        assert set(statuses) == {429}
+        assert 1 < len(waiting) < 19
+        await asyncio.gather(*waiting)
+
+    batcher = Batcher(ToyAnswerer(seconds=0.02), 1000, most_seconds=0.08)
+    asyncio.run(body(batcher))
+    batcher.close()
+
+
+def test_a_request_of_more_than_may_wait_is_taken_where_none_waits():
+    async def body(batcher):
+        assert await scores(batcher, *["ab"] * 9) == [2.0] * 9
+
+    run(ToyAnswerer(), body, most=4)
+
+
+def test_a_bad_instance_fails_alone():
+    async def body(batcher):
+        good, bad = batcher.ask(instances("a")), batcher.ask([{"text": None}])
+        with pytest.raises(RequestError, match="instance 1: has no `text`") as refused:
+            await bad
+        assert refused.value.status == 400
+        assert (await good).answers == [{"score": 1.0}]
+
+    run(ToyAnswerer(seconds=0.01), body)
+
+
+class Poisoned(ToyAnswerer):
+    """Fails at every batch with a text of seven characters."""
+
+    def compute(self, rows):
+        if any(row["input_ids"].size == 7 for row in rows):
+            raise RuntimeError("/secret/path is broken")
+        return super().compute(rows)
+
+
+def test_a_request_at_which_the_model_fails_fails_alone_and_tells_no_path(caplog):
+    async def body(batcher):
+        asked = [batcher.ask(instances("a" * length)) for length in (6, 7, 8) * 3]
+        given = await asyncio.gather(*asked, return_exceptions=True)
+        assert [isinstance(one, RequestError) for one in given] == [False, True, False] * 3
+        assert {one.status for one in given[1::3]} == {500}
+        assert "secret" not in str(given[1])
+
+    run(Poisoned(seconds=0.005), body)
+    assert "/secret/path is broken" in caplog.text
+
+
+def test_cancelled_requests_are_dropped_and_make_room():
+    answerer = ToyAnswerer(seconds=0.1)
+
+    async def body(batcher):
+        first = batcher.ask(instances("abc"))
+        await asyncio.sleep(0.03)
+        dropped = [batcher.ask(instances("abcd")) for _ in range(3)]
+        for one in dropped:
+            one.cancel()
+        await asyncio.sleep(0)
+        assert batcher.waiting == 1
+        last = batcher.ask(instances("abcde"))
+        await asyncio.gather(first, last)
+
+    run(answerer, body, most=4)
+    assert answerer.sizes == [1, 1]
+
+
+def test_a_short_request_passes_the_later_rows_of_a_long_one():
+    async def body(batcher):
+        long = batcher.ask(instances(*["a" * 60] * 40))
+        await asyncio.sleep(0.03)
+        await batcher.ask(instances("b" * 60))
+        assert not long.done()
+        await long
+
+    run(ToyAnswerer(seconds=0.01), body)
+
+
+def test_closing_answers_what_waits():
+    batcher = Batcher(ToyAnswerer(seconds=0.02), 100)
+
+    async def body():
+        asked = [batcher.ask(instances("a" * 40)) for _ in range(6)]
+        closing = asyncio.create_task(asyncio.to_thread(batcher.close))
+        given = await asyncio.gather(*asked)
+        await closing
+        with pytest.raises(RequestError) as refused:
+            batcher.ask(instances("a"))
+        assert refused.value.status == 503
+        return given
+
+    assert len(asyncio.run(body())) == 6
+    assert batcher.waiting == 0
+
+
+def test_the_event_loop_never_waits_for_the_model():
+    async def body(batcher):
+        asked = batcher.ask(instances("a"))
+        longest, before = 0.0, time.perf_counter()
+        while not asked.done():
+            await asyncio.sleep(0.001)
+            longest, before = max(longest, time.perf_counter() - before), time.perf_counter()
+        assert longest < 0.2
+
+    run(ToyAnswerer(seconds=0.4), body)
+
+
+def test_threads_end_with_the_batcher():
+    before = threading.active_count()
+    Batcher(ToyAnswerer(batches_at_once=3), 10).close()
+    assert threading.active_count() == before
+
+
+def test_an_error_in_what_undoes_rows_is_told_as_the_servers_own():
+    class Broken(ToyAnswerer):
+        def finish(self, prepared, outputs):
+            raise UserError("model/config.json: is broken.")
+
+    async def body(batcher):
+        with pytest.raises(RequestError) as refused:
+            await batcher.ask(instances("a"))
+        assert refused.value.status == 500
+        assert "config.json" not in str(refused.value)
+
+    run(Broken(), body)

@@ -1,0 +1,32 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.serving.http.bodies import _check_brackets, to_json
+from keras_bert_impl.serving.http.faults import RequestError
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_what_is_written_is_json_of_the_same_value_or_refused(value):
+    try:
+        assert json.loads(to_json(value)) == value
+    except ValueError:
+        written = json.dumps(value)
+        assert "NaN" in written or "Infinity" in written
+
+
+@pytest.mark.parametrize("brackets", [b"[]", b"{}"])
+def test_lists_without_number_are_refused_and_those_in_texts_are_not(brackets):
+    text = b'["' + brackets * 200_001 + b'\\"' + brackets * 9 + b'"]'
+    _check_brackets(text)
+    with pytest.raises(RequestError) as refused:
+        _check_brackets(b"[" + (brackets + b",") * 200_001 + b"1]")
+    assert refused.value.status == 413

@@ -1,0 +1,119 @@
+"""Clients that mean no good, with real sockets."""
+
+import socket
+import time
+
+import pytest
+
+from tests.support.served import read_all, served_toy
+
+HEAD = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\n"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with served_toy(read_seconds=1, idle_seconds=1, max_connections=300) as running:
+        yield running
+        assert "Traceback" not in running.log
+        assert running.stop() == 0
+
+
+def status_of(reply):
+    return int(reply.split(b" ", 2)[1]) if reply else None
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"hello\r\n\r\n", 400),
+        (b"GET / HTTP/9.9\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        (HEAD + b"Content-Length: -1\r\n\r\n", 400),
+        (HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nX: \x00\r\n\r\n", 400),
+        (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"GET /" + b"a" * 70_000, 431),
+        (b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 20_000, 431),
+        (b"GET / HTTP/1.1\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\nHo", 408),
+        (HEAD + b"Content-Length: 9\r\n\r\n{", 408),
+        (HEAD + b"Content-Length: 99999999999\r\n\r\n{", 413),
+    ],
+)
+def test_each_is_answered_and_cut(server, sent, status):
+    started = time.monotonic()
+    reply = server.send([sent])
+    assert status_of(reply) == status
+    assert b'{"error":"' in reply
+    assert time.monotonic() - started < 5
+
+
+def test_a_chunk_that_is_none_ends_the_connection(server):
+    reply = server.send([HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"])
+    assert status_of(reply) in (400, None)
+
+
+def test_a_head_in_slow_drops_times_out_in_spite_of_them(server):
+    started = time.monotonic()
+    reply = server.send([b"G", *([b"E"] * 30)], pause=0.1)
+    assert status_of(reply) in (400, 408, None)
+    assert time.monotonic() - started < 8
+
+
+def test_blank_lines_between_requests_do_not_keep_a_connection_open(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        time.sleep(0.3)
+        connection.sendall(b"\r\n")
+        started = time.monotonic()
+        assert read_all(connection).startswith(b"HTTP/1.1 200")
+        assert time.monotonic() - started < 5
+
+
+def test_an_idle_connection_is_closed(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        assert status_of(read_all(connection)) == 408
+
+
+def test_requests_in_one_go_are_answered_in_their_order(server):
+    body = b'{"instances": ["%s"]}'
+    one = HEAD + b"Content-Length: %d\r\n\r\n"
+    sent = b""
+    for length in (1, 2, 3):
+        text = body % (b"a" * length)
+        sent += one % len(text) + text
+    reply = server.send([sent])
+    places = [reply.index(b"[%d.0]" % length) for length in (1, 2, 3)]
+    assert places == sorted(places)
+
+
+def test_connections_without_number_are_cut_and_others_are_served_again(server):
+    held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(400)]
+    time.sleep(0.3)
+    for connection in held:
+        connection.close()
+    time.sleep(0.3)
+    assert server.ask("GET", "/healthz")[0] == 200
+
+
+def test_a_client_that_sends_too_much_reads_that_it_is_too_much(server):
+    status, _, body = server.ask("POST", "/v1/models/toy:predict", b" " * (20 << 20))
+    assert (status, body) == (413, b'{"error":"the body has more than 16 MiB; send it in parts."}')
+
+
+def test_a_client_that_reads_no_answer_is_cut(server):
+    count = 4000
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        for _ in range(count // 100):
+            connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
+            time.sleep(0.005)
+        time.sleep(3)
+        assert read_all(connection).count(b"HTTP/1.1 200") < count
+
+
+def test_expect_continue_is_answered(server):
+    body = b'{"instances": ["abc"]}'
+    head = HEAD + b"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n" % len(body)
+    reply = server.send([head, body], pause=0.1)
+    assert reply.startswith(b"HTTP/1.1 100")
+    assert b"[3.0]" in reply

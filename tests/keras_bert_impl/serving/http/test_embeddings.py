@@ -1,0 +1,85 @@
+import base64
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.serving.answerer import Input
+from keras_bert_impl.serving.http import embeddings as form
+from keras_bert_impl.serving.http.faults import RequestError
+from tests.support.toy_answerer import ToyAnswerer, ToyModel
+
+VECTORS = SimpleNamespace(inputs=[Input("text")], outputs={"embedding": ""}, kind="vector")
+MODELS = {
+    "vectors": SimpleNamespace(answerers={"text": ToyAnswerer(), "embed": VECTORS}),
+    "toy": ToyModel(),
+}
+
+
+def test_a_model_is_found_by_its_name():
+    assert form.embedding_model(MODELS, {"model": "vectors"}) == ("vectors", VECTORS)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [([], 400), ({}, 400), ({"model": 3}, 400), ({"model": "x"}, 404), ({"model": "toy"}, 404)],
+)
+def test_what_names_no_model_of_vectors_is_refused(body, status):
+    with pytest.raises(RequestError) as refused:
+        form.embedding_model(MODELS, body)
+    assert refused.value.status == status
+
+
+@pytest.mark.parametrize("given", ["a", ["a"]])
+def test_one_text_may_stand_bare(given):
+    assert form.read_embeddings({"input": given}).texts == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("more", "entry"),
+    [
+        ({"input": []}, "input"),
+        ({"input": None}, "input"),
+        ({"input": [1, 2]}, "input"),
+        ({"input": [[1, 2]]}, "input"),
+        ({"input": ["a", None]}, "input"),
+        ({"input": {"a": 1}}, "input"),
+        ({"input": "a", "encoding_format": "int8"}, "encoding_format"),
+        ({"input": "a", "encoding_format": ["float"]}, "encoding_format"),
+        ({"input": "a", "dimensions": "3"}, "dimensions"),
+        ({"input": "a", "dimensions": True}, "dimensions"),
+        ({"input": "a", "more": 1}, "more"),
+    ],
+)
+def test_a_wrong_entry_is_named(more, entry):
+    with pytest.raises(RequestError) as refused:
+        form.read_embeddings({"model": "vectors", **more})
+    assert (refused.value.status, refused.value.parameter) == (400, entry)
+
+
+def test_ids_of_tokens_are_told_apart():
+    with pytest.raises(RequestError, match="ids of tokens are not taken"):
+        form.read_embeddings({"model": "vectors", "input": [1, 2]})
+
+
+@pytest.mark.parametrize("encoding", ["float", "base64", None])
+def test_vectors_stand_in_their_order_in_either_form(encoding):
+    asked = form.read_embeddings({"input": ["a", "b"], "encoding_format": encoding})
+    answers = [{"embedding": [0.5, 1.0]}, {"embedding": [0.25, 2.0]}]
+    body = form.embeddings_body("vectors", VECTORS, asked, answers, tokens=7)
+    assert body["usage"] == {"prompt_tokens": 7, "total_tokens": 7}
+    assert [one["index"] for one in body["data"]] == [0, 1]
+    vectors = [one["embedding"] for one in body["data"]]
+    if encoding == "base64":
+        vectors = [np.frombuffer(base64.b64decode(one), "<f4").tolist() for one in vectors]
+    assert vectors == [[0.5, 1.0], [0.25, 2.0]]
+
+
+def test_vectors_have_the_models_own_size():
+    answers = [{"embedding": [0.5, 1.0]}]
+    for dimensions in (2, None):
+        asked = form.EmbeddingsRequest(["a"], False, dimensions)
+        assert form.embeddings_body("vectors", VECTORS, asked, answers, 1)
+    asked = form.EmbeddingsRequest(["a"], False, 1)
+    with pytest.raises(RequestError, match="have 2 numbers"):
+        form.embeddings_body("vectors", VECTORS, asked, answers, 1)

@@ -1,0 +1,117 @@
+import base64
+from types import SimpleNamespace
+
+import pytest
+
+from keras_bert_impl.serving.answerer import Input
+from keras_bert_impl.serving.http import tensorflow_serving as form
+from keras_bert_impl.serving.http.faults import RequestError
+from tests.support.toy_answerer import ToyModel
+
+TEXT = SimpleNamespace(inputs=[Input("text")], outputs={"score": ""}, kind="number")
+PAIR = SimpleNamespace(
+    inputs=[Input("text_a"), Input("text_b", needed=False)], outputs={"label": "", "logits": ""}
+)
+CHOICES = SimpleNamespace(inputs=[Input("context"), Input("endings", is_list=True)])
+B64 = {"b64": base64.b64encode("배가 고프다".encode()).decode()}
+
+
+@pytest.mark.parametrize(
+    ("body", "texts"),
+    [
+        ({"instances": ["a", "b"]}, ["a", "b"]),
+        ({"instances": [{"text": "a"}]}, ["a"]),
+        ({"instances": [B64, {"text": B64}]}, ["배가 고프다"] * 2),
+        ({"inputs": ["a", "b"]}, ["a", "b"]),
+        ({"inputs": {"text": ["a", B64]}}, ["a", "배가 고프다"]),
+        ({"instances": ["a"], "signature_name": "text"}, ["a"]),
+    ],
+)
+def test_texts_may_be_written_in_every_documented_way(body, texts):
+    assert form.read_predict(TEXT, body).instances == [{"text": text} for text in texts]
+
+
+def test_columns_of_several_inputs_are_put_together_by_rows():
+    asked = form.read_predict(PAIR, {"inputs": {"text_b": ["c", "d"], "text_a": ["a", "b"]}})
+    assert asked.instances == [{"text_a": "a", "text_b": "c"}, {"text_a": "b", "text_b": "d"}]
+    assert asked.by_columns
+
+
+def test_a_list_of_texts_is_a_list_where_the_model_takes_one():
+    body = {"instances": [{"context": "a", "endings": ["b", B64]}]}
+    (instance,) = form.read_predict(CHOICES, body).instances
+    assert instance == {"context": "a", "endings": ["b", "배가 고프다"]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"instances": ["a"], "inputs": ["a"]},
+        {"instances": []},
+        {"instances": "a"},
+        {"instances": [1]},
+        {"instances": [None]},
+        {"instances": [["a"]]},
+        {"instances": [{}]},
+        {"instances": [{"text": "a", "more": "b"}]},
+        {"instances": [{"text": {"b64": "?"}}]},
+        {"instances": [{"text": {"b64": 7}}]},
+        {"instances": [{"b64": "/w=="}]},
+        {"inputs": {}},
+        {"inputs": {"text": "a"}},
+        {"inputs": {"text": []}},
+        {"inputs": 3},
+        {"instances": ["a"], "more": 1},
+    ],
+)
+def test_anything_else_is_refused_with_one_sentence(body):
+    with pytest.raises(RequestError) as refused:
+        form.read_predict(TEXT, body)
+    assert refused.value.status == 400
+    assert str(refused.value).endswith(".")
+    assert "\n" not in str(refused.value)
+
+
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(RequestError, match="differ in their lengths"):
+        form.read_predict(PAIR, {"inputs": {"text_a": ["a"], "text_b": ["b", "c"]}})
+
+
+def test_answers_with_one_field_stand_bare_and_others_as_objects():
+    answers = [{"label": "yes", "logits": [1.0]}, {"label": "no", "logits": [0.0]}]
+    assert form.predict_body(PAIR, answers, by_columns=False) == {"predictions": answers}
+    columns = {"label": ["yes", "no"], "logits": [[1.0], [0.0]]}
+    assert form.predict_body(PAIR, answers, by_columns=True) == {"outputs": columns}
+    assert form.predict_body(TEXT, [{"score": 2.0}], by_columns=True) == {"outputs": [2.0]}
+
+
+@pytest.mark.parametrize("name", [None, "", "text", "serving_default"])
+def test_the_first_signature_is_the_default(name):
+    model = ToyModel()
+    body = {} if name is None else {"signature_name": name}
+    assert form.answerer_of(model, body) is model.answerers["text"]
+
+
+@pytest.mark.parametrize(
+    "body", [[], "a", None, {"signature_name": "x"}, {"signature_name": 3}, {"signature_name": {}}]
+)
+def test_an_unknown_signature_is_refused(body):
+    with pytest.raises(RequestError):
+        form.answerer_of(ToyModel(), body)
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"examples": []}, {"examples": ["a"]}, {"examples": [{}]}, {"context": []}]
+)
+def test_examples_that_are_none_are_refused(body):
+    with pytest.raises(RequestError):
+        form.read_examples(TEXT, body)
+
+
+def test_metadata_have_the_form_of_a_signature_def():
+    body = form.metadata_body("toy", ToyModel())
+    assert body["model_spec"] == {"name": "toy", "signature_name": "", "version": "1"}
+    signature = body["metadata"]["signature_def"]["signature_def"]["serving_default"]
+    assert signature["inputs"]["text"]["dtype"] == "DT_STRING"
+    assert signature["method_name"] == "tensorflow/serving/predict"

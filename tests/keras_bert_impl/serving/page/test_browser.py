@@ -1,0 +1,322 @@
+"""The playground in a real browser: typed in, clicked on, read."""
+
+import re
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.serving.attention import TextAttention
+from keras_bert_impl.serving.page.notebook import ShownAttention
+from tests.support.browser import need_browser, opened_browser
+from tests.support.toy_page import MODELS, running_page
+
+pytestmark = pytest.mark.slow
+
+HOSTILE = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
+RIGHT_TO_LEFT = "القطة تنام \u202edlrow\u202c على السجادة"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    need_browser()
+    folder = tmp_path_factory.mktemp("page") / "model"
+    with running_page(folder) as address, opened_browser(address) as browser:
+        yield browser
+
+
+@pytest.fixture(autouse=True)
+def quiet(page):
+    """Whatever a test does, the page logs no error and meets its own policy."""
+    page.look()
+    page.log()
+    yield
+    assert page.log() == []
+
+
+def test_typed_words_are_filled_in_with_bars(page):
+    page.open(model="words")
+    assert page.write("text", "The [MASK] and the [MASK].") == "Done."
+    assert page.texts("caption") == ["What may stand at [MASK] 1", "What may stand at [MASK] 2"]
+    assert page.texts("tbody tr:first-child :is(th, td)")[:2] == ["dog", "75 %"]
+    widths = [bar.size["width"] for bar in page.all(".bars .bar")[:2]]
+    assert widths[0] == pytest.approx(6 * widths[1], rel=0.1)  # 75 % and 12.5 %
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ({"model": "words", "show": "next_sentence_text"}, ["it follows25 %", "it does not75 %"]),
+        ({"model": "label"}, ["Label: good", "good70 %", "<b>odd</b>10 %"]),
+        ({"model": "labels"}, ["Labels: good", "bad20 %"]),
+        ({"model": "number"}, ["3.142"]),
+        ({"model": "choices"}, ["went out.33 %", "were blue.33 %"]),
+        ({"model": "choices", "endings": "a\n\nb"}, ["a50 %", "b50 %"]),
+    ],
+    ids=["next sentence", "label", "labels", "number", "choices", "lines"],
+)
+def test_each_kind_of_answer_has_its_panel(page, state, shown):
+    assert page.open(**state) == "Done."
+    text = page.texts(".result")[0]
+    assert [part for part in shown if part not in text] == []
+
+
+def test_a_model_has_the_panels_of_what_it_answers_and_no_others(page):
+    page.open(model="words")
+    assert page.texts("nav a") == ["Fill in words", "Next sentence", "Tokens", "Attention"]
+    page.open(model="vectors")
+    assert page.texts("nav a") == ["Similarity", "Tokens", "Attention"]
+
+
+def test_an_answer_is_marked_at_its_characters_where_emoji_stand_before_it(page):
+    page.open(model="questions", question="Who?", passage="👩‍👩‍👧 🐧 penguins live on the ice.")
+    assert page.texts(".marked-text mark") == ["🐧 penguins"]
+    page.one("tbody tr:nth-child(2) button").click()
+    assert page.texts(".marked-text mark") == ["the ice"]
+    assert page.texts(".headline") == ["the ice"]
+
+
+def test_a_passage_without_an_answer_says_so(page):
+    page.open(model="questions", question="Who?", passage="Nobody.")
+    assert page.texts(".headline") == ["The passage has no answer."]
+    assert page.all(".marked-text mark") == []
+
+
+def test_entities_are_coloured_by_their_kinds(page):
+    page.open(model="entities", text="😀 Angela of 😀 Hamburg saw 서울, then القاهرة.")
+    marks = page.texts(".marked-text mark")
+    assert marks == ["Angela PER", "😀 Hamburg LOC", "서울 LOC", "القاهرة LOC"]
+    colours = [mark.value_of_css_property("background-color") for mark in page.all("p mark")]
+    assert colours[0] != colours[1] == colours[2] == colours[3]
+    assert page.texts(".legend li") == ["PER", "LOC"]
+
+
+def test_sentences_are_compared_in_a_heat_map(page):
+    page.open(model="vectors", text="a\na\ne")
+    numbers = np.array(page.texts(".heat tbody td"), float).reshape(3, 3)
+    assert numbers.tolist() == [[1, 1, 0.5], [1, 1, 0.5], [0.5, 0.5, 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "direction"),
+    [
+        ("The cats <script>", ["[CLS]", "the", "cat", "##s", "<", "script", ">", "[SEP]"], "ltr"),
+        ("고양이 zzz", ["[CLS]", "고", "##양", "##이", "[UNK]", "[SEP]"], "ltr"),
+        ("مرحبا", ["[CLS]", "م", "##ر", "##ح", "##ب", "##ا", "[SEP]"], "rtl"),
+    ],
+    ids=["English", "Korean", "Arabic"],
+)
+def test_tokens_are_shown_as_the_model_sees_them(page, text, tokens, direction):
+    page.open(model="words", show="tokens", text=text)
+    assert page.texts(".tokens .word") == tokens
+    assert page.one(".tokens").get_attribute("dir") == direction
+    assert page.texts(".tokens .unknown .word") == [one for one in tokens if one == "[UNK]"]
+
+
+def open_attention(page):
+    assert page.open(model="words", show="attention", text="The dog was tired.") == "Done."
+
+
+def test_layer_and_head_are_chosen_by_list_by_picture_and_by_link(page):
+    from selenium.webdriver.support.select import Select
+
+    open_attention(page)
+    layer, head = (Select(one) for one in page.all(".controls select"))
+    layer.select_by_visible_text("2")
+    assert "Attention of layer 2, head 1" in page.one("svg").get_attribute("aria-label")
+    page.one('button[aria-label="Layer 1, head 2"]').click()
+    assert [layer.first_selected_option.text, head.first_selected_option.text] == ["1", "2"]
+    link = page.one("form a.link").get_attribute("href")
+    assert page.run("return location.href") == link
+    page.driver.get("about:blank")
+    page.driver.get(link)
+    page.wait()
+    assert "Attention of layer 1, head 2" in page.one("svg").get_attribute("aria-label")
+
+
+def test_a_token_shows_its_own_lines_with_shares_that_the_table_says_too(page):
+    open_attention(page)
+    page.one(".one-head ol li:nth-child(3) button").click()
+    assert page.run("return document.activeElement.textContent") == "dog"
+    shares = [float(share.split()[0]) for share in page.texts(".one-head .share")]
+    assert sum(shares) == pytest.approx(100, abs=4)
+    page.one("details summary").click()
+    said = page.texts("details tbody tr:nth-child(3) td")[0]
+    assert f"{max(shares):g} %" in said.replace(".0 ", " ")
+
+
+def test_special_tokens_are_dimmed_by_choice(page):
+    open_attention(page)
+    assert len(page.all(".one-head .dimmed")) == 4  # [CLS] and [SEP], on both sides
+    page.one("input[type=checkbox]").click()
+    assert page.all(".one-head .dimmed") == []
+
+
+def test_arrow_keys_go_from_head_to_head_and_enter_chooses(page):
+    from selenium.webdriver.common.keys import Keys
+
+    open_attention(page)
+    page.run("document.querySelector('button.head').focus()")
+    page.press(Keys.ARROW_DOWN)
+    page.press(Keys.ARROW_RIGHT)
+    page.press(Keys.ENTER)
+    assert "Attention of layer 2, head 2" in page.one("svg").get_attribute("aria-label")
+
+
+def test_a_model_without_attention_says_why(page):
+    page.open(model="words")
+    page.driver.get("about:blank")
+    page.driver.get(f"{page.address}#model=label&show=attention")
+    page.until(lambda: page.all(".refused"))
+    assert page.texts(".refused") == ["This export gives its outputs and not its attention."]
+
+
+def test_the_first_text_of_a_pair_may_be_seen_alone(page):
+    from selenium.webdriver.support.select import Select
+
+    open_attention(page)
+    assert "From and to" not in page.texts("label")
+    page.open(model="pair", show="attention", text_a="the dog", text_b="the cat")
+    lines = len(page.all(".one-head line"))
+    Select(page.all(".controls select")[2]).select_by_visible_text("first text to second")
+    assert 0 < len(page.all(".one-head line")) < lines
+
+
+@pytest.mark.parametrize("text", [HOSTILE, RIGHT_TO_LEFT], ids=["markup", "right to left"])
+def test_a_text_is_shown_as_text_everywhere(page, text):
+    states = [
+        {"model": "questions", "question": text, "passage": f"{text} the ice"},
+        {"model": "entities", "text": f"{text} Angela"},
+        {"model": "choices", "context": text, "endings": f"{text}\nb"},
+        {"model": "vectors", "text": f"{text}\nb"},
+        {"model": "words", "show": "tokens", "text": text},
+        {"model": "words", "show": "attention", "text": text},
+    ]
+    page.open(model="words")
+    for state in states:
+        assert page.go(**state) == "Done.", state
+        assert page.run("return [window.hacked, document.images.length]") == [None, 0]
+    page.open(model="vectors", text=f"{text}\nb")
+    assert page.texts(".heat tbody bdi")[0] == text
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "document.body.innerHTML = '<p>'",
+        "document.body.setAttribute('onclick', 'window.hacked = 1')",
+        "document.body.append(document.createElement('script').text = 'window.hacked = 1')",
+    ],
+    ids=["markup", "a listener", "a script"],
+)
+def test_the_policy_forbids_to_make_markup_and_scripts_of_text(page, script):
+    page.open(model="words")
+    name = page.run(f"try {{ {script} }} catch (error) {{ return error.name }}")
+    assert name == "TypeError"
+    assert "requires 'Trusted" in " ".join(page.log())
+
+
+def test_a_mistake_is_told_and_the_next_text_answered(page):
+    page.open(model="words")
+    assert page.write("text", "refuse") == "instance 1: is refused; write another text."
+    assert page.texts(".result") == [""]
+    assert page.log() != []  # Chromium logs every answer that is no success
+    assert page.write("text", "The [MASK].") == "Done."
+
+
+def test_enter_sends_and_the_way_back_finds_the_other_panel(page):
+    from selenium.webdriver.common.keys import Keys
+
+    page.open(model="words")
+    page.one("nav li:nth-child(3) a").click()
+    page.until(lambda: page.texts("h2") == ["Tokens"])
+    area = page.one("textarea")
+    area.send_keys(" dog")
+    area.send_keys(Keys.ENTER)
+    page.until(lambda: page.texts(".tokens .word")[-2:] == ["dog", "[SEP]"])
+    assert area.get_attribute("value").endswith("[MASK]. dog")
+    page.driver.back()
+    page.until(lambda: page.texts("h2") == ["Fill in words"])
+
+
+def test_the_first_key_leads_past_the_navigation(page):
+    from selenium.webdriver.common.keys import Keys
+
+    page.open(model="words")
+    page.run("document.activeElement.blur(); window.getSelection().removeAllRanges()")
+    page.one("body").send_keys(Keys.TAB)
+    assert page.run("return document.activeElement.textContent") == "Skip to the content"
+    page.press(Keys.ENTER)
+    assert page.run("return document.activeElement.id") == "content"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_accessibility_checker_has_no_complaint_and_nothing_is_cut_off(page, scheme):
+    page.look(width=360, scheme=scheme)
+    states = [{"model": name} for name in MODELS]
+    states += [{"model": "words", "show": show} for show in ("tokens", "attention")]
+    states += [{"model": "entities", "text": "Angela of 😀 Hamburg"}]
+    page.open(model="words")
+    for state in states:
+        page.go(**state)
+        assert page.complaints() == [], state
+        width = page.run("return document.documentElement.scrollWidth")
+        assert width <= 360, state
+
+
+def test_colours_follow_the_scheme(page):
+    page.open(model="words", show="attention", text="The dog.")
+    seen = set()
+    for scheme in ("light", "dark"):
+        page.look(scheme=scheme)
+        seen.add(page.one("body").value_of_css_property("background-color"))
+    assert len(seen) == 2
+
+
+def shown_attention():
+    shares = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 3, 5)).astype(np.float32)
+    tokens = ("[CLS]", HOSTILE, "고", "مر", "[SEP]")
+    return ShownAttention([TextAttention(tokens, (0,) * 5, shares)] * 2)
+
+
+def test_a_page_in_one_file_shows_both_views_without_a_server(page, tmp_path):
+    from selenium.webdriver.support.select import Select
+
+    (tmp_path / "page.html").write_text(shown_attention().page(), encoding="utf-8")
+    page.driver.get((tmp_path / "page.html").as_uri())
+    assert len(page.all("button.head canvas")) == 6
+    assert page.texts(".one-head ol:first-of-type button")[1] == HOSTILE
+    Select(page.one("#text")).select_by_index(1)
+    page.one('button[aria-label="Layer 2, head 3"]').click()
+    assert "Attention of layer 2, head 3" in page.one("svg").get_attribute("aria-label")
+    assert page.complaints() == []
+    assert page.run("return window.hacked") is None
+
+
+def test_a_notebook_s_frame_shows_the_page(page, tmp_path):
+    frame = shown_attention()._repr_html_()
+    (tmp_path / "page.html").write_text(f"<!doctype html>{frame}", encoding="utf-8")
+    page.driver.get((tmp_path / "page.html").as_uri())
+    page.driver.switch_to.frame(0)
+    page.until(lambda: page.texts("h1") == ["Attention"])
+    assert len(page.all("button.head canvas")) == 6
+    page.driver.switch_to.default_content()
+
+
+def test_heads_are_painted(page):
+    open_attention(page)
+    painted = page.run(
+        "const canvas = document.querySelector('canvas');"
+        "const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);"
+        "return data.some((one) => one > 0)"
+    )
+    assert painted
+
+
+def test_a_server_with_a_key_asks_for_it_once(page, tmp_path):
+    with running_page(tmp_path / "model", api_key="open-sesame") as address:
+        page.driver.get(address)
+        page.until(lambda: page.all("input[type=password]"))
+        assert re.search("401", " ".join(page.log()))
+        page.one("input[type=password]").send_keys("open-sesame\n")
+        page.until(lambda: page.status() == "Done.")
+        assert page.texts("caption") == ["What may stand at [MASK]"]

@@ -1,0 +1,259 @@
+"""A model of every kind for the playground, with fixed answers, and a tiny one with attention.
+
+python -m tests.support.toy_page --port=8501    # to look at it
+"""
+
+import contextlib
+import dataclasses
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import uvicorn
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.answerer import Input, Prepared
+from keras_bert_impl.serving.http.app import make_app
+from keras_bert_impl.serving.http.config import ServerConfig
+from keras_bert_impl.serving.page.routes import OPEN_PATHS, page_routes
+from keras_bert_impl.serving.page.shown_models import ShownModel, show_model
+from keras_bert_impl.tokenization.packing import pack_pair
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.model_folders import BertPretrainer, tiny_config, write_any
+
+WORDS = "the dog cat was too tired . did not cross street because it ? < > / script".split()  # noqa: SIM905
+LETTERS = list(dict.fromkeys("고양이그개는너무안녕مرحبالقطةتنم"))
+VOCABULARY = Vocabulary(
+    [*SPECIAL_TOKENS, *WORDS, "##s", *LETTERS, *(f"##{letter}" for letter in LETTERS)]
+)
+SETTINGS = TextSettings(VOCABULARY, strip_accents=False)
+TEXT = (Input("text", about="a text"),)
+NO_ATTENTION = "This export gives its outputs and not its attention."
+
+
+@dataclass
+class FixedAnswerer:
+    """Gives every instance what a function says."""
+
+    signature: str
+    kind: str
+    inputs: Any
+    answer: Any
+    outputs: dict = field(default_factory=dict)
+    tokens_at_once: int = 4096
+    batches_at_once: int = 1
+
+    def prepare(self, instances):
+        rows = []
+        for instance in instances:
+            texts = [instance[one.name] for one in self.inputs if instance.get(one.name)]
+            if "refuse" in texts:
+                raise UserError("instance 1: is refused; write another text.")
+            texts = [" ".join(text) if isinstance(text, list) else text for text in texts]
+            block = PlainTokenizer(TextSettings(VOCABULARY, strip_accents=False)).encode_lines(
+                texts
+            )
+            ids = np.split(block.ids, block.offsets[1:-1])
+            second = ids[1] if len(ids) > 1 else None
+            length = sum(map(len, ids)) + 1 + len(ids)
+            rows.append(pack_pair(ids[0], second, length, VOCABULARY)._asdict())
+        return Prepared(rows, instances)
+
+    def compute(self, rows):
+        return [{} for _ in rows]
+
+    def finish(self, prepared, outputs):
+        return [self.answer(instance) for instance in prepared.state]
+
+
+@dataclass
+class FixedModel:
+    answerers: dict
+    description: dict = field(default_factory=dict)
+
+    def close(self):
+        pass
+
+
+def answerer(signature, kind, inputs, outputs, answer):
+    return FixedAnswerer(signature, kind, inputs, answer, dict.fromkeys(outputs.split(), ""))
+
+
+def vector_of(text):
+    return [float(text.count(letter)) for letter in "ae"] + [1.0]
+
+
+def span_of(text, part):
+    start = text.find(part)
+    return start, start + len(part)
+
+
+def answers_of(instance):
+    passage = instance["passage"]
+    found = [part for part in ("🐧 penguins", "the ice", "ice") if part in passage]
+    spans = [span_of(passage, part) for part in found]
+    return {
+        "answers": found,
+        "starts": [start for start, _ in spans],
+        "ends": [end for _, end in spans],
+        "scores": [3.0 - number for number in range(len(found))],
+        "answer_counts": len(found),
+        "no_answer_score": -1.0,
+        "has_answer": bool(found),
+    }
+
+
+def entities_of(instance):
+    found = {"Angela": "PER", "서울": "LOC", "😀 Hamburg": "LOC", "القاهرة": "LOC"}
+    spans = [(*span_of(instance["text"], part), kind) for part, kind in found.items()]
+    spans = sorted(span for span in spans if span[0] >= 0)
+    return {
+        "type": [kind for *_, kind in spans],
+        "text": [instance["text"][start:end] for start, end, _ in spans],
+        "start": [start for start, *_ in spans],
+        "end": [end for _, end, _ in spans],
+        "score": [0.9] * len(spans),
+        "count": len(spans),
+    }
+
+
+PAIR = (Input("text_a"), Input("text_b"))
+LABELS = {"labels": ["bad", "good", "<b>odd</b>"], "layers": 2}
+MODELS = {
+    "words": FixedModel(
+        {
+            "fill_mask_text": answerer(
+                *("fill_mask_text", "masked_words", TEXT, "tokens probabilities mask_counts"),
+                lambda instance: {
+                    "tokens": [["dog", "<i>cat</i>"]] * instance["text"].count("[MASK]"),
+                    "probabilities": [[0.75, 0.125]] * instance["text"].count("[MASK]"),
+                },
+            ),
+            "next_sentence_text": answerer(
+                *("next_sentence_text", "next_sentence", PAIR, "probability next_sentence_logits"),
+                lambda instance: {"probability": 0.25, "next_sentence_logits": [0, 1]},
+            ),
+        },
+        {"kind": "pre-trained", "layers": 2, "engine": "tensorflow"},
+    ),
+    "label": FixedModel(
+        {
+            "text": answerer(
+                *("text", "label", TEXT, "label probabilities"),
+                lambda instance: {"label": "good", "probabilities": [0.2, 0.7, 0.1]},
+            )
+        },
+        LABELS,
+    ),
+    "labels": FixedModel(
+        {
+            "text": answerer(
+                *("text", "labels", TEXT, "labels probabilities"),
+                lambda instance: {"labels": ["", "good", ""], "probabilities": [0.2, 0.7, 0.1]},
+            )
+        },
+        LABELS,
+    ),
+    "number": FixedModel(
+        {
+            "text_pair": answerer(
+                *("text_pair", "number", PAIR, "score"), lambda instance: {"score": 3.14159}
+            )
+        }
+    ),
+    "questions": FixedModel(
+        {
+            "answers": answerer(
+                *("answers", "answer", (Input("question"), Input("passage"))),
+                "answers starts ends scores answer_counts no_answer_score has_answer",
+                answers_of,
+            )
+        }
+    ),
+    "entities": FixedModel(
+        {
+            "text": answerer(
+                *("text", "entities", TEXT, "type text start end score count"), entities_of
+            )
+        }
+    ),
+    "choices": FixedModel(
+        {
+            "text": answerer(
+                *("text", "choice", (Input("context"), Input("endings", is_list=True))),
+                "ending probabilities",
+                lambda instance: {
+                    "ending": instance["endings"][0],
+                    "probabilities": [1 / len(instance["endings"])] * len(instance["endings"]),
+                },
+            )
+        }
+    ),
+    "pair": FixedModel(
+        {
+            "text_pair": answerer(
+                *("text_pair", "label", PAIR, "label probabilities"),
+                lambda instance: {"label": "good", "probabilities": [0.2, 0.8]},
+            )
+        },
+        {"labels": ["bad", "good"]},
+    ),
+    "vectors": FixedModel(
+        {
+            "embed": answerer(
+                *("embed", "vector", TEXT, "embedding"),
+                lambda instance: {"embedding": vector_of(instance["text"])},
+            )
+        }
+    ),
+}
+
+
+WITH_ATTENTION = ("words", "pair")
+
+
+def shown_models(folder):
+    """All of them, some with the attention of a tiny model that is written into a folder."""
+    config = tiny_config(vocab_size=len(VOCABULARY), max_position_embeddings=64)
+    write_any(folder, BertPretrainer(config), VOCABULARY, strip_accents=False)
+    shown = show_model(folder, MODELS["words"])
+    without = ShownModel(MODELS["words"], VOCABULARY, NO_ATTENTION)
+    return {
+        name: dataclasses.replace(shown if name in WITH_ATTENTION else without, model=model)
+        for name, model in MODELS.items()
+    }
+
+
+@contextlib.contextmanager
+def running_page(folder, port=0, **options):
+    """The address of a playground with all models."""
+    shown = shown_models(folder)
+    app = make_app(
+        MODELS, ServerConfig(**options), routes=page_routes(shown), open_paths=OPEN_PATHS
+    )
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+if __name__ == "__main__":
+    import sys
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as made:
+        given = [word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--port=")]
+        with running_page(f"{made}/model", int(given[0]) if given else 0) as address:
+            sys.stdout.write(f"{address}\n")
+            threading.Event().wait()
