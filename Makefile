@@ -7,9 +7,11 @@ TEST_WORKERS ?= auto
 # A file stays with one worker; the files start in the order of tests/conftest.py, slow ones first.
 # A worker that dies ends the tests: with another in its place xdist waits for ever for the last file.
 TEST = $(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+# What pip downloads is shown, so that one sees that something happens; `PIP_FLAGS=--quiet` is silent.
+PIP = $(RUN) -m pip install --disable-pip-version-check $(PIP_FLAGS)
 PACKAGING = setup.py pyproject.toml
 
-.PHONY: demo test test-all test-quick test-flink lint types wheel clean
+.PHONY: demo docs test test-all test-quick test-flink lint types wheel clean
 
 demo: $(VENV)/installed
 	$(RUN) -m tools.demo $(DEMO_FLAGS)
@@ -35,20 +37,25 @@ lint: $(VENV)/installed-$(EXTRAS)
 types: $(VENV)/installed-$(EXTRAS)
 	$(RUN) -m mypy
 
+# Runs the examples of the tutorials; a warning is an error. DOCS_FLAGS="-D run_examples=0" is quicker.
+docs: $(VENV)/installed-docs
+	$(RUN) -m sphinx --fail-on-warning --keep-going --quiet $(DOCS_FLAGS) docs build/docs
+
 wheel: $(VENV)/installed-$(EXTRAS)
 	$(RUN) -m build --wheel --outdir dist .
 
 clean:
-	rm -rf demo build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf demo build docs/_run dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # The folder is installed in place (-e), so that the environment always runs the present code.
 $(VENV)/installed: $(PACKAGING)
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Error: Python 3.11 or newer is needed; name it: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(RUN) || "$(PYTHON)" -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check -e .
+	@echo "Installing TensorFlow and what else is needed into $(VENV): 1 GB, one to three minutes."
+	$(PIP) -e .
 	touch $@
 
-$(VENV)/installed-$(EXTRAS): $(VENV)/installed
-	$(RUN) -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"
+$(VENV)/installed-%: $(VENV)/installed
+	$(PIP) --quiet -e ".[$*]"
 	touch $@

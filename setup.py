@@ -33,6 +33,7 @@ class BuildPy(build_py):
 BROWSER = ["axe-playwright-python>=0.1.8", "selenium>=4.30"]
 BEAM = ["apache-beam>=2.70"]
 OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
+DOCS = ["furo>=2025.7", "myst-parser>=4", "sphinx>=8"]
 LITERT = ["ai-edge-litert>=2.0"]
 ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
 SERVE = [
@@ -84,6 +85,7 @@ setup(
             "hypothesis>=6.100",
             "jax>=0.6",
             "mypy>=1.15",
+            "openai>=1.60",  # the client that the server's tests ask with
             "pytest>=8",
             "pytest-xdist>=3.6",
             "ruff>=0.12",
@@ -101,6 +103,7 @@ setup(
             "torch>=2.6",
             "transformers>=5",
         ],
+        "docs": DOCS,
         "litert": LITERT,
         "onnx": ONNX,
         "openvino": OPENVINO,

@@ -1,10 +1,11 @@
 """What a user can mend, how foreign text is shown in messages, and what a machine refuses."""
 
+import difflib
 import errno
 import os
 import reprlib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 MOST_SHOWN = 80
@@ -112,6 +113,25 @@ def cut(text: str, most: int = 400) -> str:
         return text
     head = (most - 1) * 2 // 3
     return f"{text[:head]}…{text[head + 1 - most :]}"
+
+
+def nearest(word: str, names: Sequence[str]) -> str | None:
+    """Finds the name that somebody may have meant; None where nothing is near.
+
+    Args:
+        word: what was typed.
+        names: what may be meant.
+
+    Example:
+        >>> names = ["train_batch_size", "num_train_epochs", "learning_rate"]
+        >>> [nearest(word, names) for word in ("epochs", "learningrate", "verbosity")]
+        ['num_train_epochs', 'learning_rate', None]
+    """
+    if close := difflib.get_close_matches(word, names, 1, 0.75):
+        return close[0]
+    parts = set(word.split("_"))
+    whole = [name for name in names if parts <= set(name.split("_"))]
+    return min(whole, key=len, default=None)
 
 
 def _short_repr() -> reprlib.Repr:

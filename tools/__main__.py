@@ -13,6 +13,7 @@ _GROUPS = {
     "Use a model": {
         "fill_mask": "the words that fit a masked text",
         "answer": "the answers to a question in a text",
+        "serve": "models behind HTTP: TensorFlow Serving's form, OpenAI's embeddings",
         "embed": "a vector for each text",
         "similar": "the texts that are nearest to a text",
         "explain": "a page that shows the attention of texts",
@@ -89,7 +90,7 @@ def _run(words: list[str]) -> int:
         sys.stdout.write(help_text())
         return 0 if words else 1
     if words[0] not in tool_names():
-        from tools.command_line import nearest
+        from keras_bert_impl.errors import nearest
 
         name = nearest(words[0], tool_names())
         mean = f"did you mean {name}?" if name else "keras-bert --help lists them."

@@ -1,9 +1,9 @@
 """Adapts a BERT to your own text: adds the words that it lacks and goes on with its pre-training.
 
 Any model, any text. Tokens are chosen by how many tokens they save; a part of the documents is held
-out; training stops when their loss no longer falls. The report says how the model does on them as
-it came, with the new tokens, and at the end; with --task also what a task gains. First it is said
-what all this will take (--dry_run says that alone). The same command again continues after any
+out; training stops when their loss no longer falls. The report says how the original model does on
+them, the one with new tokens, and the adapted one; with --task also what a task gains. It first
+says what all this will take (--dry_run stops there). The same command again continues after any
 stop. The output folder gets model/ (which every tool opens), report.md, adaptation.json,
 learning_curve.png and, in cells/, what each step left.
 

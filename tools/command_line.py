@@ -15,7 +15,7 @@ from typing import Any
 
 from absl import flags
 
-from keras_bert_impl.errors import UserError, cut, shown
+from keras_bert_impl.errors import UserError, cut, nearest, shown
 from keras_bert_impl.files import appeared, read_small
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
@@ -450,25 +450,6 @@ class FlagSet:
                     "names of one flag; give one of them."
                 )
             flag.value, flag.present = given.value, given.present
-
-
-def nearest(word: str, names: Sequence[str]) -> str | None:
-    """Finds the name that somebody may have meant; None where nothing is near.
-
-    Args:
-        word: what was typed.
-        names: what may be meant.
-
-    Example:
-        >>> names = ["train_batch_size", "num_train_epochs", "learning_rate"]
-        >>> [nearest(word, names) for word in ("epochs", "learningrate", "verbosity")]
-        ['num_train_epochs', 'learning_rate', None]
-    """
-    if close := difflib.get_close_matches(word, names, 1, 0.75):
-        return close[0]
-    parts = set(word.split("_"))
-    whole = [name for name in names if parts <= set(name.split("_"))]
-    return min(whole, key=len, default=None)
 
 
 def _line_of(name: str, text: str) -> str:

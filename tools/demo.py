@@ -11,6 +11,7 @@ Example:
 import importlib
 import json
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ class DemoConfig:
     """How large the demo is, and where it goes."""
 
     output_dir: str = option("demo", "The folder for everything the demo makes.")
-    num_train_steps: int = option(3000, "How many steps to train (32 examples each).", at_least=1)
+    num_train_steps: int = option(2000, "How many steps to train (32 examples each).", at_least=1)
     vocab_size: int = option(3000, "How many WordPiece tokens to learn.", at_least=300)
 
     def __post_init__(self) -> None:
@@ -159,11 +160,50 @@ def _model_steps(folder: Path, num_train_steps: int) -> list[Step]:
     ]
 
 
-def _show(step: Step, number: int, count: int) -> None:
-    words = [f"keras-bert {step.tool}", *(shlex.quote(flag) for flag in step.flags)]
-    print(
-        f"\n[{number}/{count}] {step.purpose}\n\n  " + " \\\n      ".join(words) + "\n", flush=True
-    )
+def next_steps(folder: Path) -> list[Step]:
+    """Three commands to try when the demo has ended."""
+    return [
+        Step(
+            "Fill in a word of your own",
+            "fill_mask",
+            (
+                f"--model={folder}/run/model",
+                "--text=If the file does not exist, an [MASK] is raised.",
+            ),
+        ),
+        Step(
+            "Look at what the model was trained on: a page with examples and plots",
+            "inspect_pretraining_data",
+            (
+                f"--input_file={folder}/shards/train.tfrecord",
+                f"--vocab_file={folder}/vocab.txt",
+                f"--html={folder}/train.html",
+            ),
+        ),
+        Step(
+            "A vector for each sentence, for search",
+            "embed",
+            (
+                f"--model={folder}/run/model",
+                f"--input_file={folder}/held_out.txt",
+                f"--output_file={folder}/vectors.npy",
+            ),
+        ),
+    ]
+
+
+def _show(step: Step, head: str) -> None:
+    words = [f"{_command()} {step.tool}", *(shlex.quote(flag) for flag in step.flags)]
+    print(f"\n{head}{step.purpose}\n\n  " + " \\\n      ".join(words) + "\n", flush=True)
+
+
+def _command() -> str:
+    """`keras-bert`, with its folder where the shell would not find it."""
+    beside = Path(sys.executable).with_name("keras-bert")
+    if shutil.which("keras-bert") or not beside.exists():
+        return "keras-bert"
+    folder = beside.parent
+    return str(beside.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else beside)
 
 
 def run_tool(tool: str, flags: Sequence[str]) -> int:
@@ -204,12 +244,20 @@ def _run(config: DemoConfig) -> None:
     seconds: dict[str, float] = {}
     with stop_on_signal() as stop:
         for number, step in enumerate(steps, start=1):
-            _show(step, number, len(steps))
+            if step is steps[-1]:
+                print("\n" + _report(folder, seconds))
+            _show(step, f"[{number}/{len(steps)}] ")
             seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step, stop)
             if stop.requested:
                 print(f"Stopped in step {number}; earlier ones are kept, and {CONTINUES} the demo.")
                 return
+    print("\nTry next:")
+    for step in next_steps(folder):
+        _show(step, "")
 
+
+def _report(folder: Path, seconds: dict[str, float]) -> str:
+    """What was reached, beside what guessing reaches."""
     from pipelines.runs.demo_report import DemoPaths, demo_report  # loads TensorFlow
 
     paths = DemoPaths(
@@ -219,7 +267,7 @@ def _run(config: DemoConfig) -> None:
         run=folder / "run",
         saved_model=folder / "saved_model",
     )
-    print("\n" + demo_report(paths, seconds, _MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ))
+    return demo_report(paths, seconds, _MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ)
 
 
 main = FLAGS.main_of(_run, continues=True)

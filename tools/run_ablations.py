@@ -22,7 +22,7 @@ from tools.programs import ToolPrograms
 
 FLAGS = ConfigFlags(__doc__, RunAblationsConfig)
 FLAGS.string(
-    "recipe", None, "A file of these flags, one a line; those of the command line stand over it."
+    "recipe", None, "A file of these flags, one a line; flags of the command line override it."
 )
 
 

@@ -1,4 +1,4 @@
-"""Fine-tunes a model for questions that a passage answers, evaluates it, answers questions.
+"""Fine-tunes a model that answers questions from a passage; evaluates, predicts.
 
 Takes the flags of the original's run_squad.py and files in SQuAD's form (1.1, 2.0, KorQuAD 1.0) or
 TriviaQA's. The same command again resumes a run that was killed. The output folder gets the

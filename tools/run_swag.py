@@ -1,4 +1,4 @@
-"""Fine-tunes a model to choose which of several endings follows a text, evaluates it, predicts.
+"""Fine-tunes a model to choose which of several endings follows a text; evaluates, predicts.
 
 Files have SWAG's columns (sent1, sent2, ending0, ending1, ..., label; CSV) or are JSON lines with
 context, endings and label; any number of endings. Each ending is read with the context in front,

@@ -1,4 +1,4 @@
-"""Scores anybody's answers to questions, as the official scripts of SQuAD, KorQuAD and TriviaQA do.
+"""Scores the answers of any system, as the official scripts of SQuAD, KorQuAD and TriviaQA do.
 
 The figures stand beside the bounds of their intervals (95 %, bootstrap over articles). A file of
 TriviaQA is known by what it holds, and its evidence is not needed.

@@ -1,7 +1,8 @@
 """Splits a set in SQuAD's form in two by articles, so that a threshold is found on other questions.
 
 first.json has half of the articles (or --first_articles of them), second.json the others. A
-threshold of no answer that was found on the very questions it is evaluated on flatters.
+threshold for no answer that was found on the questions it is evaluated on makes the figures too
+good.
 
 Example:
   keras-bert split_squad --input_file=dev-v2.0.json --output_dir=halves

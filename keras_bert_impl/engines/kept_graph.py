@@ -56,7 +56,6 @@ class UnbuiltModel:
     name: str
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    @functools.cached_property
     def fingerprint(self) -> str:
         """Tells apart what the graph depends on: weights, configuration, settings and our code.
 

@@ -20,10 +20,11 @@ Calibration = Callable[[], Sequence[Features]]
 
 
 class _Plain(NamedTuple):
-    """A graph in float32, and what tells it apart."""
+    """A graph in float32, what tells it apart, and what is noted of the files that it is of."""
 
     graph: Any
     sha256: str
+    source: Mapping[str, str]
 
 
 def model_graph(model: Any, precision: str, folder: Path | None, calibration: Calibration) -> Any:
@@ -49,11 +50,10 @@ def model_graph(model: Any, precision: str, folder: Path | None, calibration: Ca
     if precision != INT8:
         return _plain(model, places_of(folder, name), source).graph
     places = places_of(folder, f"{name}_{INT8}")
-    wanted = {**source, _QUANTIZATION: _FORM_OF_INT8}
-    kept = read_graph(places, wanted) if source else None
+    kept = read_graph(places, {**source, _QUANTIZATION: _FORM_OF_INT8}) if source else None
     if kept is None:
         plain = _plain(model, places_of(folder, name), source, keep=False)
-        return _quantized(plain, places, wanted, calibration)
+        return _quantized(plain, places, calibration)
     _log.info("%s: the scales of int8 are there.", kept.folder)
     return kept.graph
 
@@ -71,35 +71,32 @@ def quantized_graph(graph: Any, name: str, folder: Path | None, calibration: Cal
         UserError: there are no calibration texts.
     """
     places = places_of(folder, f"{name}_{INT8}")
-    plain = _Plain(graph, graph_sha256(graph))
-    return _quantized(plain, places, {_QUANTIZATION: _FORM_OF_INT8}, calibration)
+    return _quantized(_Plain(graph, graph_sha256(graph), {}), places, calibration)
 
 
 def _source_of(model: Any, places: Sequence[Path]) -> dict[str, str]:
-    return {_SOURCE: model.fingerprint} if isinstance(model, UnbuiltModel) and places else {}
+    return {_SOURCE: model.fingerprint()} if isinstance(model, UnbuiltModel) and places else {}
 
 
 def _plain(model: Any, places: list[Path], source: Mapping[str, str], keep: bool = True) -> _Plain:
     kept = read_graph(places, source) if source else None
     if kept is not None:
-        return _Plain(kept.graph, str(kept.description.get(_OF)))
+        return _Plain(kept.graph, str(kept.description.get(_OF)), source)
     made = openvino_graph(model.build() if isinstance(model, UnbuiltModel) else model)
-    plain = _Plain(made, graph_sha256(made))
+    # The weights may have been replaced while they were read: nobody knows whose graph it is then.
+    source = source if _source_of(model, places) == source else {}
+    plain = _Plain(made, graph_sha256(made), source)
     if source and keep:
         keep_graph(places, made, {**source, _OF: plain.sha256})
     return plain
 
 
-def _quantized(
-    plain: _Plain, places: list[Path], wanted: Mapping[str, Any], calibration: Calibration
-) -> Any:
-    of_graph = {_QUANTIZATION: _FORM_OF_INT8, _OF: plain.sha256}
-    kept = read_graph(places, of_graph)
+def _quantized(plain: _Plain, places: list[Path], calibration: Calibration) -> Any:
+    wanted = {_QUANTIZATION: _FORM_OF_INT8, _OF: plain.sha256}
+    kept = read_graph(places, wanted)
     if kept is not None:
         _log.info("%s: the scales of int8 are there.", kept.folder)
-        graph = kept.graph
-    else:
-        graph = quantize(plain.graph, calibration())
-    if kept is None or _SOURCE in wanted:  # the next start finds it without the plain graph
-        keep_graph(places, graph, {**wanted, **of_graph})
+    graph = quantize(plain.graph, calibration()) if kept is None else kept.graph
+    if kept is None or plain.source:  # so the next start finds it without the plain graph
+        keep_graph(places, graph, {**plain.source, **wanted})
     return graph

@@ -4,6 +4,7 @@ import contextlib
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -14,6 +15,7 @@ from keras_bert_impl.engines.config import BFLOAT16, FLOAT32, INT8, need_openvin
 from keras_bert_impl.engines.engine import Features, Key, Outputs
 from keras_bert_impl.engines.openvino_core import openvino_core
 from keras_bert_impl.engines.openvino_graph import graph_sha256
+from keras_bert_impl.engines.short_rows import ShortRows
 
 _AT_A_TIME = 2  # batches for each core: none waits while the next one is made
 
@@ -50,6 +52,7 @@ class OpenVinoEngine:
         self._threads = self.batches_at_once = threads or usable_cores()
         self._deterministic = deterministic
         self._graph: Any = None
+        self._short_rows: ShortRows | None = None
         self._compiled: dict[int, Any] = {}
         self._free: defaultdict[int, list[Any]] = defaultdict(list)  # requests, by streams
         self._callers, self._is_closed = 0, False
@@ -78,8 +81,11 @@ class OpenVinoEngine:
     def compute_one(self, features: Features) -> Outputs:
         """See `Engine.compute_one`; a batch alone is computed by all cores, several by one each."""
         with self._caller() as is_alone:
-            streams = 1 if is_alone and not self._deterministic else self._threads
-            with self._request(streams) as request:
+            by_all_cores = is_alone and not self._deterministic
+            outputs = self._known_short_rows().compute(features) if by_all_cores else None
+            if outputs is not None:
+                return outputs
+            with self._request(1 if by_all_cores else self._threads) as request:
                 request.infer(features)
                 return _outputs(request)
 
@@ -88,10 +94,12 @@ class OpenVinoEngine:
         with self._changed:
             self._is_closed = True
             self._changed.wait_for(lambda: self._callers == 0)
+        if self._short_rows is not None:
+            self._short_rows.wait()
         with self._lock:
             self._free.clear()
             self._compiled.clear()
-            self._graph = None
+            self._graph = self._short_rows = None
 
     @contextlib.contextmanager
     def _caller(self) -> Iterator[bool]:
@@ -154,18 +162,27 @@ class OpenVinoEngine:
                 self._graph = self._make_graph()
             return self._graph
 
+    def _known_short_rows(self) -> ShortRows:
+        with self._lock:
+            if self._short_rows is None:
+                self._short_rows = ShortRows(self._known_graph(), partial(self._compile, streams=1))
+            return self._short_rows
+
     def _for_streams(self, streams: int) -> Any:
         """The graph, prepared to compute so many batches at the same time."""
         with self._lock:
             if streams not in self._compiled:
-                core = openvino_core()
-                settings = {
-                    "NUM_STREAMS": streams,
-                    "INFERENCE_NUM_THREADS": self._threads,
-                    "INFERENCE_PRECISION_HINT": _hint(core, self._precision),
-                }
-                self._compiled[streams] = core.compile_model(self._known_graph(), "CPU", settings)
+                self._compiled[streams] = self._compile(self._known_graph(), streams)
             return self._compiled[streams]
+
+    def _compile(self, graph: Any, streams: int) -> Any:
+        core = openvino_core()
+        settings = {
+            "NUM_STREAMS": streams,
+            "INFERENCE_NUM_THREADS": self._threads,
+            "INFERENCE_PRECISION_HINT": _hint(core, self._precision),
+        }
+        return core.compile_model(graph, "CPU", settings)
 
 
 def _wait(running: Iterable[tuple[Any, Any]]) -> None:

@@ -106,16 +106,20 @@ class Answerer(Protocol):
 
 
 class AnsweringModel(Protocol):
-    """An open model with all that it answers.
+    """An open model with all that it answers."""
 
-    Attributes:
-        answerers: by signature, the default one first.
-        description: what people want to know of it, as JSON values (kind of model, layers, sizes,
-            labels, longest row, engine, precision); never a path of the machine.
-    """
+    @property
+    def answerers(self) -> Mapping[str, Answerer]:
+        """Who answers, by signature, the default one first."""
+        ...
 
-    answerers: Mapping[str, Answerer]
-    description: Mapping[str, Any]
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """What people want to know of it, as JSON values; never a path of the machine.
+
+        The kind of model, layers, sizes, labels, longest row, engine, precision.
+        """
+        ...
 
     def close(self) -> None:
         """Lets the engine go; nothing may be computed afterwards."""
@@ -205,7 +209,13 @@ def _stacked(arrays: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     return stacked
 
 
-def instances_of(answerer: Answerer, texts: Sequence[Any]) -> list[Instance]:
+class HasInputs(Protocol):
+    """What instances are of: an answerer, or what makes one."""
+
+    inputs: Sequence[Input]
+
+
+def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
     """Texts, pairs of texts or instances as instances.
 
     Args:

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import os
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLER
-from keras_bert_impl.tokenization.packing import as_texts
+from keras_bert_impl.tokenization.packing import as_texts, text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
@@ -186,9 +185,9 @@ class Embedder:
         self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
         self.config.check_length(self.max_seq_length, at_least=3)
         self.engine = engine or KerasEngine(model)
+        self._source = model.source if isinstance(model, UnbuiltModel) else None
         self._deterministic = deterministic
         self._plain = PlainTokenizer(text)
-        self._plain_lock = threading.Lock()  # it remembers words
         self._counter: WordCounter | None = WordCounter(text.vocabulary)
         self._words = WordCount()
 
@@ -230,11 +229,7 @@ class Embedder:
         check_engine(engine, precision)
         source = find_model(path_or_name, do_lower_case=do_lower_case)
         folder = source.folder
-        settings = read_sentence_settings(folder) or SentenceSettings()
-        if settings.max_seq_length is not None:  # a file may name more than there are
-            most = source.config.max_position_embeddings
-            length = min(settings.max_seq_length, most)
-            settings = dataclasses.replace(settings, max_seq_length=length)
+        settings = sentence_settings_of(source)
         changes: dict[str, Any] = {
             "pooling": pooling,
             "normalize": normalize,
@@ -242,15 +237,11 @@ class Embedder:
         }
         given = {name: value for name, value in changes.items() if value is not None}
         settings = dataclasses.replace(settings, **given)
-        if settings.pooling == POOLER:
-            _check_pooler(source)
         policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
-        shape = {"pooling": settings.pooling, "normalize": settings.normalize}
-        unbuilt = UnbuiltModel(
-            functools.partial(_build, source, settings, policy), source, "BertEmbedder", shape
-        )
+        unbuilt = unbuilt_embedder(source, settings, policy)
         model = unbuilt.build() if engine == TENSORFLOW else unbuilt
         embedder = cls(model, source.text, settings, deterministic=deterministic)
+        embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
         embedder.engine = open_engine(
             model, engine, precision, folder, rows, deterministic=deterministic
@@ -266,6 +257,17 @@ class Embedder:
         model = self._model.build() if isinstance(self._model, UnbuiltModel) else self._model
         self._model = model
         return model
+
+    @property
+    def source(self) -> ModelSource:
+        """Where the weights are from.
+
+        Raises:
+            ValueError: the model was made in Python.
+        """
+        if self._source is None:
+            raise ValueError("this model was not opened by `from_pretrained`")
+        return self._source
 
     @property
     def width(self) -> int:
@@ -317,7 +319,7 @@ class Embedder:
             yield self._embed(block)
 
     def _embed(self, texts: Sequence[str | bytes], evenly: bool = False) -> Vectors:
-        rows = self._rows(texts)
+        rows = self.rows(texts)
         vectors = np.empty((len(rows), self.width), np.float32)
         for some, outputs in self.engine.compute(self._batches(rows, evenly)):
             vectors[some] = outputs["embedding"][: len(some)]
@@ -337,21 +339,17 @@ class Embedder:
             yield some, self._batch([rows[row] for row in some], length, count)
 
     def _calibration_rows(self, texts: Iterable[str]) -> list[Features]:
-        rows = self._rows(evenly_spread(texts, CALIBRATION_ROWS))
+        rows = self.rows(evenly_spread(texts, CALIBRATION_ROWS))
         return [self._batch([row], len(row), 1) for row in rows]
 
-    def _rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
+    def rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
         """The ids of every text with [CLS] and [SEP], truncated."""
         if not texts:
             return []
         prompt = self.settings.prompt
         if prompt:
             texts = [prompt + (x if isinstance(x, str) else x.decode("utf-8")) for x in texts]
-        block = self._encode(texts)
-        vocabulary, most = self.text.vocabulary, self.max_seq_length - 2
-        ends = [np.array([x], np.int32) for x in (vocabulary.cls_id, vocabulary.sep_id)]
-        ids = np.split(block.ids, block.offsets[1:-1])
-        return [np.concatenate([ends[0], row[:most], ends[1]]) for row in ids]
+        return text_ids(self._encode(texts), self.text.vocabulary, self.max_seq_length)
 
     @functools.cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -361,8 +359,7 @@ class Embedder:
         few = _FEW_CHARACTERS if "tensorflow" in sys.modules else _FEW_WITHOUT_TENSORFLOW
         if sum(map(len, texts)) > few:
             return self._tokenizer.encode_lines(texts)
-        with self._plain_lock:
-            return self._plain.encode_lines(texts)
+        return self._plain.encode_lines(texts)
 
     def _batch(self, rows: Sequence[Ids], length: int, count: int) -> dict[str, NDArray[np.int32]]:
         """The features of a batch of `count` rows; beyond `rows` they have one token each."""
@@ -381,6 +378,37 @@ class Embedder:
             UserError: something else is there, or it cannot be written.
         """
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
+
+
+def sentence_settings_of(source: ModelSource) -> SentenceSettings:
+    """How a text becomes one vector, as a model's folder says, else by the mean of its tokens.
+
+    Raises:
+        UserError: a file there says what does not exist here.
+    """
+    settings = read_sentence_settings(source.folder) or SentenceSettings()
+    if settings.max_seq_length is None:
+        return settings
+    most = source.config.max_position_embeddings  # a file may name more than there are
+    return dataclasses.replace(settings, max_seq_length=min(settings.max_seq_length, most))
+
+
+def unbuilt_embedder(source: ModelSource, settings: SentenceSettings, policy: str) -> UnbuiltModel:
+    """The encoder with its pooling, built where it is needed.
+
+    Args:
+        source: the model.
+        settings: how a text becomes one vector.
+        policy: a Keras dtype policy.
+
+    Raises:
+        UserError: the pooler is asked for, and the model has none.
+    """
+    if settings.pooling == POOLER:
+        _check_pooler(source)
+    shape = {"pooling": settings.pooling, "normalize": settings.normalize}
+    build = functools.partial(_build, source, settings, policy)
+    return UnbuiltModel(build, source, "BertEmbedder", shape)
 
 
 def _check_pooler(source: ModelSource) -> None:

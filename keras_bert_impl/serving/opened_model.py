@@ -3,20 +3,18 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import keras
+from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
-from keras_bert_impl.checkpoints.names import head_names
+from keras_bert_impl.checkpoints.names import encoder_names, head_names
 from keras_bert_impl.checkpoints.restore import check_sizes, restore
 from keras_bert_impl.checkpoints.sentence_modules import restore_pooler
 from keras_bert_impl.checkpoints.sources import TensorSource
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.tokenization.text_settings import TextSettings
+
+if TYPE_CHECKING:  # what a model is, is known before TensorFlow is loaded
+    import keras
 
 _CLASSIFIER = "BertForSequenceClassification"
 _ENCODER = "BertModel"
@@ -36,7 +34,7 @@ class OpenedModel:
         untrained: parts that the directory has no weights for, e.g. "pooler".
     """
 
-    model: keras.Model
+    model: "keras.Model"
     source: ModelSource
     untrained: frozenset[str]
 
@@ -67,7 +65,7 @@ class OpenedModel:
 def open_model(
     path_or_name: str | os.PathLike[str],
     *,
-    build: Callable[[ModelSource], keras.Model] | None = None,
+    build: "Callable[[ModelSource], keras.Model] | None" = None,
     bert_config_file: str | os.PathLike[str] | None = None,
     vocab_file: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
@@ -91,22 +89,59 @@ def open_model(
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
     )
-    model = (build or _build)(source)
+    model = (build or build_model)(source)
     report = restore(model, str(source.checkpoint))
     untrained = frozenset(path.split("/")[0] for path in report.new)
+    from keras_bert_impl.models.encoder import BertEncoder
+
     if isinstance(model, BertEncoder) and restore_pooler(model.pooler.weights, source.folder):
         untrained -= {"pooler"}
     return OpenedModel(model, source, untrained)
 
 
-def _build(source: ModelSource) -> keras.Model:
-    tensors, config, where = source.tensors(), source.config, source.checkpoint
-    heads = _heads(source, tensors)
-    check_sizes(tensors, config, heads)
+def build_model(source: ModelSource, dtype: Any = None) -> "keras.Model":
+    """Builds the model that the weights' heads say, with fresh weights; see `open_model`.
+
+    Args:
+        source: the model.
+        dtype: a Keras dtype policy to compute by, or its name.
+    """
+    from keras_bert_impl.models.classifier import BertClassifier
+    from keras_bert_impl.models.encoder import BertEncoder
+    from keras_bert_impl.models.pretrainer import BertPretrainer
+
+    config, heads = source.config, heads_of(source)
     if "masked_lm" in heads:
-        return BertPretrainer(config)
+        return BertPretrainer(config, dtype=dtype)
     if "classifier" not in heads:
-        return BertEncoder(config)
+        return BertEncoder(config, dtype=dtype)
+    return BertClassifier(config, num_labels=len(source.labels), dtype=dtype)
+
+
+def heads_of(source: ModelSource) -> tuple[str, ...]:
+    """The heads that a model is opened with: of a masked-LM model, of a classifier, or none.
+
+    Raises:
+        UserError: it has a head of another kind, or its weights do not fit its configuration.
+    """
+    tensors = source.tensors()
+    heads = _heads(source, tensors)
+    check_sizes(tensors, source.config, heads)
+    if "classifier" in heads:
+        _check_labels(source)
+    return heads
+
+
+def lacks(source: ModelSource, part: str) -> bool:
+    """Whether a model's weights lack some of its "pooler" or of a head."""
+    names = encoder_names(source.config.num_hidden_layers)
+    rows = [row for row in names if row.ours.startswith("pooler/")]
+    tensors = source.tensors()
+    return not all(map(tensors.find, rows if part == "pooler" else head_names(part)))
+
+
+def _check_labels(source: ModelSource) -> None:
+    config, where = source.config, source.checkpoint
     named = config.extra.get("id2label")
     if named and not isinstance(named, dict):
         raise UserError(
@@ -119,7 +154,6 @@ def _build(source: ModelSource) -> keras.Model:
             f"{where}: gives {labels} numbers (problem_type is regression), which cannot be "
             "opened here; name a model that gives one number, or a classifier."
         )
-    return BertClassifier(config, num_labels=labels)
 
 
 def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:

@@ -93,10 +93,13 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
     """
     learned = learn_most_tokens(counts, options)
     if len(learned.vocabulary) != options.vocab_size:
+        characters = len(_ranked(counts))
+        dropped = characters > options.limit_alphabet
+        wider = f", raise `limit_alphabet` (the text has {characters})" if dropped else ""
         raise UserError(
             f"`vocab_size={options.vocab_size}` cannot be reached: the text gives "
-            f"{len(learned.vocabulary)} tokens; ask for fewer, lower `min_frequency` or give more "
-            "text."
+            f"{len(learned.vocabulary)} tokens; ask for fewer, lower `min_frequency`{wider} or "
+            "give more text."
         )
     return learned
 

@@ -36,7 +36,7 @@ class LongTexts:
 
     long_text: str = option(
         TRUNCATE,
-        "What becomes of a text longer than a row: truncate (keep its beginning), head_tail (keep "
+        "What to do with a text longer than a row: truncate (keep its beginning), head_tail (keep "
         "a quarter of the row from its beginning, the rest from its end), or windows over all of "
         "it, whose answers are joined into one.",
         choices=(TRUNCATE, HEAD_TAIL, WINDOWS),

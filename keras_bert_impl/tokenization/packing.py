@@ -201,3 +201,21 @@ def pack_batch(
         name: np.array([row[number] for row in packed], np.int32).reshape(-1, length)
         for number, name in enumerate(ENCODER_INPUTS)
     }
+
+
+def text_ids(block: Any, vocabulary: Vocabulary, max_seq_length: int) -> list[np.ndarray]:
+    """The ids of each text as `[CLS] text [SEP]`, truncated.
+
+    Args:
+        block: a `TokenBlock`.
+        vocabulary: has the special tokens.
+        max_seq_length: the most tokens of a row.
+
+    Returns:
+        int32 [length] for each text.
+    """
+    if len(block.offsets) == 1:
+        return []
+    first, last = (np.array([x], np.int32) for x in (vocabulary.cls_id, vocabulary.sep_id))
+    texts = np.split(block.ids, block.offsets[1:-1])
+    return [np.concatenate([first, text[: max_seq_length - 2], last]) for text in texts]

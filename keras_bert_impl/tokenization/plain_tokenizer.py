@@ -10,9 +10,12 @@ Like the kernels' models it stands on the pinned character table, not on the run
 """
 
 import itertools
+import re
+import threading
 import unicodedata
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -32,8 +35,20 @@ from keras_bert_impl.tokenization.reference import (
     longest_matches,
 )
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.tokenizer import TokenBlock
-from keras_bert_impl.tokenization.vocabulary import MAX_CHARACTERS_PER_WORD, Vocabulary
+from keras_bert_impl.tokenization.tokenizer import SpanBlock, SpecialTokens, TokenBlock
+from keras_bert_impl.tokenization.vocabulary import (
+    CONTINUATION,
+    MAX_CHARACTERS_PER_WORD,
+    SPECIAL_TOKENS,
+    Vocabulary,
+)
+
+
+class Placed(NamedTuple):
+    """A character that the rules left, and the number of the one that it came from."""
+
+    character: str
+    source: int
 
 
 class PinnedRules:
@@ -67,6 +82,41 @@ class PinnedRules:
             return text.translate(self._replacements).split()
         words = "".join(self._clean(character) for character in text).split()
         return [part for word in words for part in self._split_word(word)]
+
+    def placed(self, text: str) -> list[Placed]:
+        """What is left of a text, with blanks between its words, and where each came from.
+
+        Example:
+            >>> rules = PinnedRules(CharacterTable.load(), True, True)
+            >>> [tuple(one) for one in rules.placed("É a")]
+            [('e', 0), (' ', 1), ('a', 2)]
+        """
+        if self._looks_aside.isdisjoint(text):
+            return _each(text, lambda one: self._replacements[ord(one.character)])
+        cleaned = _each(text, lambda one: self._clean(one.character))
+        return [x for blank, word in _runs(cleaned) for x in self._placed_word(blank, word)]
+
+    def _placed_word(self, blank: bool, word: list[Placed]) -> list[Placed]:
+        """Rules 4 and 5 for a word between two spaces; blanks stay."""
+        if blank:
+            return word
+        if self._lower:
+            text, lower_case = "".join(one.character for one in word), self._table.lower_case
+            lowered = [
+                self._sigma(text, position) if c == SIGMA else lower_case.get(c, c)
+                for position, c in enumerate(text)
+            ]
+            word = _replaced(word, lowered)
+        if self._strip:
+            word = _replaced(word, [self._table.decompose(one.character) for one in word])
+            marks = itertools.groupby(word, lambda one: self._order(one.character) > 0)
+            by_order = (
+                sorted(run, key=lambda one: self._order(one.character)) if mark else run
+                for mark, run in marks
+            )
+            word = [one for run in by_order for one in run]
+            word = [one for one in word if not self._table.has(one.character, ACCENT)]
+        return _replaced(word, [self._spaced(one.character) for one in word])
 
     def replacement(self, character: str) -> str:
         """The replacement of a character that does not look aside."""
@@ -121,6 +171,23 @@ class PinnedRules:
         return "".join(f" {c} " if self._table.has(c, PUNCTUATION) else c for c in text)
 
 
+def _each(text: str, replacement: Callable[[Placed], str]) -> list[Placed]:
+    characters = [Placed(character, number) for number, character in enumerate(text)]
+    return _replaced(characters, [replacement(one) for one in characters])
+
+
+def _replaced(characters: Sequence[Placed], texts: Sequence[str]) -> list[Placed]:
+    """Each text where a character was, in the place that this came from."""
+    pairs = zip(characters, texts, strict=True)
+    return [Placed(character, one.source) for one, text in pairs for character in text]
+
+
+def _runs(characters: Iterable[Placed]) -> Iterator[tuple[bool, list[Placed]]]:
+    """Blanks and words in turn."""
+    for blank, run in itertools.groupby(characters, lambda one: one.character.isspace()):
+        yield blank, list(run)
+
+
 class _Replacements(dict[int, str]):
     """The table for `str.translate`; each entry is made when it is first asked for."""
 
@@ -138,13 +205,24 @@ _REMEMBERED_IDS = 2_000_000
 _LONGEST_REMEMBERED = 100  # characters
 # Stands between two lines; UTF-8 has no such character, so text cannot have it.
 _LINE_END = "\udfff"
+_SPECIAL_TOKEN = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
+
+
+class _Part(NamedTuple):
+    """The tokens of a part of a line: ids, and in characters of the part where they stand."""
+
+    ids: Sequence[int] = ()
+    starts: Sequence[int] = ()
+    ends: Sequence[int] = ()
 
 
 class PlainTokenizer:
-    """Cuts lines into ids: the same ids as `Tokenizer` gives.
+    """Cuts lines into ids: the same ids as `Tokenizer` gives. Several threads may ask at once.
 
     Args:
         settings: the vocabulary, the casing and the accents.
+        special_tokens: whether a literal "[MASK]" in a line is text ("split") or the one token
+            ("keep"); the other four special tokens likewise.
 
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
@@ -152,13 +230,20 @@ class PlainTokenizer:
         >>> block = tokenizer.encode_lines(["The words.", "", "The"])
         >>> block.ids.tolist(), block.offsets.tolist()
         ([5, 6, 7, 8, 5], [0, 4, 4, 5])
+        >>> spans = tokenizer.encode_lines_with_spans(["The words."])
+        >>> spans.starts.tolist(), spans.ends.tolist()
+        ([0, 4, 8, 9], [3, 8, 9, 10])
     """
 
-    def __init__(self, settings: TextSettings) -> None:
+    def __init__(self, settings: TextSettings, special_tokens: SpecialTokens = "split") -> None:
+        self.settings, self.vocabulary = settings, settings.vocabulary
+        self.special_tokens = special_tokens
         self._rules = PinnedRules(
             CharacterTable.load(), settings.do_lower_case, settings.removes_accents
         )
         self._word_ids = _WordIds(settings.vocabulary)
+        self._special = {token: settings.vocabulary.id_of(token) for token in SPECIAL_TOKENS}
+        self._lock = threading.Lock()  # over what is remembered
         self._forget()
 
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
@@ -169,16 +254,94 @@ class PlainTokenizer:
         """
         if not lines:
             return TokenBlock(np.zeros(0, np.int32), np.zeros(1, np.int64))
-        # Here and not in `_learn`: numbers must keep their meaning within a call.
-        if len(self._starts) > _REMEMBERED_PARTS or len(self._ids) > _REMEMBERED_IDS:
-            self._forget()
         text = [line if isinstance(line, str) else as_text(line) for line in lines]
+        if self.special_tokens == "keep" and any(map(_SPECIAL_TOKEN.search, text)):
+            return self._encode_around_special_tokens(text)
+        return self._encode(text)
+
+    def encode_lines_with_spans(
+        self, lines: Sequence[str | bytes], unit: Literal["characters"] = "characters"
+    ) -> SpanBlock:
+        """Cuts lines into ids and says where in its line each token stands.
+
+        See `Tokenizer.encode_lines_with_spans`; special tokens are text here.
+
+        Args:
+            lines: lines of text; bytes are UTF-8.
+            unit: positions count the characters of the text.
+        """
+        del unit
+        parts = [self._line_with_spans(as_text(line)) for line in lines]
+        counts = np.array([len(part.ids) for part in parts], np.int64)
+        numbers = itertools.chain.from_iterable
+        return SpanBlock(
+            np.fromiter(numbers(part.ids for part in parts), np.int32),
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+            np.fromiter(numbers(part.starts for part in parts), np.int64),
+            np.fromiter(numbers(part.ends for part in parts), np.int64),
+        )
+
+    def _line_with_spans(self, line: str) -> _Part:
+        ids, starts, ends, begin = list[int](), list[int](), list[int](), 0
+        for part in line.split(" "):
+            with self._lock:
+                found = self._part_with_spans(part)
+            ids += found.ids
+            starts += [begin + start for start in found.starts]
+            ends += [begin + end for end in found.ends]
+            begin += len(part) + 1
+        return _Part(ids, starts, ends)
+
+    def _part_with_spans(self, part: str) -> _Part:
+        if part in self._placed:
+            return self._placed[part]
+        if len(self._placed) > _REMEMBERED_PARTS:
+            self._placed.clear()
+        found = self._place(part)
+        if len(part) <= _LONGEST_REMEMBERED:
+            self._placed[part] = found
+        return found
+
+    def _place(self, part: str) -> _Part:
+        """A token ends where the next character begins that left something, or at the end."""
+        characters = self._rules.placed(part)
+        sources = sorted({one.source for one in characters})
+        follows = dict(zip(sources, [*sources[1:], len(part)], strict=False))
+        ids, starts, ends = list[int](), list[int](), list[int]()
+        for blank, word in _runs(characters):
+            if blank:
+                continue
+            first = 0
+            for number, size in self._word_ids.with_sizes("".join(x.character for x in word)):
+                ids.append(number)
+                starts.append(word[first].source)
+                ends.append(follows[word[first + size - 1].source])
+                first += size
+        return _Part(ids, starts, ends)
+
+    def _encode_around_special_tokens(self, lines: Sequence[str]) -> TokenBlock:
+        cut = [_SPECIAL_TOKEN.split(line) for line in lines]  # each second part is a special token
+        block = self._encode([part for parts in cut for part in parts[::2]])
+        texts = iter(np.split(block.ids, block.offsets[1:-1]))
+        ids = list[int]()
+        offsets = [0]
+        for parts in cut:
+            for number, part in enumerate(parts):
+                ids += [self._special[part]] if number % 2 else next(texts).tolist()
+            offsets.append(len(ids))
+        return TokenBlock(np.array(ids, np.int32), np.array(offsets, np.int64))
+
+    def _encode(self, text: Sequence[str]) -> TokenBlock:
         joined = f" {_LINE_END} ".join(text)
-        if joined.count(_LINE_END) != len(lines) - 1:  # halves of surrogate pairs
+        if joined.count(_LINE_END) != len(text) - 1:  # halves of surrogate pairs
             joined = f" {_LINE_END} ".join(map(as_text, text))
         parts = joined.split(" ")
-        numbers = np.fromiter(map(self._numbers.__getitem__, parts), np.int64, len(parts))
-        return self._put_together(numbers)
+        with self._lock:
+            # Here and not in `_learn`: numbers must keep their meaning within a call.
+            if len(self._starts) > _REMEMBERED_PARTS or len(self._ids) > _REMEMBERED_IDS:
+                self._forget()
+            numbers = np.fromiter(map(self._numbers.__getitem__, parts), np.int64, len(parts))
+            return self._put_together(numbers)
 
     def _put_together(self, numbers: np.ndarray) -> TokenBlock:
         """The ids of parts in a row, by their numbers, int64 [parts]."""
@@ -197,6 +360,7 @@ class PlainTokenizer:
         self._numbers[_LINE_END] = 0
         # A further element, because an empty array has no buffer.
         self._ids, self._starts = array("i", [0]), array("q", [1, 1])
+        self._placed: dict[str, _Part] = {}
 
     def _learn(self, part: str) -> int:
         """Cuts a new part into ids; gives its number."""
@@ -225,6 +389,7 @@ class _WordIds:
     """The ids of words."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
+        self._tokens = vocabulary.tokens
         self._ids = {token: number for number, token in enumerate(vocabulary.tokens)}
         self._longest = max(map(len, self._ids))
         self._unknown = (vocabulary.unk_id,)
@@ -238,3 +403,12 @@ class _WordIds:
             return (whole,)
         ids = longest_matches(word, self._ids.get, longest=self._longest)
         return self._unknown if ids is None else ids
+
+    def with_sizes(self, word: str) -> Iterator[tuple[int, int]]:
+        """The ids of a word, and the characters of the word that each stands for."""
+        ids = self.of(word)
+        if ids == self._unknown:
+            yield ids[0], len(word)
+            return
+        for number, one in enumerate(ids):
+            yield one, len(self._tokens[one]) - (len(CONTINUATION) if number else 0)

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from keras_bert_impl.tokenization.kernel_models import load_kernel_models
 from keras_bert_impl.tokenization.packing import as_texts, pack_batch
 from keras_bert_impl.tokenization.reference import as_text
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 
 SpecialTokens = Literal["split", "keep"]
 _LINES_AT_ONCE = 1024
@@ -44,6 +44,23 @@ class SpanBlock(NamedTuple):
     offsets: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
+
+
+class LineTokenizer(Protocol):
+    """What cuts lines into ids: `Tokenizer`, or `PlainTokenizer` where TensorFlow is not loaded."""
+
+    settings: TextSettings
+    vocabulary: Vocabulary
+
+    def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
+        """See `Tokenizer.encode_lines`."""
+        ...
+
+    def encode_lines_with_spans(
+        self, lines: Sequence[str | bytes], unit: Literal["characters"]
+    ) -> SpanBlock:
+        """See `Tokenizer.encode_lines_with_spans`."""
+        ...
 
 
 class Tokenizer:

@@ -262,8 +262,8 @@ def _reason(
     in_crumbs = _tokens_of_a_word(lines, settings, count) > _MOST_TOKENS
     if lacks and count.share < _OTHER_LANGUAGE and not in_crumbs:
         return (
-            f"the vocabulary{lacks} lacks characters of the text; learn one with a larger "
-            "`limit_alphabet`, or take a model whose vocabulary has them"
+            f"the vocabulary{lacks} lacks characters of the text; learn one that keeps "
+            "more of them (limit_alphabet of learn_vocabulary), or take a model that has them"
         )
     return (
         f"the vocabulary{lacks} seems to be of another language than the text; take a model, or "

@@ -12,6 +12,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
+from keras_bert_impl.training.config import no_such_figure
 from keras_bert_impl.training.rates import Means, Rates, log_line
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.step import OF_THE_STEP
@@ -452,10 +453,7 @@ class EvaluateHeldOut(Hook):
         if not isinstance(figure, (int, float)):
             run.save()  # the steps so far are not lost by a mistyped name
             names = [name for name, value in results.items() if isinstance(value, (int, float))]
-            raise UserError(
-                f"`best_figure={self._best_by}`: the evaluation gives no such figure; choose "
-                f"{' or '.join(names)}."
-            )
+            raise no_such_figure(self._best_by, names)
         if math.isnan(figure):
             return math.inf
         return figure if self._best_by.endswith(_LOW_IS_GOOD) else -figure

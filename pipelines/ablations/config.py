@@ -181,9 +181,9 @@ class RunAblationsConfig:
         "times.",
         repeated=True,
     )
-    fine_tuning_flags: str = option("", "Flags of every task; those of a task stand over them.")
+    fine_tuning_flags: str = option("", "Flags of every task; those of a task override them.")
     features_flags: str = option(
-        "", "Flags of run_ner that stand over the task's where a frozen model gives features."
+        "", "Flags of run_ner that override the task's where a frozen model gives features."
     )
     other_model: tuple[str, ...] = option(
         (),

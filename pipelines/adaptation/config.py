@@ -32,7 +32,7 @@ class AdaptConfig(CheckpointOptions):
     output_dir: Path = option(REQUIRED, "The folder for everything.", resume=FREE)
     held_out_every: int = option(
         20,
-        "One document of so many is never trained on: all figures about text are of these.",
+        "One document in this many is never trained on; all figures about text come from these.",
         at_least=2,
     )
     words: WordOptions = nested(WordOptions)
@@ -59,8 +59,8 @@ class AdaptConfig(CheckpointOptions):
     )
     early_stopping_evals: int = option(
         3,
-        "Stop after so many evaluations in a row whose loss is no lower than the lowest one "
-        "before; 0 takes all steps. The model is that of the lowest loss.",
+        "Stop after this many evaluations in a row without a lower loss; 0 takes all "
+        "steps. The model is that of the lowest loss.",
         at_least=0,
     )
     eval_batch_size: int = option(32, "Examples computed at once when evaluating.", at_least=1)
@@ -71,12 +71,12 @@ class AdaptConfig(CheckpointOptions):
     text_flags: str = option("", "Further flags of split_sentences (its text_field, say).")
     data_flags: str = option("", "Further flags of create_pretraining_data.")
     pretraining_flags: str = option(
-        "", "Further flags of run_pretraining (its precision, say); they stand over ours."
+        "", "Further flags of run_pretraining (its precision, say); they override ours."
     )
     task: str | None = option(
         None,
-        "A task that tells the gain: run_classifier, run_ner, run_squad or run_swag and its flags. "
-        "The model is fine-tuned for it as it came and adapted, with the same flags and seeds.",
+        "A task that shows the gain: run_classifier, run_ner, run_squad or run_swag and its flags. "
+        "The original and the adapted model are fine-tuned for it, with the same flags and seeds.",
     )
     task_seeds: int = option(3, "With how many seeds the task is learned, 1 and up.", at_least=1)
     task_figures: tuple[str, ...] = option(

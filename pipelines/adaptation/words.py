@@ -35,10 +35,10 @@ class WordOptions:
     """
 
     num_new_tokens: int = option(
-        8000, "Add so many tokens at most; 0 leaves the vocabulary as it is.", at_least=0
+        8000, "Add at most this many tokens; 0 leaves the vocabulary as it is.", at_least=0
     )
     min_count: int = option(
-        10, "A token is added only if it is used at least so often in the text.", at_least=1
+        10, "A token is added only if the text uses it at least this often.", at_least=1
     )
     min_saving: float = option(
         1e-5,

@@ -69,7 +69,7 @@ class ManyRunsConfig:
 
     num_seeds: int = option(
         1,
-        "Train so many models, one after the other, with as many seeds, each in its folder "
+        "Train this many models, one after the other, each with another seed, each in its folder "
         "seed-NUMBER of the run's folder, and write mean, deviation, median, minimum, the best on "
         "the dev set and how many failed. The first seed is the one that is given.",
         at_least=1,
@@ -180,7 +180,7 @@ class FineTuningConfig:
     do_eval: bool = option(
         False, "Evaluate the dev set, after training where both are given.", resume=FREE
     )
-    do_predict: bool = option(False, "Answer the test split.", resume=FREE)
+    do_predict: bool = option(False, "Predict the test split.", resume=FREE)
     # Of what stands for a file or a model, the content is compared when a run is resumed.
     init_checkpoint: str | None = option(
         None,
@@ -212,10 +212,10 @@ class FineTuningConfig:
         at_least=5,
     )
     eval_batch_size: int = option(
-        8, "Rows computed at once when scoring.", at_least=1, at_most=MOST_EXAMPLES, resume=FREE
+        8, "Rows computed at once when evaluating.", at_least=1, at_most=MOST_EXAMPLES, resume=FREE
     )
     predict_batch_size: int = option(
-        8, "Rows computed at once when answering.", at_least=1, at_most=MOST_EXAMPLES, resume=FREE
+        8, "Rows computed at once when predicting.", at_least=1, at_most=MOST_EXAMPLES, resume=FREE
     )
     trim_padding: bool = option(
         True,
@@ -263,8 +263,8 @@ class FineTuningConfig:
     )
     reinit_layers: int = option(
         0,
-        "Start so many of the encoder's layers, counted from the top, from fresh weights instead "
-        "of the checkpoint's; on small data more runs succeed (Zhang et al. 2021).",
+        "Start this many of the encoder's upper layers from fresh weights instead of the "
+        "checkpoint's; on small data more runs succeed (Zhang et al. 2021).",
         at_least=0,
     )
     reinit_pooler: bool = option(

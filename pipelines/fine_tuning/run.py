@@ -368,12 +368,15 @@ class _Job:
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
-        figures: dict[str, float] = {}
-        for split, prefix in figure_prefixes(self._task.evaluation_splits).items():
-            scores = self._score(split, final=True)
-            figures |= {f"{prefix}{name}": value for name, value in scores.items()}
+        prefixes = figure_prefixes(self._task.evaluation_splits)
+        scores = {split: self._score(split, final=True) for split in prefixes}
+        figures = {
+            f"{prefixes[split]}{name}": value
+            for split, found in scores.items()
+            for name, value in found.items()
+        }
         if training is not None:
-            self._keep_final_figures(training, figures)
+            self._keep_final_figures(training, scores[self._task.evaluation_splits[0]])
             figures["global_step"] = training.step
             if training.best_step is not None:
                 figures["best_step"] = training.best_step
@@ -383,10 +386,9 @@ class _Job:
         return figures
 
     def _keep_final_figures(self, training: TrainingResult, figures: Mapping[str, float]) -> None:
-        """Adds the figures to those of the evaluations during training."""
-        own = {name.removeprefix("eval_"): value for name, value in figures.items()}
+        """Adds the main split's figures to those of the evaluations during training."""
         held_out = self._rows[self._task.evaluation_splits[0]].identity
-        self._run.log_final_evaluation(training.weights_step, {**own, "held_out": held_out})
+        self._run.log_final_evaluation(training.weights_step, {**figures, "held_out": held_out})
 
     def predict(self) -> list[Path]:
         """Answers the test splits and writes the files."""

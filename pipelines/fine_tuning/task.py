@@ -23,7 +23,7 @@ numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share
 `pipelines.tasks.labels.rows`, metrics in `pipelines.metrics`.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -36,9 +36,10 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     import keras
 
     from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.forms import Form, KnownModel
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from keras_bert_impl.training.guesses import Guess
     from keras_bert_impl.training.learning_curve import CurveStyle
     from keras_bert_impl.training.objectives import Objective
@@ -150,7 +151,7 @@ class Task(Protocol[Example, Answer]):
     def rows(
         self,
         examples: Sequence[Example],
-        tokenizer: "Tokenizer",
+        tokenizer: "LineTokenizer",
         max_seq_length: int,
         *,
         training: bool,
@@ -214,6 +215,19 @@ class Task(Protocol[Example, Answer]):
         Args:
             opened: the trained model; `serving.task_settings.task_settings(opened.model.config)`
                 has the task's settings and the `max_seq_length` that it was trained with.
+            max_seq_length: the most tokens of a row; None is as in training.
+        """
+        ...
+
+
+class Asked(Task[Example, Answer], Protocol[Example, Answer]):
+    """A task whose models answer texts by forms of its own, see `keras_bert_impl.serving.forms`."""
+
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "Sequence[Form]":
+        """Gives what a trained model is asked, without TensorFlow; the main form first.
+
+        Args:
+            model: all that is known of it.
             max_seq_length: the most tokens of a row; None is as in training.
         """
         ...
@@ -284,6 +298,10 @@ class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
 
         All of them where none is named.
         """
+        ...
+
+    def figures(self, split: str) -> Collection[str]:
+        """Names the figures that `score` gives for a labelled split, before it has answers."""
         ...
 
     def constant_scores(self, split: str) -> Mapping[str, float]:

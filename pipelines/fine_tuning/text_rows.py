@@ -23,7 +23,7 @@ from keras_bert_impl.tokenization.windows import make_windows
 from pipelines.records.rows import Numbers, Rows
 
 if TYPE_CHECKING:
-    from keras_bert_impl.tokenization.tokenizer import TokenBlock, Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer, TokenBlock
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -138,7 +138,7 @@ def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
 
 def text_rows(
     examples: Sequence[TextExample],
-    tokenizer: "Tokenizer",
+    tokenizer: "LineTokenizer",
     max_seq_length: int,
     long_texts: LongTexts | None = None,
 ) -> Rows:
@@ -156,7 +156,7 @@ def text_rows(
 
     Example:
         >>> from keras_bert_impl.tokenization.text_settings import TextSettings
-        >>> from keras_bert_impl.tokenization.tokenizer import Tokenizer
+        >>> from keras_bert_impl.tokenization.tokenizer import LineTokenizer
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "wet"]
         >>> tokenizer = Tokenizer(TextSettings(Vocabulary(words)))
@@ -194,7 +194,7 @@ def _head_and_tail(texts: Spans, kept: Numbers) -> Spans:
 
 
 def _window_rows(
-    first: Spans, second: Spans, tokenizer: "Tokenizer", max_seq_length: int, doc_stride: int
+    first: Spans, second: Spans, tokenizer: "LineTokenizer", max_seq_length: int, doc_stride: int
 ) -> Rows:
     front, size = window_room(first.length, second.length, max_seq_length)
     has_b = second.length > 0

@@ -39,11 +39,11 @@ class PlanRunConfig:
     max_predictions_per_seq: int = option(20, "Most masked positions of an example.", at_least=1)
     input_file: Sequence[str] = option(
         (),
-        "The shards that the run will read, where they exist; it is said where their vocabulary "
+        "The shards that the run will read, where they exist; a line warns if their vocabulary "
         "does not fit their text.",
     )
     num_replicas: int = option(
-        1, "Over how many devices, of all machines, a batch is split.", at_least=1, at_most=2**20
+        1, "How many devices, on all machines together, share a batch.", at_least=1, at_most=2**20
     )
     device_memory_gb: float | None = option(
         None,

@@ -17,6 +17,12 @@ from pipelines.pretraining_data.language_model import (
 )
 from pipelines.runs.phases import PhaseConfig, split_steps
 
+FIGURES = (
+    "loss",
+    *("masked_lm_loss", "next_sentence_loss", "masked_lm_accuracy", "next_sentence_accuracy"),
+)
+"""What an evaluation of pre-training measures."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SecondPhaseConfig:

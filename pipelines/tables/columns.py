@@ -213,7 +213,8 @@ def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | No
 
 
 def _first_line(file: TableFile) -> str:
-    return f"{file.name}: line 1" + (", the header," if file.header else "")
+    has_header = file.header and file.form in ("csv", "tsv")
+    return f"{file.name}: line 1" + (", the header," if has_header else "")
 
 
 def _not_plain(file: TableFile, what: str, parameter: str, candidates: Sequence[str]) -> UserError:

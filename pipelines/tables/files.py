@@ -141,13 +141,19 @@ class TableFile:
                 raise UserError(
                     f"{self.name}: line {line} has {len(cells)} "
                     f"{'tab-separated ' * self.published}columns instead of {len(columns)} "
-                    f"({', '.join(columns[:12])}){self._about_quotation(cells)}; mend or remove "
-                    "the line."
+                    f"({', '.join(columns[:12])}){self._about_quotation(cells)}; "
+                    f"{self._remedy(cells)} or remove the line."
                 )
         if broken:
             _LOGGER.warning(
                 "%s: left out %d rows with a wrong number of columns.", self.name, broken
             )
+
+    def _remedy(self, cells: list[str]) -> str:
+        """What to do about a row with too many or too few cells."""
+        if self.form == "csv" and len(cells) > len(self.columns):
+            return f"put quotation marks around fields that hold '{self.delimiter}',"
+        return "mend"
 
     def _about_quotation(self, cells: list[str]) -> str:
         """Says what to try where a TSV file was taken for one with or without quotation."""

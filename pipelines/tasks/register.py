@@ -6,15 +6,20 @@ directory gives under `task`; see `keras_bert_impl.checkpoints.task_settings`.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.model_source import ModelSource, architecture_of, find_model
+from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.errors import UserError
-from pipelines.fine_tuning.task import Task
+from keras_bert_impl.serving.forms import Form, KnownModel
+from pipelines.fine_tuning.task import Asked, Task
 from pipelines.tasks.choices.task import ChoiceTask
+from pipelines.tasks.labels.answerer import label_forms
 from pipelines.tasks.questions.task import QuestionTask
 from pipelines.tasks.tagging.task import TaggingTask
 
@@ -22,13 +27,20 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
 
-SERVED_TASKS: dict[str, Callable[[BertConfig], Task[Any, Any]]] = {
+SERVED_TASKS: dict[str, Callable[[BertConfig], Asked[Any, Any]]] = {
     family.name: family.of_model for family in (ChoiceTask, QuestionTask, TaggingTask)
 }
 """The tasks that serve their models themselves: name → the task of a model."""
 
 _BY_ARCHITECTURE = {"BertForQuestionAnswering": QuestionTask.name}
 """The tasks of published models, whose directories name none."""
+
+_MODELS = {
+    ChoiceTask.name: "BertMultipleChoice",
+    QuestionTask.name: "BertSpanLabeler",
+    TaggingTask.name: "BertTokenClassifier",
+}
+"""The classes of their models, by which kept graphs are found before a model is built."""
 
 
 def open_and_serve(
@@ -50,16 +62,14 @@ def open_and_serve(
         UserError: the directory is no model directory, or lacks weights of the task's model.
     """
     source = find_model(folder, **description)
-    name = task_settings(source.config).get("task") or _BY_ARCHITECTURE.get(source.architecture, "")
-    make_task = SERVED_TASKS.get(name)
-    if make_task is None:
+    task = task_of(source.config)
+    if task is None:
         # TensorFlow: a missing model is told before it is loaded.
         from keras_bert_impl.serving.export import serve_model
         from keras_bert_impl.serving.opened_model import open_model
 
         opened = open_model(folder, **description)
         return opened, serve_model(opened, top_k, max_seq_length)
-    task = make_task(source.config)
     opened = open_task_model(folder, task, **description)
     return opened, task.served(opened, max_seq_length)
 
@@ -80,10 +90,58 @@ def open_task_model(
     from keras_bert_impl.serving.opened_model import open_model
 
     opened = open_model(folder, build=lambda source: task.head(source.config).model, **description)
-    missing = sorted(opened.untrained - {"pooler"})
+    _check_trained(folder, task, opened.untrained)
+    return opened
+
+
+def _check_trained(
+    folder: str | os.PathLike[str], task: Task[Any, Any], untrained: frozenset[str]
+) -> None:
+    missing = sorted(untrained - {"pooler"})
     if missing:
         raise UserError(
             f"{folder}: holds no trained model for {task.name} (its {missing[0]} is missing); name "
             "a fine-tuned model directory."
         )
-    return opened
+
+
+def task_of(config: BertConfig) -> Asked[Any, Any] | None:
+    """The task that serves a model itself; None where the library serves it as what it is."""
+    architecture = architecture_of(config)
+    name = task_settings(config).get("task") or _BY_ARCHITECTURE.get(architecture, "")
+    make_task = SERVED_TASKS.get(name)
+    return None if make_task is None else make_task(config)
+
+
+def forms_of_task(model: KnownModel, max_seq_length: int | None = None) -> Sequence[Form]:
+    """What a model of a task, or a classifier, is asked: the main form first; () of others.
+
+    Args:
+        model: the model; one with labels and no task of its own is a classifier.
+        max_seq_length: the most tokens of a row; None is as in training.
+
+    Raises:
+        UserError: its settings are not what they should be, or it has fewer positions.
+    """
+    task = task_of(model.config)
+    if task is not None:
+        return task.forms(model, max_seq_length)
+    return label_forms(model, max_seq_length) if model.labels else ()
+
+
+def unbuilt_task_model(source: ModelSource, task: Task[Any, Any], policy: str) -> UnbuiltModel:
+    """The model of a task, built where it is needed.
+
+    Args:
+        source: the model.
+        task: the task that trained it.
+        policy: a Keras dtype policy.
+    """
+    return UnbuiltModel(partial(_build, source, task, policy), source, _MODELS[task.name])
+
+
+def _build(source: ModelSource, task: Task[Any, Any], policy: str) -> Any:
+    model = task.head(source.config, policy).model
+    report = restore(model, str(source.checkpoint))
+    _check_trained(str(source.checkpoint), task, frozenset(x.split("/")[0] for x in report.new))
+    return model

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.checkpoints.names import encoder_names
+from keras_bert_impl.checkpoints.sentence_modules import read_dense
+from keras_bert_impl.checkpoints.sources import read_weight
 from keras_bert_impl.engines.config import check_engine
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, file_sha256
@@ -18,7 +21,6 @@ from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.tokenizer import find_text_settings
 from pipelines.vectors.options import EmbedConfig, VectorModelConfig
-from pipelines.vectors.row_vectors import encoder_identity
 from pipelines.vectors.texts import Texts, open_texts
 from pipelines.vectors.vectors_file import INPUT_SHA256, check_origin, growing_vectors
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.embedder import Embedder
 
 _LOGGER = logging.getLogger(__name__)
-_FORM = 2  # raised when the same texts would get other bytes
+_FORM = 3  # raised when the same texts would get other bytes
 
 
 @dataclass(frozen=True)
@@ -120,17 +122,42 @@ def _count(texts: Texts) -> int:
 
 
 def model_of_vectors(embedder: "Embedder") -> dict[str, Any]:
-    """The part of a model without which vectors cannot be compared, as JSON values."""
-    settings, encoder = embedder.settings, embedder.model.encoder
+    """The part of a model without which vectors cannot be compared, as JSON values.
+
+    Args:
+        embedder: of a checkpoint; its weights are looked at there, for the model may not be built.
+    """
+    settings = embedder.settings
     return {
-        "encoder": encoder_identity(encoder),
-        # Of a model that comes without one it is random, and has no part in other poolings.
-        "pooler": _sha256(encoder.pooler.weights) if settings.pooling == POOLER else None,
+        "weights": weights_sha256(embedder.source, with_pooler=settings.pooling == POOLER),
+        "sizes": {**embedder.config.to_dict(), "extra": None},
         "vocabulary_sha256": embedder.text.vocabulary.sha256,
         "casing": embedder.text.as_json(),
         "pooling": settings.pooling,
         "prompt": settings.prompt,
     }
+
+
+def weights_sha256(source: ModelSource, with_pooler: bool) -> str:
+    """Tells one encoder from another by its weights, in whatever format they are kept.
+
+    Args:
+        source: where they are.
+        with_pooler: whether it counts; a model that comes without one has no use for it.
+
+    Returns:
+        A SHA-256, hexadecimal.
+    """
+    tensors, digest = source.tensors(), hashlib.sha256()
+    for row in sorted(encoder_names(source.config.num_hidden_layers), key=lambda row: row.ours):
+        found = tensors.find(row)
+        if found is not None and (with_pooler or not row.ours.startswith("pooler/")):
+            weight = np.ascontiguousarray(read_weight(tensors, found), np.float32)
+            digest.update(row.ours.encode())
+            digest.update(weight.data)
+    for dense in (read_dense(source.folder) or ()) if with_pooler else ():
+        digest.update(np.ascontiguousarray(dense, np.float32).data)
+    return digest.hexdigest()
 
 
 def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") -> dict[str, Any]:
@@ -147,10 +174,3 @@ def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") 
         "deterministic": config.deterministic,
         "scales": embedder.engine.identity(),
     }
-
-
-def _sha256(weights: Iterable[Any]) -> str:
-    digest = hashlib.sha256()
-    for weight in weights:
-        digest.update(np.ascontiguousarray(weight).data)
-    return digest.hexdigest()

@@ -27,7 +27,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.programs import Program
+from tests.support.programs import Program, start_server
 
 ROOT = Path(__file__).resolve().parents[2]
 SIGNALS = {"int": signal.SIGINT, "twice": signal.SIGINT, "term": signal.SIGTERM}
@@ -152,6 +152,8 @@ class Series:
 
     def __init__(self, job, folder, draw, log, forked=False):
         self._forked = forked
+        if forked:
+            start_server()  # no part of the first run's seconds, in which stops are drawn
         self.job, self.folder, self.draw, self.log = job, Path(folder), draw, log
         (self.folder / "inputs").mkdir(parents=True)
         job.prepare(self.folder / "inputs")

@@ -19,14 +19,14 @@ _PROGRAM = """
 import json, logging, sys
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.config import ServerConfig
-from keras_bert_impl.serving.http.server import serve
+from keras_bert_impl.serving.http.server import listen, serve
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 seconds, settings = float(sys.argv[1]), json.loads(sys.argv[2])
 config = ServerConfig(port=0, **settings)
 toy = ToyAnswerer(seconds=seconds, tokens_at_once=4096)
-serve(make_app({"toy": ToyModel({"text": toy})}, config), config)
+serve(make_app({"toy": ToyModel({"text": toy})}, config), config, listen("127.0.0.1", 0))
 """
 
 

@@ -28,6 +28,15 @@ def test_each_step_reads_what_an_earlier_one_wrote():
                 assert made, f"{step.tool} reads {path}"
 
 
+def test_the_commands_to_try_next_are_tools_that_read_what_the_demo_leaves():
+    steps = demo.next_steps(Path("folder"))
+    assert len(steps) == 3
+    for step in steps:
+        flags = importlib.import_module(f"tools.{step.tool}").FLAGS
+        flags.parse(list(step.flags))
+        assert any("=folder/" in flag for flag in step.flags)
+
+
 def test_a_mistake_is_one_sentence(capsys):
     assert demo.main(["--vocab_size=3"]) == 1
     assert capsys.readouterr().err.startswith("Error: --vocab_size=3")

@@ -1,7 +1,8 @@
 """Compares how fast texts become vectors: here, and with what people serve with, in one run.
 
-Raw text in, one mean vector a text out. Three workloads: mixed, texts of the file as they are;
-equal, texts of so many tokens; one, a text at a time. Every contender is a process of its own with
+Raw text in, one mean vector a text out. Four workloads: mixed, texts of the file as they are;
+equal, texts of so many tokens; one, a text at a time; short, the first 3 to 12 words of these, one
+at a time. Every contender is a process of its own with
 the same threads, opened once; they take turns, round after round, so that a slow minute of the
 machine does not hit one of them alone. The figures are medians of the rounds. The products are the
 matrix products alone, whatever computes them: nothing that multiplies like that can be faster.
@@ -41,8 +42,10 @@ from keras_bert_impl.options import REQUIRED, check_options, option
 from tools.benchmarks.measuring import Child, Table, cores, in_turns, seconds_of, show_json
 from tools.config_flags import ConfigFlags
 
-MIXED, EQUAL, ONE, SAME_BYTES = "mixed", "equal", "one", "same_bytes"
-_SPEEDS, _FORMATS = (MIXED, EQUAL, ONE), (".1f", ".1f", ".2f")
+MIXED, EQUAL, ONE, SHORT, SAME_BYTES = "mixed", "equal", "one", "short", "same_bytes"
+_ALONE = (ONE, SHORT)
+_SPEEDS, _FORMATS = (MIXED, EQUAL, *_ALONE), (".1f", ".1f", ".2f", ".2f")
+_SHORTEST, _SHORT = 3, 12  # words
 _AMONG = 64
 _CALIBRATION = 300
 _WARM_UP = 300
@@ -66,7 +69,7 @@ class ServingConfig:
     )
     num_mixed: int = option(2000, "Texts of the workload mixed.", at_least=1)
     num_equal: int = option(500, "Texts of the workload equal.", at_least=1)
-    num_one: int = option(100, "Texts of the workload one.", at_least=1)
+    num_one: int = option(100, "Texts of the workloads one and short.", at_least=1)
     num_same_bytes: int = option(10000, "Texts whose bytes are compared; 0 for none.", at_least=0)
     length: int = option(128, "Tokens of an equal text, and the most of any.", at_least=8)
     threads: int = option(2, "Threads of every contender.", at_least=1)
@@ -376,13 +379,13 @@ def serve_child(words: str) -> None:
 
 
 def figure_of(embed: Any, workload: str, texts: Sequence[str]) -> float:
-    """The unit of a workload: texts a second; of one milliseconds; of same_bytes a share."""
+    """The unit of a workload: texts a second; alone, milliseconds; of same_bytes a share."""
     if workload == SAME_BYTES:
         starts = range(0, len(texts), _AMONG)
         among = np.concatenate([embed(texts[start : start + _AMONG]) for start in starts])
         alone = np.concatenate([embed([text]) for text in texts])
         return float((among.view(np.uint32) == alone.view(np.uint32)).all(axis=1).mean())
-    if workload == ONE:
+    if workload in _ALONE:
         return 1000 * statistics.median(seconds_of(partial(embed, [text])) for text in texts)
     return len(texts) / seconds_of(partial(embed, texts))
 
@@ -411,6 +414,7 @@ def read_texts(config: ServingConfig) -> dict[str, list[str]]:
         MIXED: mixed,
         EQUAL: equal,
         ONE: one,
+        SHORT: [_cut(text, number) for number, text in enumerate(one)],
         SAME_BYTES: _spread(lines, min(config.num_same_bytes, len(lines))),
         "calibration": _spread(lines, min(_CALIBRATION, len(lines))),
     }
@@ -418,6 +422,16 @@ def read_texts(config: ServingConfig) -> dict[str, list[str]]:
 
 def _spread(items: Sequence[str], count: int) -> list[str]:
     return [items[number * len(items) // count] for number in range(count)]
+
+
+def _cut(text: str, number: int) -> str:
+    """The first words of a text; how many changes from number to number.
+
+    Example:
+        >>> [_cut("a b c d e", number) for number in range(2)]
+        ['a b c', 'a b c d']
+    """
+    return " ".join(text.split()[: _SHORTEST + number % (_SHORT - _SHORTEST + 1)])
 
 
 def write_model(config: ServingConfig, folder: Path) -> None:
@@ -454,7 +468,8 @@ def compare(config: ServingConfig, folder: Path) -> Figures:
             stack.callback(child.end)
             # The first texts open it, one after the other, and warm it up.
             child.ask({"workload": MIXED, "texts": texts[MIXED][:_WARM_UP]})
-            child.ask({"workload": ONE, "texts": texts[ONE][:2]})
+            for alone in _ALONE:  # all of them: some compile for lengths in the background
+                child.ask({"workload": alone, "texts": texts[alone]})
             return child
 
         names = config.contenders or tuple(CONTENDERS)
@@ -483,18 +498,20 @@ def show(figures: Figures) -> None:
     Example:
         >>> show({"ours_openvino_int8": {"mixed": [4.0], "one": [2.0]},
         ...       "onnxruntime_int8": {"mixed": [2.0], "one": [3.0]}})
-        contender                                  mixed     equal    one ms  same_bytes
+        contender                                  mixed     equal    one ms  short ms  same_bytes
         ours_openvino_int8                           4.0                2.00
           to the best peer                          2.00                1.50
         onnxruntime_int8                             2.0                3.00
     """
-    table = Table({"contender": "", MIXED: "", EQUAL: "", "one ms": "", SAME_BYTES: ".1%"}, 38)
+    table = Table(
+        {"contender": "", MIXED: "", EQUAL: "", "one ms": "", "short ms": "", SAME_BYTES: ".1%"}, 38
+    )
     medians = {
         name: {key: statistics.median(values) for key, values in own.items()}
         for name, own in figures.items()
     }
     for name, own in medians.items():
-        speeds = [own.get(MIXED), own.get(EQUAL), own.get(ONE)]
+        speeds = [own.get(workload) for workload in _SPEEDS]
         cells = [f"{x:{how}}" if x else None for x, how in zip(speeds, _FORMATS, strict=True)]
         table.row(name, *cells, own.get(SAME_BYTES))
         if name.startswith("ours") and (ratios := _to_the_best(name, medians)):
@@ -514,7 +531,7 @@ def _to_the_best(name: str, medians: Mapping[str, Mapping[str, float]]) -> dict[
         theirs = [own[workload] for own in peers if workload in own]
         if theirs and workload in medians[name]:
             mine = medians[name][workload]
-            ratios[workload] = min(theirs) / mine if workload == ONE else mine / max(theirs)
+            ratios[workload] = min(theirs) / mine if workload in _ALONE else mine / max(theirs)
     return ratios
 
 

@@ -123,7 +123,8 @@ class Service:
         observer = self._figures.watch(
             name, signature, lambda: self._batchers[name, signature].waiting
         )
-        return Batcher(answerer, self._config.max_waiting, observer)
+        config = self._config
+        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -291,8 +292,8 @@ async def _when_gone(receive: Receive, answer: asyncio.Future[Answered]) -> None
 
 def _give_up(answer: asyncio.Future[Answered]) -> None:
     if not answer.done():
-        sentence = "no answer within the time that a request may take; ask again later."
-        answer.set_exception(RequestError(503, sentence, retry_after=1))
+        sentence = "no answer within the time that a request may wait; ask again later."
+        answer.set_exception(RequestError(429, sentence, retry_after=1))
 
 
 class _FaultsOfMiddleware:

@@ -34,6 +34,7 @@ _LOGGER = logging.getLogger(__name__)
 _FAILED = "the model failed at this request; the server's log says why."
 _BATCHES_READY = 4  # so many batches' rows are made ahead, so that those of like length meet
 _OF_BEFORE = 0.8  # the measured speed changes slowly
+_BATCHES_TO_KNOW = 20  # the first ones may be slow: an engine prepares for each length
 _LONGEST_WAIT = 60  # seconds that a client is told to wait
 
 
@@ -102,16 +103,22 @@ class Batcher:
         answerer: who answers.
         most_waiting: how many instances may wait; a request of more is taken where none waits.
         observer: hears of what is computed.
+        most_seconds: nothing more is taken while what waits will take longer, as far as is known.
     """
 
     def __init__(
-        self, answerer: Answerer, most_waiting: int, observer: Observer | None = None
+        self,
+        answerer: Answerer,
+        most_waiting: int,
+        observer: Observer | None = None,
+        most_seconds: float = math.inf,
     ) -> None:
         self._answerer, self._most, self._observer = answerer, most_waiting, observer
+        self._most_seconds = most_seconds
         self._changed = threading.Condition()
         self._incoming = deque[_Request]()
         self._rows = RowPool()
-        self._computing = self._waiting = 0
+        self._computing = self._waiting = self._batches = 0
         self._seconds_a_row = 0.0
         self._closed = False
         # While as many batches as are worth it are computed, one thread prepares the next.
@@ -157,7 +164,10 @@ class Batcher:
         with self._changed:
             if self._closed:
                 raise RequestError(503, "the server is about to stop; ask again.", retry_after=1)
-            if self._waiting and self._waiting + count > self._most:
+            too_many = self._waiting + count > self._most
+            known = self._batches >= _BATCHES_TO_KNOW
+            too_long = known and self._seconds_left() > self._most_seconds
+            if self._waiting and (too_many or too_long):
                 raise RequestError(
                     429, "too many requests wait; ask again later.", retry_after=self._wait()
                 )
@@ -165,9 +175,13 @@ class Batcher:
             self._incoming.append(request)
             self._changed.notify()
 
-    def _wait(self) -> int:
+    def _seconds_left(self) -> float:
         """The seconds that what waits will take."""
-        return max(1, min(_LONGEST_WAIT, math.ceil(self._waiting * self._seconds_a_row)))
+        return self._waiting * self._seconds_a_row
+
+    def _wait(self) -> int:
+        """In how many seconds a client should ask again."""
+        return max(1, min(_LONGEST_WAIT, math.ceil(self._seconds_left())))
 
     def _forget(self, request: _Request) -> None:
         if not request.over:
@@ -260,7 +274,9 @@ class Batcher:
         with self._changed:
             self._computing -= 1
             share = seconds / len(batch) / self._answerer.batches_at_once
-            self._seconds_a_row = self._seconds_a_row * _OF_BEFORE + share * (1 - _OF_BEFORE)
+            before = self._seconds_a_row or share
+            self._seconds_a_row = before * _OF_BEFORE + share * (1 - _OF_BEFORE)
+            self._batches += 1
             self._changed.notify()
         if isinstance(outputs, Exception):
             self._compute_apart(batch, outputs)

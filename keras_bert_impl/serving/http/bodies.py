@@ -50,7 +50,7 @@ class BodyReader:
         most = self.mebibytes << 20
         coding = request.headers.get("content-encoding", "identity")
         if coding != "identity":
-            raise RequestError(415, "the body is packed; send it as it is.", headers=_CLOSE)
+            raise RequestError(415, "the body is packed; send it as it is.")
         # More digits than a machine counts in come as text, too.
         length = request.headers.get("content-length", "0")
         if len(length) > len(str(most)) or int(length) > most:
@@ -70,17 +70,15 @@ class BodyReader:
                         )
         except TimeoutError:
             sentence = f"the body did not arrive within {self.seconds:g} seconds."
-            raise RequestError(408, sentence, headers=_CLOSE) from None
+            raise RequestError(408, sentence, headers={"Connection": "close"}) from None
         finally:
             self.held -= size
         return b"".join(chunks)
 
     def _too_large(self) -> RequestError:
         sentence = f"the body has more than {self.mebibytes} MiB; send it in parts."
-        return RequestError(413, sentence, headers=_CLOSE)
-
-
-_CLOSE = {"Connection": "close"}
+        # The rest is read and thrown away for a while: a client that sends on reads no answer.
+        return RequestError(413, sentence)
 
 
 def _check_brackets(content: bytes) -> None:

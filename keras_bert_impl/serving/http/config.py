@@ -1,6 +1,9 @@
 """What a server can be told: where it listens, who may ask, and how much it takes on."""
 
+import contextlib
 import dataclasses
+import importlib.util
+import ipaddress
 import os
 import re
 from pathlib import Path
@@ -12,6 +15,7 @@ from keras_bert_impl.options import check_options, option
 API_KEY_VARIABLE = "KERAS_BERT_API_KEY"
 """The environment variable that may hold the API key."""
 
+_PACKAGES = ("starlette", "uvicorn", "httptools", "orjson", "prometheus_client")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")  # what a header can hold
 
 
@@ -47,7 +51,7 @@ class ServerConfig:
         10.0, "How long the head of a request may take to arrive, and its body.", more_than=0
     )
     answer_seconds: float = option(
-        60.0, "How long a request may wait for its answer; then it gets status 503.", more_than=0
+        60.0, "How long a request may wait for its answer; then it gets status 429.", more_than=0
     )
     idle_seconds: float = option(
         30.0, "After how long a connection on which nothing is asked is closed.", more_than=0
@@ -82,3 +86,29 @@ def _key_in(file: Path) -> str:
         file, 1, "no key needs; name the file that holds the API key", stream_or_empty=True
     )
     return content.decode("utf-8", "replace").strip()
+
+
+def need_server() -> None:
+    """Refuses to begin where a package of the extra `serve` is not installed.
+
+    Raises:
+        UserError: so it is.
+    """
+    for package in _PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            raise UserError(
+                f"serving needs the package {package}, which is not installed; "
+                "pip install 'keras_bert_impl[serve]'."
+            )
+
+
+def is_of_this_machine_only(host: str) -> bool:
+    """Whether other machines cannot reach an address.
+
+    Example:
+        >>> is_of_this_machine_only("127.0.0.1"), is_of_this_machine_only("0.0.0.0")
+        (True, False)
+    """
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"

@@ -1,9 +1,13 @@
-"""Connections of clients that mean no good: heads without end or in slow drops, and too many."""
+"""Connections of clients that mean no good: endless heads, slow drops, unread answers, too many."""
 
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from keras_bert_impl.serving.http.bodies import to_json
 
@@ -16,16 +20,18 @@ _FAULTS = {
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """HTTP/1.1 of which a head has a bound in bytes and in time.
+    """HTTP/1.1 of which a head has a bound in bytes and in time, and the reader of an answer, too.
 
-    uvicorn bounds neither; bodies and answers are bounded by the application.
+    uvicorn bounds none of them; bodies are bounded by the application.
 
     Attributes:
         read_seconds: how long a head may take.
+        idle_seconds: how long a client may read nothing of an answer that waits for it.
         most_connections: those on top are closed at once.
     """
 
     read_seconds = 10.0
+    idle_seconds = 30.0
     most_connections = 8192
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -34,6 +40,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
         self._fault = 400
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+        self._cycles = list[RequestResponseCycle]()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begins to count the seconds of the first head."""
@@ -44,19 +52,41 @@ class BoundedProtocol(HttpToolsProtocol):
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stops counting."""
+        """Stops counting, and tells all requests of the connection that nobody listens."""
         self._head_is_there()
+        self._is_read()
+        for cycle in self._unanswered():
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Reads on, unless the head has grown too large."""
-        if self._in_head:
-            self._await_head()
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > _MOST_HEAD:
                 self._refuse(431)
+        if self._is_idle():  # whatever this was, no request is being answered
+            self._await_head()
+
+    def pause_writing(self) -> None:
+        """An answer waits for its reader, but not for ever."""
+        super().pause_writing()
+        self._is_read()
+        self._unread = self.loop.call_later(self.idle_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It is read."""
+        self._is_read()
+        super().resume_writing()
+
+    def _is_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def on_message_begin(self) -> None:
         """A head begins."""
@@ -68,9 +98,10 @@ class BoundedProtocol(HttpToolsProtocol):
         if sum(len(name) + len(value) for name, value in self.headers) > _MOST_HEAD:
             self._fault = 431
             raise ValueError("the head is too large")  # `send_400_response` answers
+        super().on_headers_complete()
         self._in_head = False
         self._head_is_there()
-        super().on_headers_complete()
+        self._unanswered().append(self.cycle)
 
     def on_message_complete(self) -> None:
         """A request is there; what comes next is the head of another one."""
@@ -81,6 +112,14 @@ class BoundedProtocol(HttpToolsProtocol):
         """Tells that something is no HTTP."""
         del msg
         self._refuse(self._fault)
+
+    def _is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _unanswered(self) -> list[RequestResponseCycle]:
+        """Requests in one go, of which uvicorn itself remembers the last."""
+        self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
+        return self._cycles
 
     def _await_head(self) -> None:
         if self._deadline is None:
@@ -96,7 +135,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_is_there()
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:
+        if self._in_head and self._is_idle():
             body = to_json({"error": _FAULTS[status]})
             self.transport.write(
                 STATUS_LINE[status] + b"content-type: application/json\r\nconnection: close\r\n"

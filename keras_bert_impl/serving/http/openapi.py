@@ -14,8 +14,8 @@ _FAULTS = {
     "404": "There is no such model, or no such version.",
     "408": "The body did not arrive in time.",
     "413": "The body, or the number of instances, is too large.",
-    "429": "Too many requests wait; ask again after `Retry-After` seconds.",
-    "503": "No answer in time, or the server is about to stop.",
+    "429": "Too many wait, or this one waited too long; ask again after `Retry-After` seconds.",
+    "503": "The server is about to stop.",
 }
 _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 

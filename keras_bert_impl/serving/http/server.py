@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import ipaddress
 import logging
 import os
 import resource
@@ -25,27 +24,23 @@ _BACKLOG = 4096  # connections that wait to be accepted
 _FILES_BESIDE = 256  # open files that are no connections
 
 
-def serve(app: Starlette, config: ServerConfig) -> None:
+def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> None:
     """Serves an application until Ctrl-C or SIGTERM, and then finishes what was begun.
 
-    A second Ctrl-C ends it at once. What is served is said in one line of the log.
+    A second Ctrl-C ends it at once. One line of the log says where it listens.
 
     Args:
         app: of `make_app`.
-        config: where it listens, and for how long things may take.
-
-    Raises:
-        UserError: it cannot listen there.
+        config: for how long things may take.
+        listening: of `listen`; it is closed.
     """
-    listening = listen(config.host, config.port)
-    with listening:
-        _allow_files(config.max_connections + _FILES_BESIDE)
-        host, port = listening.getsockname()[:2]
-        shown_host = f"[{host}]" if ":" in host else host
-        _LOGGER.info("Listening at http://%s:%d (Ctrl-C stops).", shown_host, port)
-        server = _Server(_uvicorn_config(app, config), app)
-        with _quiet_about_foreign_faults():
-            server.run(sockets=[listening])
+    _allow_files(config.max_connections + _FILES_BESIDE)
+    host, port = listening.getsockname()[:2]
+    shown_host = f"[{host}]" if ":" in host else host
+    _LOGGER.info("Listening at http://%s:%d (Ctrl-C stops).", shown_host, port)
+    server = _Server(_uvicorn_config(app, config), app)
+    with _quiet_about_foreign_faults():
+        server.run(sockets=[listening])
     _LOGGER.info("Stopped; what was begun is answered.")
 
 
@@ -89,18 +84,6 @@ def _why_not(error: OSError, host: str, port: int) -> str:
     return f"`host={host}`: {reason_of(error)}; name an address of this machine."
 
 
-def is_of_this_machine_only(host: str) -> bool:
-    """Whether other machines cannot reach an address.
-
-    Example:
-        >>> is_of_this_machine_only("127.0.0.1"), is_of_this_machine_only("0.0.0.0")
-        (True, False)
-    """
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
-
-
 def _allow_files(count: int) -> None:
     """Lets this process open as many files as it may have connections, if the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -113,7 +96,11 @@ def _uvicorn_config(app: Starlette, config: ServerConfig) -> uvicorn.Config:
     protocol = type(
         "Bounded",
         (BoundedProtocol,),
-        {"read_seconds": config.read_seconds, "most_connections": config.max_connections},
+        {
+            "read_seconds": config.read_seconds,
+            "idle_seconds": config.idle_seconds,
+            "most_connections": config.max_connections,
+        },
     )
     return uvicorn.Config(
         app,

@@ -41,7 +41,7 @@ def answerer_of(model: AnsweringModel, body: Any) -> Answerer:
     if not isinstance(body, dict):
         raise bad_request('send a JSON object such as {"instances": ["a text"]}.')
     name = body.get("signature_name", "")
-    if name in model.answerers:
+    if isinstance(name, str) and name in model.answerers:
         return model.answerers[name]
     if name in ("", None, DEFAULT_SIGNATURE):
         return next(iter(model.answerers.values()))

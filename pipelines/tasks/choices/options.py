@@ -29,7 +29,7 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
         "columns, or JSON lines, plain or packed.",
         resume=FREE,  # its content is compared
     )
-    dev_file: Path | None = option(None, "Examples to score, as train_file.", resume=FREE)
+    dev_file: Path | None = option(None, "Examples to evaluate, as train_file.", resume=FREE)
     test_file: Path | None = option(
         None, "Examples to predict, as train_file; evaluated where they have labels.", resume=FREE
     )

@@ -1,6 +1,6 @@
 """The task of a run for endings: each is read with the context in front, and the best is chosen."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -23,10 +23,12 @@ from pipelines.tasks.choices.options import RunSwagConfig
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.forms import KnownModel
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from pipelines.fine_tuning.run import FineTuningResults
+    from pipelines.tasks.choices.answerer import ChoiceForm
 
 NAME = "swag"
 
@@ -95,7 +97,7 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
     def rows(
         self,
         examples: Sequence[Choice],
-        tokenizer: "Tokenizer",
+        tokenizer: "LineTokenizer",
         max_seq_length: int,
         *,
         training: bool,
@@ -156,6 +158,10 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
         """All figures; see `ComparedTask`."""
         return ()
 
+    def figures(self, split: str) -> Collection[str]:
+        """Names the one figure; see `ComparedTask`."""
+        return list(self.constant_scores(split))
+
     def constant_scores(self, split: str) -> Mapping[str, float]:
         """The accuracy where the ending of the same number is chosen in every example."""
         labels = np.array([example.label for example in self.examples(split)])
@@ -184,6 +190,14 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
                 numbers = [str(number) for number in answer.probabilities]
                 file.write("\t".join([example.identifier, str(answer.ending), *numbers]) + "\n")
         return [path]
+
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[ChoiceForm]":
+        """Contexts and endings; see `Asked`."""
+        from pipelines.tasks.choices.answerer import ChoiceForm
+
+        length = served_length(model.config, max_seq_length)
+        model.config.check_length(length, at_least=5)
+        return [ChoiceForm(self, model, length)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Contexts and endings to probabilities; see `ServedChooser`."""

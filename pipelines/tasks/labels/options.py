@@ -28,7 +28,7 @@ class LabelledTextsConfig:
         resume=FREE,  # the content is compared
     )
     dev_file: str | None = option(
-        None, "Labelled examples to score, in the same forms.", resume=FREE
+        None, "Labelled examples to evaluate, in the same forms.", resume=FREE
     )
     test_file: str | None = option(
         None,
@@ -78,7 +78,7 @@ class LabelledTextsConfig:
     )
     class_weights: tuple[str, ...] = option(
         (),
-        "How much labels count in the loss: balanced (as much as they are rare), or LABEL=WEIGHT "
+        "How much labels count in the loss: balanced (rare labels more), or LABEL=WEIGHT "
         "separated by commas (1 for all others).",
     )
     prediction_format: str = option(
@@ -239,8 +239,8 @@ class RunClassifierConfig(FineTuningConfig):
     scale_labels: bool | None = option(
         None,
         "Learn numbers in units of the training labels' mean and deviation; predictions, figures "
-        "and the model that is written are in the labels' own units all the same. By default so "
-        "for numbers of one's own, and not for STS-B, which the original learns as it is.",
+        "and the model that is written are in the labels' own units all the same. By default on "
+        "for your own numbers, and off for STS-B, as in the original.",
         resume=FREE,
         makes="label_units",
     )

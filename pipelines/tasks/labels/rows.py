@@ -3,7 +3,7 @@
 import logging
 import math
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -87,6 +87,10 @@ class LabelTask:
         several = isinstance(self.head_of, MultiLabelHead)
         return CurveStyle(trained=() if several else ("accuracy",))
 
+    def figures(self, split: str) -> Collection[str]:
+        """Names the figures; see `ComparedTask`."""
+        return list(self.constant_scores(split))
+
     @abstractmethod
     def examples(self, split: str) -> Iterable[TextExample]:
         """Reads a split; see `Task.examples`."""
@@ -118,7 +122,7 @@ class LabelTask:
     def rows(
         self,
         examples: Sequence[TextExample],
-        tokenizer: "Tokenizer",
+        tokenizer: "LineTokenizer",
         max_seq_length: int,
         *,
         training: bool,

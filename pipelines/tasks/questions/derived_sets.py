@@ -60,7 +60,7 @@ class SplitSquadConfig:
     input_file: Path = option(REQUIRED, "Questions in SQuAD's form, plain or packed.")
     output_dir: Path = option(REQUIRED, "The folder that gets first.json and second.json.")
     first_articles: int = option(
-        0, "So many articles stand in first.json; 0 is half of them.", at_least=0
+        0, "How many articles go to first.json; 0 is half of them.", at_least=0
     )
     seed: int = option(12345, "Fixes which articles these are.", at_least=0, at_most=2**63 - 1)
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import shown
-from keras_bert_impl.tokenization.tokenizer import SpanBlock, Tokenizer
+from keras_bert_impl.tokenization.tokenizer import LineTokenizer, SpanBlock
 from keras_bert_impl.tokenization.windows import Windows
 from pipelines.fine_tuning.text_rows import Spans, ranges
 
 if TYPE_CHECKING:
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 import logging
 
 from keras_bert_impl.tokenization.windows import make_windows, owned_tokens
@@ -47,7 +47,7 @@ class TokenizedPassages:
     block: "SpanBlock"
 
     @classmethod
-    def of(cls, questions: Sequence[Question], tokenizer: "Tokenizer") -> "TokenizedPassages":
+    def of(cls, questions: Sequence[Question], tokenizer: "LineTokenizer") -> "TokenizedPassages":
         """Tokenizes the passages; questions of one passage stand together."""
         passages, numbers = list[Passage](), list[int]()
         for question in questions:
@@ -100,7 +100,7 @@ class TokenizedPassages:
 def answer_positions(
     questions: Sequence[Question],
     passages: TokenizedPassages,
-    tokenizer: "Tokenizer",
+    tokenizer: "LineTokenizer",
     windows: Windows,
     offset: Numbers,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -195,11 +195,12 @@ class WindowSettings:
 
 def question_rows(
     questions: Sequence[Question],
-    tokenizer: "Tokenizer",
+    tokenizer: "LineTokenizer",
     settings: WindowSettings,
     *,
     training: bool,
     answered: bool = True,
+    tell: bool = True,
 ) -> Rows:
     """Makes one row or more for each question: one for each window of its passage.
 
@@ -209,6 +210,7 @@ def question_rows(
         settings: lengths and stride.
         training: whether rows get positions to train on.
         answered: whether rows get what undoes them; it is half of their bytes.
+        tell: whether the log says what is odd about the texts.
 
     Returns:
         Rows with the token features `input_ids`, `input_mask`, `segment_ids`, and with what undoes
@@ -223,7 +225,8 @@ def question_rows(
     """
     passages = TokenizedPassages.of(questions, tokenizer)
     asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))
-    _say_what_is_odd(questions, asked.length, passages.length, settings.max_query_length)
+    if tell:
+        _say_what_is_odd(questions, asked.length, passages.length, settings.max_query_length)
     asked = asked._replace(length=np.minimum(asked.length, settings.max_query_length))
     room = settings.max_seq_length - asked.length - 3  # [CLS], [SEP] and [SEP]
     windows = make_windows(passages.length, room, settings.doc_stride)

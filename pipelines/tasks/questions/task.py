@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,13 @@ from pipelines.tasks.questions.answer_files import (
     write_answer_table,
     write_predictions,
 )
-from pipelines.tasks.questions.answers import AnswerSettings, Prediction, dense_logits, predict
+from pipelines.tasks.questions.answers import (
+    AnswerSettings,
+    Candidate,
+    Prediction,
+    dense_logits,
+    predict,
+)
 from pipelines.tasks.questions.files import (
     WANTED,
     is_trivia_file,
@@ -49,9 +55,10 @@ from pipelines.tasks.questions.trivia import (
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.forms import KnownModel
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 from typing import TYPE_CHECKING
 
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -60,6 +67,7 @@ from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults
+    from pipelines.tasks.questions.answerer import QuestionForm
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -170,7 +178,7 @@ class QuestionTask:
     def rows(
         self,
         examples: Sequence[Question],
-        tokenizer: "Tokenizer",
+        tokenizer: "LineTokenizer",
         max_seq_length: int,
         *,
         training: bool,
@@ -230,6 +238,11 @@ class QuestionTask:
     def compared_figures(self) -> Sequence[str]:
         """The two official figures, F1 first; see `ComparedTask`."""
         return ("f1", "exact_match", "exact")
+
+    def figures(self, split: str) -> Collection[str]:
+        """Names the figures; see `ComparedTask`."""
+        unanswered = Prediction([Candidate("", 0.0, 0.0)], null_odds=0.0)
+        return list(self.score([(question, unanswered) for question in self.examples(split)]))
 
     def constant_scores(self, split: str) -> Mapping[str, float]:
         """The F1 where no question is answered: that of the questions that have no answer."""
@@ -291,13 +304,20 @@ class QuestionTask:
             files.append(write_trivia_predictions(folder, best_of_documents(answered)))
         return files
 
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[QuestionForm]":
+        """Questions about passages; see `Asked`."""
+        from pipelines.tasks.questions.answerer import question_forms
+
+        return question_forms(model, max_seq_length)
+
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Question and passage in, the answer with its position in the passage out.
 
         Raises:
             UserError: `max_seq_length` does not fit the model or its questions.
         """
-        from pipelines.tasks.questions.served import ServedQuestions, ServingSettings
+        from pipelines.tasks.questions.served import ServedQuestions
+        from pipelines.tasks.questions.settings import ServingSettings
 
         return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))
 

@@ -111,8 +111,7 @@ def answer(
     for sentence in document.sentences:
         count = len(sentence.items)
         own = units.between(item, item + count)
-        find = _of_characters if unit == CHARACTERS else _of_words
-        found = find(own, count, labels, scheme)
+        found = found_in(own, count, labels, scheme, unit)
         text, starts, ends = _text_of(sentence, unit)
         tags.append(found.tags)
         for entity, score in found.entities:
@@ -124,22 +123,43 @@ def answer(
     return TagAnswer(tags, entities)
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
+    """The tags of a sentence.
+
+    Attributes:
+        tags: of its words or characters.
+        entities: by the numbers of these, each with its score.
+    """
+
     tags: list[str]
     entities: list[tuple[Entity, float]]
 
 
-def _of_words(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> _Found:
+def found_in(units: Units, count: int, labels: Sequence[str], scheme: Scheme, unit: str) -> Found:
+    """Gives every word or character of a sentence its tag, and finds the entities.
+
+    Args:
+        units: those of the sentence.
+        count: how many words or characters it has.
+        labels: all tags, in the order of the classes.
+        scheme: that of the tags.
+        unit: "words" or "characters".
+    """
+    find = _of_characters if unit == CHARACTERS else _of_words
+    return find(units, count, labels, scheme)
+
+
+def _of_words(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> Found:
     """A word is a unit; one without a token has none, and the tag "O"."""
     scores = np.zeros(count, np.float32)
     scores[units.start] = units.score
     tags = [OUTSIDE] * count
     for word, label in zip(units.start.tolist(), units.label.tolist(), strict=True):
         tags[word] = labels[label]
-    return _Found(tags, [(x, float(scores[x.start : x.end].mean())) for x in scheme.entities(tags)])
+    return Found(tags, [(x, float(scores[x.start : x.end].mean())) for x in scheme.entities(tags)])
 
 
-def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> _Found:
+def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> Found:
     """A token is a unit; an entity reaches from its first one's to its last one's characters.
 
     A character of several tokens, as a syllable that is taken apart, is the first one's: otherwise
@@ -152,7 +172,7 @@ def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Sche
         start, end = int(units.start[first]), int(units.end[last])
         score = float(units.score[first : last + 1].mean())
         found.append((Entity(entity.type, start, end), score))
-    return _Found(scheme.write([entity for entity, _ in found], count), found)
+    return Found(scheme.write([entity for entity, _ in found], count), found)
 
 
 def _without_shared_items(units: Units) -> Units:

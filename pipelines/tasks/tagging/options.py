@@ -36,7 +36,9 @@ class TaggingConfig(SplitFiles):
     train_file: Path | None = option(
         None, "Tagged sentences to train on, in place of train.txt of data_dir.", resume=FREE
     )
-    dev_file: Path | None = option(None, "Tagged sentences to score, as train_file.", resume=FREE)
+    dev_file: Path | None = option(
+        None, "Tagged sentences to evaluate, as train_file.", resume=FREE
+    )
     test_file: Path | None = option(
         None, "Sentences to tag, as train_file; evaluated where they have tags.", resume=FREE
     )
@@ -69,9 +71,9 @@ class TaggingConfig(SplitFiles):
     )
     context: str = option(
         AUTO,
-        "What a word is seen in: the document, from one line -DOCSTART- to the next (in a file "
-        "without such lines the sentence), or the sentence; auto: as the model was trained, or "
-        "the document.",
+        "What the model reads around a word: the document, from one line -DOCSTART- to the next "
+        "(in a file without such lines the sentence), or the sentence; auto: as the model was "
+        "trained, or the document.",
         choices=(AUTO, DOCUMENT, SENTENCE),
         resume=FREE,
     )

@@ -19,7 +19,7 @@ from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.schemes import Scheme
 
 if TYPE_CHECKING:
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def window_stride(max_seq_length: int, doc_stride: int) -> int:
 
 
 def tag_rows(
-    tokens: TaggedTokens, tokenizer: "Tokenizer", max_seq_length: int, doc_stride: int
+    tokens: TaggedTokens, tokenizer: "LineTokenizer", max_seq_length: int, doc_stride: int
 ) -> Rows:
     """Makes a row for each window of each document.
 
@@ -103,7 +103,11 @@ def tag_rows(
 
 
 def tokenize_words(
-    documents: Sequence[Document], tokenizer: "Tokenizer", labels: Sequence[str]
+    documents: Sequence[Document],
+    tokenizer: "LineTokenizer",
+    labels: Sequence[str],
+    *,
+    tell: bool = True,
 ) -> TaggedTokens:
     """Tokenizes words one by one; the tag of a word stands at its first token.
 
@@ -113,6 +117,7 @@ def tokenize_words(
         documents: some documents; all have tags, or none.
         tokenizer: the model's.
         labels: all tags, in the order of the classes.
+        tell: whether the log names it.
     """
     sentences = [sentence for document in documents for sentence in document.sentences]
     words = [word for sentence in sentences for word in sentence.items]
@@ -124,7 +129,7 @@ def tokenize_words(
     document = np.repeat(np.arange(len(documents)), np.diff(words_before))  # [words]
     start[first] = (np.arange(len(words)) - words_before[document])[counts > 0]
     end[first] = start[first] + 1
-    if not counts.all():
+    if tell and not counts.all():
         _warn_of_empty(sentences, np.flatnonzero(counts == 0))
     classes = _classes(sentences, labels)
     marks = None
@@ -135,7 +140,7 @@ def tokenize_words(
 
 
 def tokenize_characters(
-    documents: Sequence[Document], tokenizer: "Tokenizer", labels: Sequence[str], scheme: Scheme
+    documents: Sequence[Document], tokenizer: "LineTokenizer", labels: Sequence[str], scheme: Scheme
 ) -> TaggedTokens:
     """Tokenizes the text that characters make; each token has the tag of the characters it is of.
 

@@ -20,11 +20,7 @@ from keras_bert_impl.tokenization.graph_rows import (
 )
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
-
-_BLANKS = " \t\r\n"
-_RARE_BLANKS = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-_LINE_BREAK = "\n"
-_MARKS = ".,;:!?()[]{}<>\"'`´“”„‟‘’‚‛«»‹›…·¡¿、。，．！？：；（）「」『』《》〈〉【】"
+from pipelines.tasks.tagging.words import BLANKS, LINE_BREAK, MARKS, RARE_BLANKS
 
 
 class TextCharacters(NamedTuple):
@@ -96,7 +92,7 @@ def text_characters(texts: Any, *, split_marks: bool = False) -> TextCharacters:
     flat, text = codes.flat_values, codes.value_rowids()
     number = tf.range(tf.size(flat, tf.int64))  # of each character
     position = number - tf.gather(codes.row_splits, text)
-    blank = _is_one_of(flat, _BLANKS + _RARE_BLANKS if split_marks else _BLANKS)
+    blank = _is_one_of(flat, BLANKS + RARE_BLANKS if split_marks else BLANKS)
     starts = ~blank & (predecessors(blank, True) | (position == 0))
     if split_marks:
         starts |= ~blank & _part_begins(flat, number, _counted(starts))
@@ -108,7 +104,7 @@ def text_characters(texts: Any, *, split_marks: bool = False) -> TextCharacters:
         position=position,
         byte=bytes_in_text.flat_values + tf.gather(first_byte, text),
         word=word,
-        line=_counted((flat == ord(_LINE_BREAK)) | (position == 0)),
+        line=_counted((flat == ord(LINE_BREAK)) | (position == 0)),
         word_start=tf.boolean_mask(number, starts),
         word_end=tf.math.segment_max(inside, tf.boolean_mask(word, ~blank)) + 1,
         first_byte=first_byte,
@@ -128,7 +124,7 @@ def _counted(starts: tf.Tensor) -> tf.Tensor:
 def _part_begins(codes: tf.Tensor, number: tf.Tensor, word: tf.Tensor) -> tf.Tensor:
     """Whether each character is a mark at its word's end, or the first one that is none."""
     count = tf.size(number, tf.int64)
-    core = ~_is_one_of(codes, _MARKS + _BLANKS + _RARE_BLANKS)
+    core = ~_is_one_of(codes, MARKS + BLANKS + RARE_BLANKS)
     segment = tf.maximum(word, 0)  # blanks in front of the first word
     first = tf.math.unsorted_segment_min(tf.where(core, number, count), segment, count)
     last = tf.math.unsorted_segment_max(tf.where(core, number, -1), segment, count)

@@ -1,6 +1,6 @@
 """The task of a run for tags: from files and options to rows, scores and entities, all checked."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -49,10 +49,12 @@ from pipelines.tasks.tagging.statistics import (
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.forms import KnownModel
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from pipelines.fine_tuning.run import FineTuningResults
+    from pipelines.tasks.tagging.answerer import EntityForm
 
 
 NAME = "ner"
@@ -141,7 +143,7 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
     def rows(
         self,
         examples: Sequence[Document],
-        tokenizer: "Tokenizer",
+        tokenizer: "LineTokenizer",
         max_seq_length: int,
         *,
         training: bool,
@@ -202,6 +204,10 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         """The figures of all types; see `ComparedTask`."""
         return ("f1", "precision", "recall")
 
+    def figures(self, split: str) -> Collection[str]:
+        """Names the figures of all types and of each that the split has; see `ComparedTask`."""
+        return list(self._scorer(self._nothing_found(split)).scores())
+
     def constant_scores(self, split: str) -> Mapping[str, float]:
         """The figures of a model that finds nothing, whatever the split."""
         del split
@@ -214,11 +220,14 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
 
     def guesses(self, split: str) -> dict[str, Guess]:
         """The accuracy of tags where no entity is found; see `Guessable`."""
-        nothing = (
-            (document, TagAnswer([[OUTSIDE] * len(s.tags or ()) for s in document.sentences], []))
-            for document in self.examples(split)
-        )
-        return {"accuracy": Guess("no entity anywhere", self._scorer(nothing).accuracy)}
+        nothing = self._scorer(self._nothing_found(split))
+        return {"accuracy": Guess("no entity anywhere", nothing.accuracy)}
+
+    def _nothing_found(self, split: str) -> Iterator[tuple[Document, TagAnswer]]:
+        """The answers of a model that finds no entity in a labelled split."""
+        for document in self.examples(split):
+            tags = [[OUTSIDE] * len(sentence.tags or ()) for sentence in document.sentences]
+            yield document, TagAnswer(tags, [])
 
     def compared_answers(
         self, example: Document, answer: TagAnswer
@@ -247,6 +256,14 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         with open_whole(entities) as file:
             file.writelines(json_lines(answered, self.unit))
         return [columns, entities]
+
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[EntityForm]":
+        """Texts; see `Asked`."""
+        from pipelines.tasks.tagging.answerer import EntityForm
+
+        length = served_length(model.config, max_seq_length)
+        model.config.check_length(length, at_least=5)
+        return [EntityForm(self, model, length, raw=raw) for raw in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Texts to entities; see `ServedTagger`."""

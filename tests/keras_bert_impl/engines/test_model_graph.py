@@ -73,6 +73,19 @@ def test_other_weights_and_damage_build_it_again(folder, unbuilt, built):
     assert len(built) == 3
 
 
+def test_nothing_is_kept_of_weights_that_were_replaced_while_they_were_read(model, folder):
+    def build():
+        (folder / "model.safetensors").write_bytes((folder / "other").read_bytes())
+        return model
+
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-1] ^= 1
+    (folder / "other").write_bytes(content)
+    unbuilt = UnbuiltModel(build, find_model(folder), "BertPretrainer")
+    model_graph(unbuilt, "float32", folder, list)
+    assert not (folder / GRAPHS_FOLDER).exists()
+
+
 @pytest.mark.slow
 def test_scales_are_found_once_for_built_and_unbuilt_models(model, folder, unbuilt, built):
     pytest.importorskip("nncf", reason="needs the extra `openvino`")

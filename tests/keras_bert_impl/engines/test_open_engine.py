@@ -69,3 +69,17 @@ def test_what_is_no_export_is_one_sentence(export, tmp_path):
     (export / "model.bin").unlink()
     with pytest.raises(UserError, match=r"model\.bin: no such file"):
         open_graph(export)
+
+
+@pytest.mark.slow
+def test_an_export_in_8_bits_keeps_its_scales_beside_it(model, export):
+    pytest.importorskip("nncf", reason="needs the extra `openvino`")
+    rows = [inputs(batch=1, seed=seed) for seed in range(8)]
+    first = open_graph(export, "int8", lambda: rows).compute_one(rows[3])
+    again = open_graph(export, "int8", lambda: pytest.fail("they are there")).compute_one(rows[3])
+    expected = model(rows[3])
+    for name, value in first.items():
+        np.testing.assert_array_equal(again[name], value, err_msg=name)
+    np.testing.assert_allclose(
+        first["next_sentence_logits"], expected["next_sentence_logits"], atol=0.3
+    )

@@ -79,6 +79,13 @@ def test_pairs_rarer_than_asked_are_not_joined():
         learn_tokens({"ab": 5, "ac": 1}, LearnerOptions(12, min_frequency=2))
 
 
+def test_a_limit_that_keeps_a_size_from_being_reached_is_named():
+    with pytest.raises(UserError, match=r"raise `limit_alphabet` \(the text has 3\) or"):
+        learn_tokens({"ab": 5, "ac": 1}, LearnerOptions(99, limit_alphabet=2))
+    with pytest.raises(UserError, match="lower `min_frequency` or give more text"):
+        learn_tokens({"ab": 5, "ac": 1}, LearnerOptions(99))
+
+
 def test_a_size_below_the_alphabet_is_refused():
     with pytest.raises(UserError, match="`vocab_size=10` is less than the 16 special tokens and"):
         learn_tokens({"abcdef": 3}, LearnerOptions(10))

@@ -1,14 +1,16 @@
+import functools
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization import plain_tokenizer
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tokenization import (
     OPTIONS,
@@ -106,3 +108,30 @@ def test_a_cut_that_is_interrupted_leaves_nothing_behind(monkeypatch):
             tokenizer.encode_lines(["a.dog"])
     assert tokenizer.encode_lines(["dog"]).ids.tolist() == [6]
     assert tokenizer.encode_lines(["a.dog"]).ids.tolist() == [5, 7, 6]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(trouble_text(), min_size=1, max_size=3), st.sampled_from(OPTIONS))
+def test_tokens_stand_where_the_tokenizer_finds_them(lines, options):
+    found = plain(options).encode_lines_with_spans(lines)
+    expected = kernels_of(options).encode_lines_with_spans(lines, unit="characters")
+    for name, array in found._asdict().items():
+        assert array.tolist() == getattr(expected, name).tolist(), name
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(trouble_text(), min_size=1, max_size=3))
+def test_special_tokens_are_kept_as_the_tokenizer_keeps_them(lines):
+    found = plain(OPTIONS[0], "keep").encode_lines(lines)
+    expected = kernels_of(OPTIONS[0], "keep").encode_lines(lines)
+    assert by_line(found) == by_line(expected)
+
+
+@functools.cache
+def plain(options, special_tokens="split"):
+    return PlainTokenizer(TextSettings(ALPHABET, *options), special_tokens)
+
+
+@functools.cache
+def kernels_of(options, special_tokens="split"):
+    return Tokenizer(TextSettings(ALPHABET, *options), special_tokens)

@@ -112,6 +112,16 @@ def test_another_language_is_named_with_words_characters_and_the_file():
     )
 
 
+def test_a_few_missing_characters_are_named_with_what_learns_them(caplog):
+    check_words(
+        ["The rainy day is. The rainy day is. Wet"] * 30,
+        TextSettings(ENGLISH, **CASED),
+        "text.txt",
+        may_refuse=True,
+    )
+    assert "lacks characters of the text; learn one that keeps more of them (" in caplog.text
+
+
 def test_decomposed_text_is_named():
     lines = [unicodedata.normalize("NFD", f"{'비 ' * n}비가 온다") for n in range(20)]
     said = refusal(lines, TextSettings(KOREAN, **CASED))

@@ -440,7 +440,7 @@ def test_the_user_says_which_figure_is_the_best(tmp_path):
     measure = lambda: {"loss": 1.0, "accuracy": scores.pop(0)}  # noqa: E731
     run(tmp_path / "a", measure=measure, eval_steps=5, best_figure="accuracy")
     assert best_of(tmp_path / "a") == 10
-    with pytest.raises(UserError, match=r"`best_figure=f1`: .* no such figure; choose loss"):
+    with pytest.raises(UserError, match=r"`best_figure=f1`: no evaluation gives it; .* loss"):
         run(tmp_path / "b", measure=losses_in_turn(1.0), eval_steps=5, best_figure="f1")
     assert run(tmp_path / "b")[0].resumed_from == 5
 

@@ -269,6 +269,22 @@ def test_scores_while_training_are_kept(encoder, cola, tmp_path):
     assert "matthews_correlation" in json.loads(lines[0])
 
 
+def test_the_curve_is_of_the_dev_set_alone_where_a_labelled_test_set_is_evaluated_too(
+    encoder, tmp_path
+):
+    for name in ("train", "dev", "test"):
+        (tmp_path / f"{name}.csv").write_text("text,label\n" + "the dog,a\nthe cat,b\n" * 4)
+    files = {f"{name}_file": str(tmp_path / f"{name}.csv") for name in ("train", "dev", "test")}
+    given = {"task_name": None, "own": LabelledTextsConfig(**files), "trim_padding": False}
+    given |= {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
+    config = configuration(tmp_path, tmp_path / "run", do_predict=True, **given)
+    figures = run_classifier(config).evaluation
+    assert {"eval_accuracy", "eval_test_accuracy"} <= set(figures)
+    lines = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["accuracy"] == figures["eval_accuracy"]
+    assert "test_" not in "".join(lines)
+
+
 def test_the_figures_of_a_published_model_come_with_what_others_reached(
     encoder, cola, tmp_path, monkeypatch
 ):

@@ -82,6 +82,11 @@ def test_what_is_not_plain_must_be_named(columns, message):
         choose_columns(header(*columns), None, None, (), labelled=True)
 
 
+def test_json_lines_have_no_header(tmp_path):
+    with pytest.raises(UserError, match=r"line 1 has no column 'body' \(it has 'text'\)"):
+        check_columns(json_lines(tmp_path, {"text": "a"}), ["body"])
+
+
 def test_a_column_that_is_missing_or_there_twice_is_named():
     with pytest.raises(UserError, match="line 1, the header, has no column 'body'"):
         check_columns(header("text", "label"), ["body"])

@@ -116,7 +116,11 @@ BAD = {
     ("t", "text\na\n"): "neither its name nor its first line says",
     ("t.csv", "\n\n"): "has no rows",
     ("t.csv", ""): r"is empty \(0 bytes\)",
-    ("t.csv", "text,label\na,1\na,b,c\n"): r"line 3 has 3 columns instead of 2 \(text, label\)",
+    (
+        "t.csv",
+        "text,label\na,1\na,b,c\n",
+    ): r"line 3 has 3 columns .* \(text, label\); put quotation marks around fields that hold ','",
+    ("t.csv", "text,label\na,1\na\n"): r"line 3 has 1 columns instead of 2 .*; mend or remove the",
     ("t.csv", 'text,label\na,1\n"b,2\n'): "the row that begins on line 3 is not quoted",
     ("t.csv", "text,label\ra,1\r"): "line 1 has carriage returns inside",
     ("t.csv", "text,label\na,1\nb\rc,2\n"): "line 3 has a carriage return inside a field without",

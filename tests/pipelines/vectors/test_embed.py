@@ -2,16 +2,19 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.safetensors_file import read_header, read_tensor, write_safetensors
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
-from pipelines.vectors.embed import EmbedResult, embed_file
+from pipelines.vectors.embed import EmbedResult, embed_file, weights_sha256
 from pipelines.vectors.options import EmbedConfig
 from tests.pipelines.vectors.conftest import TEXTS
 
@@ -99,6 +102,46 @@ def test_the_input_and_a_folder_are_no_output(model, tmp_path):
     (tmp_path / "y.npy").mkdir()
     with pytest.raises(UserError, match="is a folder"):
         embed(model, tmp_path / "x.npy", tmp_path / "y.npy")
+
+
+_SECOND_START = """
+import sys
+from pathlib import Path
+from pipelines.vectors.embed import embed_file
+from pipelines.vectors.options import EmbedConfig
+model, lines, output = sys.argv[1:]
+embed_file(EmbedConfig(model=model, input_file=lines, output_file=Path(output), engine="openvino"))
+print(*sorted({"tensorflow", "keras", "tensorflow_text"} & set(sys.modules)))
+"""
+
+
+def test_the_second_start_with_openvino_needs_no_tensorflow(model, lines, tmp_path):
+    pytest.importorskip("openvino", reason="needs the extra `openvino`")
+    folder = shutil.copytree(model, tmp_path / "model")
+    embed(str(folder), lines, tmp_path / "x.npy", engine="openvino")
+    command = [sys.executable, "-c", _SECOND_START, folder, lines, tmp_path / "y.npy"]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    assert done.stdout.strip() == ""
+    found = [np.load(tmp_path / name) for name in ("x.npy", "y.npy")]
+    np.testing.assert_allclose(*found, atol=1e-6)
+
+
+def test_models_are_told_apart_by_their_weights_wherever_they_lie(model, tmp_path):
+    def digests(folder):
+        return [
+            weights_sha256(find_model(folder), with_pooler=with_it) for with_it in (False, True)
+        ]
+
+    folder = shutil.copytree(model, tmp_path / "model")
+    expected = digests(model)
+    assert digests(folder) == expected
+    path = folder / "model.safetensors"
+    tensors = {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+    for part, counts in (("pooler", [False, True]), ("word_embeddings", [True, True])):
+        (name,) = (name for name in tensors if part in name and name.endswith("weight"))
+        write_safetensors(path, {**tensors, name: tensors[name] + 1})
+        assert [a != b for a, b in zip(digests(folder), expected, strict=True)] == counts
 
 
 @pytest.mark.long

@@ -202,7 +202,7 @@ def test_more_than_may_wait_is_refused_and_counted():
 
 def test_a_request_that_waits_too_long_is_told_so():
     reply = ask(app_of(ToyAnswerer(seconds=0.5), answer_seconds=0.1), "POST", PREDICT, TEXT)
-    assert reply.status == 503
+    assert reply.status == 429
     assert reply.headers["retry-after"] == "1"
 
 

@@ -90,6 +90,25 @@ def test_what_comes_on_top_of_the_queue_is_refused_with_a_time_to_come_back():
     run(ToyAnswerer(seconds=0.02), body, most=4)
 
 
+def test_nothing_is_taken_that_would_wait_too_long():
+    async def body(batcher):
+        for _ in range(20):
+            await scores(batcher, "a" * 60)  # now it is known how long a row takes
+        waiting, statuses = [], []
+        for _ in range(20):
+            try:
+                waiting.append(batcher.ask(instances("a" * 60)))
+            except RequestError as refused:
+                statuses.append(refused.status)
+        assert set(statuses) == {429}
+        assert 1 < len(waiting) < 19
+        await asyncio.gather(*waiting)
+
+    batcher = Batcher(ToyAnswerer(seconds=0.02), 1000, most_seconds=0.08)
+    asyncio.run(body(batcher))
+    batcher.close()
+
+
 def test_a_request_of_more_than_may_wait_is_taken_where_none_waits():
     async def body(batcher):
         assert await scores(batcher, *["ab"] * 9) == [2.0] * 9

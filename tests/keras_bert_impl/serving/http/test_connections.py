@@ -96,6 +96,21 @@ def test_connections_without_number_are_cut_and_others_are_served_again(server):
     assert server.ask("GET", "/healthz")[0] == 200
 
 
+def test_a_client_that_sends_too_much_reads_that_it_is_too_much(server):
+    status, _, body = server.ask("POST", "/v1/models/toy:predict", b" " * (20 << 20))
+    assert (status, body) == (413, b'{"error":"the body has more than 16 MiB; send it in parts."}')
+
+
+def test_a_client_that_reads_no_answer_is_cut(server):
+    count = 4000
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        for _ in range(count // 100):
+            connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
+            time.sleep(0.005)
+        time.sleep(3)
+        assert read_all(connection).count(b"HTTP/1.1 200") < count
+
+
 def test_expect_continue_is_answered(server):
     body = b'{"instances": ["abc"]}'
     head = HEAD + b"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n" % len(body)

@@ -1,7 +1,10 @@
 """A server's life: where it listens, how it stops, what it does under load."""
 
+import asyncio
+import collections
 import concurrent.futures
 import json
+import resource
 import signal
 import socket
 import time
@@ -80,3 +83,35 @@ def test_a_client_that_does_not_read_holds_up_nobody():
         assert server.ask("POST", PREDICT, TEXT)[0] == 200
         lazy.close()
         assert server.stop() == 0
+
+
+async def many_at_once(port, count):
+    """The statuses of requests on as many connections, all open at the same time."""
+    request = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: "
+    request = f"{request}{len(TEXT)}\r\n\r\n{TEXT}".encode()
+
+    async def one():
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request)
+        reply = await reader.read()
+        writer.close()
+        return int(reply.split(b" ", 2)[1])
+
+    return collections.Counter(await asyncio.gather(*(one() for _ in range(count))))
+
+
+@pytest.mark.slow
+def test_thousands_of_requests_at_once_are_answered_or_told_to_come_back():
+    """A server with a model has some 300 MB; what connections take is bounded without it, too."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    with served_toy(seconds=0.05, max_waiting=500) as server:
+        before, _ = server.memory()
+        statuses = asyncio.run(many_at_once(server.port, 5000))
+        assert set(statuses) <= {200, 429}
+        assert statuses[200] >= 500
+        assert statuses.total() == 5000
+        _, highest = server.memory()
+        assert highest - before < 250e6
+        assert server.ask("POST", PREDICT, TEXT)[0] == 200
+        assert server.stop() == 0
+        assert "Traceback" not in server.log

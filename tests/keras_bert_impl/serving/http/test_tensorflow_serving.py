@@ -93,7 +93,9 @@ def test_the_first_signature_is_the_default(name):
     assert form.answerer_of(model, body) is model.answerers["text"]
 
 
-@pytest.mark.parametrize("body", [[], "a", None, {"signature_name": "x"}, {"signature_name": 3}])
+@pytest.mark.parametrize(
+    "body", [[], "a", None, {"signature_name": "x"}, {"signature_name": 3}, {"signature_name": {}}]
+)
 def test_an_unknown_signature_is_refused(body):
     with pytest.raises(RequestError):
         form.answerer_of(ToyModel(), body)

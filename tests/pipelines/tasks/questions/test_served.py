@@ -16,7 +16,8 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.tasks.questions.answers import AnswerSettings
 from pipelines.tasks.questions.files import read_questions
 from pipelines.tasks.questions.passages import Passage, Question
-from pipelines.tasks.questions.served import ServedQuestions, ServingSettings
+from pipelines.tasks.questions.served import ServedQuestions
+from pipelines.tasks.questions.settings import ServingSettings
 from pipelines.tasks.questions.task import QuestionTask
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import tiny_config

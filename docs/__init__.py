@@ -1,0 +1,1 @@
+"""The documentation site: pages, and in `extensions` what Sphinx needs beside them."""

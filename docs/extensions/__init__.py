@@ -1,0 +1,1 @@
+"""What Sphinx needs besides its own extensions to build this site."""

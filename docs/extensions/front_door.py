@@ -1,0 +1,55 @@
+"""The directive `front_door`: the public names of rooms of the library, with their docstrings."""
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxDirective
+
+import keras_bert_impl
+
+_SHOWN: set[str] = set()
+
+
+def names_of(rooms: list[str]) -> list[str]:
+    """The public names whose modules lie in these rooms of the library.
+
+    Example:
+        >>> names_of(["optimizers"])
+        ['BertAdamW', 'Lamb', 'WarmupSchedule']
+    """
+    homes = keras_bert_impl._HOMES
+    return sorted(name for name, home in homes.items() if home.split(".")[0] in rooms)
+
+
+class FrontDoor(SphinxDirective):
+    """Documents the public names of the rooms that its arguments list."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """The names, each by autodoc."""
+        names = names_of(self.arguments[0].split())
+        _SHOWN.update(names)
+        lines = [line for name in names for line in _documented(name)]
+        return self.parse_text_to_nodes("\n".join(["```{eval-rst}", *lines, "```"]))
+
+
+def _documented(name: str) -> list[str]:
+    kind = "class" if isinstance(getattr(keras_bert_impl, name), type) else "function"
+    members = ["   :members:"] if kind == "class" else []
+    return [f".. auto{kind}:: keras_bert_impl.{name}", *members, ""]
+
+
+def _all_are_shown(*_: object) -> None:
+    """Every public name is documented, whoever adds one."""
+    missing = set(keras_bert_impl._HOMES) - _SHOWN
+    if _SHOWN and missing:
+        raise ExtensionError(f"docs/api.md shows no room that holds {', '.join(sorted(missing))}")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Adds the directive to Sphinx."""
+    app.add_directive("front_door", FrontDoor)
+    app.connect("env-updated", _all_are_shown)
+    return {"parallel_read_safe": False}

@@ -1,0 +1,376 @@
+"""What an answerer asks a model and makes of its numbers, and the engine that computes them.
+
+A `Form` knows texts and answers but no engine; `EngineAnswerer` adds one. The forms that need no
+task stand here: vectors, masked words, next sentences. Those of tasks stand with their tasks.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.engine import Engine
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.serving.answerer import (
+    Answer,
+    Input,
+    Instance,
+    Prepared,
+    Row,
+    RowOutputs,
+    collate,
+)
+from keras_bert_impl.serving.embedder import rounded_length, rounded_rows
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch, text_ids
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
+
+
+class KnownModel(Protocol):
+    """All that is known of a model but its numbers: a `ModelSource`, or an export."""
+
+    @property
+    def config(self) -> BertConfig:
+        """Its configuration, with the settings of its task."""
+
+    @property
+    def text(self) -> TextSettings:
+        """The vocabulary, the casing and the accents."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of its labels in the order of the classes; () where it has none."""
+
+    @property
+    def is_multi_label(self) -> bool:
+        """Whether each label is a question of its own."""
+
+
+class Form(ABC):
+    """Turns instances into rows and the model's outputs for them into answers.
+
+    The attributes that `Answerer` has mean the same here.
+
+    Attributes:
+        model_outputs: the outputs of the model that are read.
+        token_outputs: those of them with a number, or several, for each position of a row.
+    """
+
+    signature: str
+    kind: str
+    inputs: Sequence[Input]
+    outputs: Mapping[str, str]
+    model_outputs: Sequence[str]
+    token_outputs: Collection[str] = ()
+
+    @abstractmethod
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+
+    def reduced(self, outputs: RowOutputs) -> RowOutputs:
+        """What `finish` needs of a row's outputs, where that is less."""
+        return outputs
+
+    @abstractmethod
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+
+
+class EngineAnswerer:
+    """Answers by an engine; see `Answerer`.
+
+    Args:
+        form: what is asked.
+        engine: what computes the model.
+        positions: the most that a row may have.
+        deterministic: compute every row alone.
+    """
+
+    def __init__(
+        self, form: Form, engine: Engine, positions: int, deterministic: bool = False
+    ) -> None:
+        self._form, self._engine, self._positions = form, engine, positions
+        self.signature, self.kind = form.signature, form.kind
+        self.inputs, self.outputs = form.inputs, form.outputs
+        self.tokens_at_once = 1 if deterministic else engine.tokens_at_once
+        self.batches_at_once = engine.batches_at_once
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        return self._form.prepare(instances)
+
+    def compute(self, rows: Sequence[Row]) -> list[RowOutputs]:
+        """See `Answerer.compute`."""
+        features = collate(rows)
+        if self._engine.few_lengths:
+            features = _of_few_shapes(features, self._positions)
+        found = self._engine.compute_one(features)
+        return [self._of_row(found, number, row) for number, row in enumerate(rows)]
+
+    def _of_row(self, found: Mapping[str, NDArray], number: int, row: Row) -> RowOutputs:
+        length = row[ENCODER_INPUTS[0]].shape[-1]
+        outputs = {name: found[name][number] for name in self._form.model_outputs}
+        for name in self._form.token_outputs:
+            outputs[name] = outputs[name][:length]
+        return self._form.reduced(outputs)
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+        return self._form.finish(prepared, outputs)
+
+
+def _of_few_shapes(
+    features: Mapping[str, NDArray[np.int32]], positions: int
+) -> dict[str, NDArray[np.int32]]:
+    """Fills a batch up, so that few different shapes are compiled; what is added has one token."""
+    rows = len(features[ENCODER_INPUTS[0]])
+    more = rounded_rows(rows) - rows
+    filled = {}
+    for name, array in features.items():
+        longer = min(rounded_length(array.shape[-1]), positions) - array.shape[-1]
+        borders = [(0, more), *[(0, 0)] * (array.ndim - 2), (0, max(longer, 0))]
+        filled[name] = np.pad(array, borders)
+    filled["input_mask"][rows:, ..., 0] = 1
+    return filled
+
+
+def read_fields(fields: Sequence[Input], instances: Sequence[Instance]) -> dict[str, list[Any]]:
+    """The texts of instances by the names of their fields; None where one is left out.
+
+    Raises:
+        UserError: an instance lacks a field, has one that nobody knows, or one is no text.
+
+    Example:
+        >>> read_fields([Input("text")], [{"text": "It rains."}])
+        {'text': ['It rains.']}
+        >>> read_fields([Input("text")], [{"text": 5}])
+        Traceback (most recent call last):
+        keras_bert_impl.errors.UserError: instance 1: `text` is 5; give a text.
+    """
+    for number, instance in enumerate(instances, start=1):
+        _check_instance(fields, instance, number)
+    return {field.name: [one.get(field.name) for one in instances] for field in fields}
+
+
+def _check_instance(fields: Sequence[Input], instance: Any, number: int) -> None:
+    names = [field.name for field in fields]
+    if not isinstance(instance, Mapping):
+        raise UserError(
+            f"instance {number}: is {shown(instance)}; give an object with {', '.join(names)}."
+        )
+    for name in instance:
+        if name not in names:
+            raise UserError(
+                f"instance {number}: has an unknown field {shown(name)}; give {', '.join(names)}."
+            )
+    for field in fields:
+        value = instance.get(field.name)
+        if value is None and not field.needed:
+            continue
+        wanted = "a list of texts" if field.is_list else "a text"
+        if value is None:
+            raise UserError(f"instance {number}: has no `{field.name}`; give {wanted}.")
+        texts = value if field.is_list and isinstance(value, list | tuple) else [value]
+        if (field.is_list and texts is not value) or not all(isinstance(x, str) for x in texts):
+            raise UserError(f"instance {number}: `{field.name}` is {shown(value)}; give {wanted}.")
+
+
+_OF_VECTORS = {"embedding": "the text's vector"}
+
+
+class VectorForm(Form):
+    """A vector a text.
+
+    Args:
+        model: of vectors.
+        sentence: how many tokens are read, and what stands in front of every text.
+        max_seq_length: the most tokens of a text, with [CLS] and [SEP].
+    """
+
+    signature, kind = "embed", "vector"
+    inputs = (Input("text", about="a text"),)
+    outputs = _OF_VECTORS
+    model_outputs = ("embedding",)
+
+    def __init__(self, model: KnownModel, sentence: SentenceSettings, max_seq_length: int) -> None:
+        self._tokenizer, self._prompt = PlainTokenizer(model.text), sentence.prompt
+        self._length = max_seq_length
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        texts = read_fields(self.inputs, instances)["text"]
+        block = self._tokenizer.encode_lines([self._prompt + text for text in texts])
+        rows = text_ids(block, self._tokenizer.vocabulary, self._length)
+        return Prepared([_row(ids) for ids in rows])
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+        del prepared
+        return [{"embedding": one["embedding"].astype(np.float32).tolist()} for one in outputs]
+
+
+def _row(ids: NDArray[np.int32]) -> dict[str, NDArray[np.int32]]:
+    return dict(zip(ENCODER_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
+
+
+class _Masked(NamedTuple):
+    """What undoes the row of a text with masks."""
+
+    masks: int
+    truncated: int
+
+
+_OF_MASKED_WORDS = {
+    "tokens": "for each [MASK] the best words, the best one first",
+    "probabilities": "theirs",
+    "mask_counts": "how many masks were read",
+    "num_truncated": "tokens of a long text that were not read",
+}
+
+
+class MaskedWordsForm(Form):
+    """The words that may stand at [MASK].
+
+    Args:
+        model: with a masked-LM head.
+        tokenizer: keeps special tokens.
+        max_seq_length: the most tokens of a text, with [CLS] and [SEP]; of a longer one those
+            around its first [MASK] are read.
+        top_k: how many words are given for a mask.
+    """
+
+    signature, kind = "fill_mask_text", "masked_words"
+    inputs = (Input("text", about="a text with [MASK] in it"),)
+    outputs = _OF_MASKED_WORDS
+    model_outputs = ("masked_lm_logits",)
+
+    def __init__(
+        self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int, top_k: int
+    ) -> None:
+        self._tokenizer, self._vocabulary = tokenizer, model.text.vocabulary
+        self._room, self._top_k = max_seq_length - 2, min(top_k, len(self._vocabulary))
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        block = self._tokenizer.encode_lines(read_fields(self.inputs, instances)["text"])
+        texts = np.split(block.ids, block.offsets[1:-1]) if instances else []
+        kept = [text[self._around_first_mask(text)] for text in texts]
+        ends = [np.array([x], np.int32) for x in (self._vocabulary.cls_id, self._vocabulary.sep_id)]
+        rows = [_row(np.concatenate([ends[0], text, ends[1]])) for text in kept]
+        masks = [np.flatnonzero(row["input_ids"] == self._vocabulary.mask_id) for row in rows]
+        state = [
+            _Masked(len(found), len(text) - len(some))
+            for found, text, some in zip(masks, texts, kept, strict=True)
+        ]
+        return Prepared([with_masks(*one) for one in zip(rows, masks, strict=True)], state)
+
+    def _around_first_mask(self, ids: NDArray[np.int32]) -> slice:
+        masks = np.flatnonzero(ids == self._vocabulary.mask_id)
+        first = int(masks[0]) if len(masks) else len(ids)
+        start = min(max(first - self._room // 2, 0), max(len(ids) - self._room, 0))
+        return slice(start, start + self._room)
+
+    def reduced(self, outputs: RowOutputs) -> RowOutputs:
+        """The best words of each position instead of the logits of the whole vocabulary."""
+        # The table may have more rows than there are tokens: they mean nothing.
+        logits = outputs["masked_lm_logits"][:, : len(self._vocabulary)].astype(np.float32)
+        best = [_best(row, self._top_k) for row in logits]
+        shares = softmax(logits)
+        return {
+            "ids": np.array(best, np.int32),
+            "probabilities": np.array([x[ids] for x, ids in zip(shares, best, strict=True)]),
+        }
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+        tokens = self._vocabulary.tokens
+        return [
+            {
+                "tokens": [[tokens[x] for x in ids] for ids in one["ids"][: state.masks].tolist()],
+                "probabilities": one["probabilities"][: state.masks].tolist(),
+                "mask_counts": state.masks,
+                "num_truncated": state.truncated,
+            }
+            for state, one in zip(prepared.state, outputs, strict=True)
+        ]
+
+
+def with_masks(row: Row, masks: NDArray[np.integer]) -> dict[str, NDArray[np.int32]]:
+    """A row of a model that predicts masked words; one position at least is predicted."""
+    positions = masks.astype(np.int32) if len(masks) else np.zeros(1, np.int32)
+    return {**row, "masked_lm_positions": positions}
+
+
+def _best(logits: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """The numbers of the highest logits, the first of equal ones first.
+
+    Example:
+        >>> _best(np.array([1, 3, 2, 3, 2], np.float32), 3).tolist()
+        [1, 3, 2]
+    """
+    least = np.partition(logits, len(logits) - count)[len(logits) - count]
+    candidates = np.flatnonzero(logits >= least)
+    order = np.argsort(-logits[candidates], kind="stable")
+    return candidates[order][:count]
+
+
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Probabilities along the last dimension, float32.
+
+    Example:
+        >>> softmax(np.zeros([1, 2], np.float32)).tolist()
+        [[0.5, 0.5]]
+    """
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+_OF_NEXT_SENTENCES = {
+    "probability": "that the second text follows the first one",
+    "next_sentence_logits": "of following, and of not following",
+}
+
+
+class NextSentenceForm(Form):
+    """Whether a text follows another one.
+
+    Args:
+        model: with the head for next sentences.
+        tokenizer: keeps special tokens.
+        max_seq_length: the most tokens of a pair; the longer text loses tokens first.
+    """
+
+    signature, kind = "next_sentence_text", "next_sentence"
+    inputs = (Input("text_a", about="a text"), Input("text_b", about="what may follow"))
+    outputs = _OF_NEXT_SENTENCES
+    model_outputs = ("next_sentence_logits",)
+
+    def __init__(self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int) -> None:
+        self._tokenizer, self._vocabulary = tokenizer, model.text.vocabulary
+        self._length = max_seq_length
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        fields = read_fields(self.inputs, instances)
+        blocks = [self._tokenizer.encode_lines(fields[one.name]) for one in self.inputs]
+        if not instances:
+            return Prepared([])
+        pairs = zip(*(np.split(one.ids, one.offsets[1:-1]) for one in blocks), strict=True)
+        return Prepared([with_masks(self._pair(*pair), np.zeros(0, np.int32)) for pair in pairs])
+
+    def _pair(self, first: NDArray[np.int32], second: NDArray[np.int32]) -> Row:
+        packed = pack_batch([first], [second], self._vocabulary, self._length)
+        return {name: array[0] for name, array in packed.items()}
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+        del prepared
+        logits = [one["next_sentence_logits"].astype(np.float32) for one in outputs]
+        return [
+            {"probability": float(softmax(one)[0]), "next_sentence_logits": one.tolist()}
+            for one in logits
+        ]

@@ -1,0 +1,1 @@
+"""Answers of a trained model to texts, whatever it is for and whatever computes it."""

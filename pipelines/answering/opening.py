@@ -1,0 +1,175 @@
+"""The one way from a model, in whatever form, to an object that answers texts."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.task_settings import served_length
+from keras_bert_impl.engines.config import FLOAT32, TENSORFLOW
+from keras_bert_impl.engines.engine import Engine, Features
+from keras_bert_impl.engines.kept_graph import UnbuiltModel
+from keras_bert_impl.engines.open_engine import open_engine
+from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
+from keras_bert_impl.serving.answerer import Answerer, collate, instances_of
+from keras_bert_impl.serving.embedder import sentence_settings_of, unbuilt_embedder
+from keras_bert_impl.serving.forms import (
+    EngineAnswerer,
+    Form,
+    KnownModel,
+    MaskedWordsForm,
+    NextSentenceForm,
+    VectorForm,
+)
+from keras_bert_impl.serving.opened_model import build_model, heads_of, lacks
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.training.config import dtype_policy
+from pipelines.answering.config import AnsweringConfig
+from pipelines.tasks.register import forms_of_task, task_of, unbuilt_task_model
+
+Texts = Callable[[], Iterable[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class OpenAnsweringModel:
+    """An open model with all that it answers; see `AnsweringModel`.
+
+    Attributes:
+        text: how it cuts texts; None where that is not known.
+        close: lets the engine go.
+    """
+
+    answerers: Mapping[str, Answerer]
+    description: Mapping[str, Any]
+    text: TextSettings | None
+    close: Callable[[], None]
+
+
+class Asked(NamedTuple):
+    """What a model is asked, and what computes it.
+
+    Attributes:
+        forms: the main one first.
+        open: opens the engine, given inputs of some rows, on which the scales of int8 are found.
+    """
+
+    forms: Sequence[Form]
+    open: Callable[[Callable[[], list[Features]]], Engine]
+
+
+def open_answering_model(config: AnsweringConfig, texts: Texts = tuple) -> OpenAnsweringModel:
+    """Opens a model with all that it answers.
+
+    Args:
+        config: which model, and what computes it.
+        texts: gives texts, or instances, like those to come; asked for where the scales of int8
+            are not kept next to the model.
+
+    Raises:
+        UserError: there is no such model, it is not whole, it answers nothing, its engine is not
+            installed, or it is a SavedModel that is not trusted.
+    """
+    config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
+    source = find_model(config.model, **config.description())
+    return _opened(config, source, _asked_of_source(config, source), texts)
+
+
+def _opened(
+    config: AnsweringConfig, known: KnownModel, asked: Asked, texts: Texts
+) -> OpenAnsweringModel:
+    positions = known.config.max_position_embeddings
+    engine = asked.open(functools.partial(_calibration, asked.forms[0], texts))
+    answerers = {
+        form.signature: EngineAnswerer(form, engine, positions, config.deterministic)
+        for form in asked.forms
+    }
+    return OpenAnsweringModel(
+        answerers, _description(config, known, asked.forms[0]), known.text, engine.close
+    )
+
+
+def _calibration(form: Form, texts: Texts) -> list[Features]:
+    """The inputs of some texts, a row each."""
+    some = evenly_spread(texts(), CALIBRATION_ROWS)
+    rows = form.prepare(instances_of(form, some)).rows if some else ()
+    return [collate([row]) for row in evenly_spread(rows, CALIBRATION_ROWS)]
+
+
+def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict[str, Any]:
+    bert = known.config
+    about = {
+        "kind": form.kind,
+        "layers": bert.num_hidden_layers,
+        "hidden_size": bert.hidden_size,
+        "attention_heads": bert.num_attention_heads,
+        "vocabulary_size": len(known.text.vocabulary),
+        "lower_case": known.text.do_lower_case,
+        "max_seq_length": served_length(bert, config.max_seq_length),
+        "engine": config.engine,
+        "precision": config.engine_precision,
+    }
+    return about | ({"labels": list(known.labels)} if known.labels else {})
+
+
+def _asked_of_source(config: AnsweringConfig, source: ModelSource) -> Asked:
+    """Of a model whose weights are here: in a directory, a TF1 checkpoint, a run."""
+    engine = config.engine or TENSORFLOW
+    policy = dtype_policy(config.engine_precision if engine == TENSORFLOW else FLOAT32)
+    forms, unbuilt = _forms_and_model(config, source, policy)
+    open_it = functools.partial(
+        open_engine,
+        unbuilt,
+        engine,
+        config.engine_precision,
+        source.folder,
+        deterministic=config.deterministic,
+    )
+    return Asked(forms, lambda rows: open_it(calibration=rows))
+
+
+def _forms_and_model(
+    config: AnsweringConfig, source: ModelSource, policy: str
+) -> tuple[Sequence[Form], UnbuiltModel]:
+    if (task := task_of(source.config)) is not None:
+        forms = forms_of_task(source, config.max_seq_length)
+        return forms, unbuilt_task_model(source, task, policy)
+    heads = heads_of(source)
+    build = functools.partial(_build, source, policy)
+    if "classifier" in heads:
+        forms = forms_of_task(source, config.max_seq_length)
+        return forms, UnbuiltModel(build, source, "BertClassifier")
+    if "masked_lm" in heads:
+        follows = not (lacks(source, "pooler") or lacks(source, "next_sentence"))
+        pretrained = pretrained_forms(config, source, next_sentence=follows)
+        return pretrained, UnbuiltModel(build, source, "BertPretrainer")
+    sentence = sentence_settings_of(source)
+    length = config.max_seq_length or sentence.max_seq_length
+    form = VectorForm(source, sentence, served_length(source.config, length))
+    return [form], unbuilt_embedder(source, sentence, policy)
+
+
+def _build(source: ModelSource, policy: str) -> Any:
+    model = build_model(source, policy)
+    restore(model, str(source.checkpoint))
+    return model
+
+
+def pretrained_forms(
+    config: AnsweringConfig, known: KnownModel, *, next_sentence: bool
+) -> list[Form]:
+    """What a pre-trained model is asked.
+
+    Args:
+        config: how many words a mask gets, and the length of rows.
+        known: the model.
+        next_sentence: whether it can say whether a text follows another one.
+    """
+    length = served_length(known.config, config.max_seq_length)
+    tokenizer = PlainTokenizer(known.text, special_tokens="keep")
+    forms: list[Form] = [MaskedWordsForm(known, tokenizer, length, config.top_k)]
+    if next_sentence:
+        forms.append(NextSentenceForm(known, tokenizer, length))
+    return forms

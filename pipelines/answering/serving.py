@@ -1,0 +1,158 @@
+"""Models behind HTTP: which ones, by what names, and the server's life from opening to closing."""
+
+import contextlib
+import dataclasses
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.options import nested, option
+from keras_bert_impl.serving.answerer import AnsweringModel, ask
+from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
+from pipelines.answering.config import AnsweringConfig
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+_LOGGER = logging.getLogger(__name__)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServeConfig(ServerConfig):
+    """Which models are served, by what names, where, and to whom.
+
+    Raises:
+        UserError: a value out of range, no model, or names that are none or not different.
+    """
+
+    model: tuple[str, ...] = option(
+        (),
+        "A model: a directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the "
+        "Hugging Face hub, an export for OpenVINO, or a SavedModel. Repeat it for others; "
+        "NAME=FOLDER names it at once.",
+        repeated=True,
+    )
+    model_name: tuple[str, ...] = option(
+        (),
+        "What requests call the models, in the order of `model`; by default as their folders are "
+        "called.",
+        repeated=True,
+    )
+    answering: AnsweringConfig = nested(AnsweringConfig, defaults={"model": ""}, without=("model",))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.models()
+
+    def models(self) -> dict[str, AnsweringConfig]:
+        """How each model is opened, by its name."""
+        if not self.model:
+            raise UserError("no model is named; give `model`.")
+        if len(self.model_name) > len(self.model):
+            raise UserError(
+                f"`model_name` names {len(self.model_name)} models, but `model` {len(self.model)}."
+            )
+        found = dict[str, AnsweringConfig]()
+        for place, words in enumerate(self.model):
+            name, folder = _name_and_folder(words)
+            name = self.model_name[place] if place < len(self.model_name) else name
+            if not _NAME.fullmatch(name):
+                raise UserError(
+                    f"`model_name={name}`: is no name for a path; take letters, digits, '.', '_' "
+                    "and '-'."
+                )
+            if name in found:
+                raise UserError(
+                    f"two models are called {shown(name)}; give each a `model_name` of its own."
+                )
+            found[name] = dataclasses.replace(self.answering, model=folder)
+        return found
+
+
+def _name_and_folder(words: str) -> tuple[str, str]:
+    """What a model is called, and where it is.
+
+    Example:
+        >>> _name_and_folder("minilm=models/all-MiniLM-L6-v2"), _name_and_folder("runs/mrpc/")
+        (('minilm', 'models/all-MiniLM-L6-v2'), ('mrpc', 'runs/mrpc/'))
+    """
+    name, equals, folder = words.partition("=")
+    if equals and _NAME.fullmatch(name):
+        return name, folder
+    return Path(words).name, words
+
+
+class Beside(NamedTuple):
+    """What stands beside the models' own paths.
+
+    Attributes:
+        routes: pages and files.
+        open_paths: those that need no API key.
+    """
+
+    routes: "Sequence[BaseRoute]" = ()
+    open_paths: Sequence[str] = ()
+
+
+_Opened = Mapping[str, AnsweringModel]
+
+
+def serve_models(
+    config: ServeConfig, beside: Callable[[_Opened], Beside] = lambda _: Beside()
+) -> None:
+    """Opens models and serves them until Ctrl-C or SIGTERM.
+
+    Args:
+        config: which models, by what names, where.
+        beside: makes what else is served, of the open models by name.
+
+    Raises:
+        UserError: the extra is not installed, a model cannot be opened, or the server cannot
+            listen where it should.
+    """
+    need_server()
+    from keras_bert_impl.serving.http.app import make_app
+    from keras_bert_impl.serving.http.server import listen, serve
+
+    key = config.key()
+    # A port that is taken is told before a model is opened.
+    with listen(config.host, config.port) as listening, contextlib.ExitStack() as stack:
+        if key is None and not is_of_this_machine_only(config.host):
+            _LOGGER.warning(
+                "Whoever reaches %s may ask; with `api_key_file` only those who know a key.",
+                config.host,
+            )
+        models = dict[str, AnsweringModel]()
+        for name, how in config.models().items():
+            models[name] = model = _opened(how)
+            stack.callback(model.close)
+            _LOGGER.info("%s: %s", name, ", ".join(model.answerers))
+        others = beside(models)
+        app = make_app(models, config, routes=others.routes, open_paths=others.open_paths)
+        serve(app, config, listening)
+
+
+def _opened(config: AnsweringConfig) -> AnsweringModel:
+    from pipelines.answering.opening import open_answering_model
+
+    model = open_answering_model(config)
+    try:
+        _warm_up(model)
+    except BaseException:
+        model.close()
+        raise
+    return model
+
+
+def _warm_up(model: AnsweringModel) -> None:
+    """Asks each question once, so that the first client does not wait for what is made then."""
+    for answerer in model.answerers.values():
+        needed = [one for one in answerer.inputs if one.needed]
+        instance: dict[str, Any] = {one.name: ["a", "b"] if one.is_list else "a" for one in needed}
+        with contextlib.suppress(UserError):  # a text without [MASK], say
+            ask(answerer, [instance])

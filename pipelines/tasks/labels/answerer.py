@@ -1,0 +1,108 @@
+"""Texts and pairs asked of a classifier: labels with probabilities, or a number."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keras_bert_impl.checkpoints.task_settings import (
+    long_texts_of,
+    num_texts,
+    served_length,
+    task_settings,
+)
+from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
+from keras_bert_impl.serving.forms import KnownModel, read_fields
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead
+from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
+from pipelines.tasks.row_form import RowForm, single_rows
+
+if TYPE_CHECKING:
+    from keras_bert_impl.tokenization.tokenizer import SpecialTokens
+
+_LOGITS = {"logits": "one of each label"}
+_OUTPUTS = {
+    "label": {"label": "the best label", "probabilities": "of each label, in their order"},
+    "labels": {"labels": "all labels that hold", "probabilities": "of each label by itself"},
+    "number": {"score": "the number"},
+}
+
+
+class LabelForm(RowForm):
+    """Texts, or pairs of texts, to a label, labels or a number.
+
+    Args:
+        model: a classifier; one label is a regression.
+        tokenizer: cuts texts.
+        max_seq_length: the most tokens of a row.
+        pairs: whether an instance has two texts.
+    """
+
+    model_outputs = ("logits",)
+
+    def __init__(
+        self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int, *, pairs: bool
+    ) -> None:
+        self.signature, self._pairs = ("text_pair" if pairs else "text"), pairs
+        self.inputs = _inputs(pairs)
+        self._labels, self._tokenizer = model.labels, tokenizer
+        self._length, self._long_texts = max_seq_length, long_texts_of(model.config)
+        if len(model.labels) == 1:
+            self.kind = "number"
+        else:
+            self.kind = "labels" if model.is_multi_label else "label"
+        self.outputs = _OUTPUTS[self.kind] | ({} if self.kind == "number" else _LOGITS)
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        fields = read_fields(self.inputs, instances)
+        texts = zip(*fields.values(), strict=True)
+        examples = [TextExample("", *some) for some in texts]
+        rows = text_rows(examples, self._tokenizer, self._length, self._long_texts)
+        return Prepared(single_rows(rows), rows)
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+        if not outputs:
+            return []
+        logits = self.joined(outputs)["logits"].astype(np.float32)
+        answers = join_windows(prepared.state, logits, self._long_texts.window_answers)
+        return [self._answer(one) for one in answers]
+
+    def _answer(self, logits: np.ndarray) -> Answer:
+        if self.kind == "number":
+            return {"score": float(logits[0])}
+        if self.kind == "labels":
+            head: Any = MultiLabelHead(self._labels)
+            held = np.flatnonzero(head.predictions(logits)).tolist()
+            said: Answer = {"labels": [self._labels[number] for number in held]}
+        else:
+            head = ClassificationHead(dict(zip(self._labels, self._labels, strict=True)))
+            said = {"label": self._labels[int(head.predictions(logits))]}
+        return {**said, "probabilities": head.values(logits).tolist(), "logits": logits.tolist()}
+
+
+def _inputs(pairs: bool) -> tuple[Input, ...]:
+    if not pairs:
+        return (Input("text", about="a text"),)
+    return Input("text_a", about="the first text"), Input("text_b", about="the second text")
+
+
+def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[LabelForm]:
+    """The forms of a classifier: of texts and of pairs, what it was trained on first.
+
+    Args:
+        model: the classifier.
+        max_seq_length: the most tokens of a row; None is as in training.
+
+    Raises:
+        UserError: the model has fewer positions.
+    """
+    config = model.config
+    length = served_length(config, max_seq_length)
+    keeps = task_settings(config).get("special_tokens") == "keep"
+    special: SpecialTokens = "keep" if keeps else "split"
+    tokenizer = PlainTokenizer(model.text, special)
+    of_pairs = num_texts(config) == 2
+    return [LabelForm(model, tokenizer, length, pairs=pairs) for pairs in (of_pairs, not of_pairs)]

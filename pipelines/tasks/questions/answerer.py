@@ -1,0 +1,155 @@
+"""Questions asked of a passage: the answer as it stands there, and the runners-up."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
+from keras_bert_impl.serving.forms import KnownModel, read_fields
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from pipelines.records.rows import Rows
+from pipelines.tasks.questions.answers import (
+    SURELY_NO_ANSWER,
+    BestSpans,
+    dense_logits,
+    find_best_spans,
+    find_null_logits,
+    visible_end,
+)
+from pipelines.tasks.questions.passages import Passage, Question
+from pipelines.tasks.questions.rows import question_rows
+from pipelines.tasks.questions.settings import ServingSettings
+from pipelines.tasks.row_form import RowForm, single_rows
+
+_LOGITS = ("start_logits", "end_logits")
+_ONE = {
+    "answer": "the passage's own characters; empty for no answer",
+    "start": "the position of its first character",
+    "end": "the position after its last one",
+    "score": "the sum of the logits of the best answer's first and last token",
+    "no_answer_score": "the sum of the logits at [CLS]",
+}
+_BEST = {
+    "answers": "the best answers, the best one first",
+    "starts": "the position of the first character of each",
+    "ends": "the position after the last one",
+    "scores": "of each, the sum of the logits of its first and last token",
+    "answer_counts": "how many there are",
+    "no_answer_score": "the sum of the logits at [CLS]",
+    "has_answer": "whether the best one is the answer, or there is none",
+}
+
+
+class _Asked(NamedTuple):
+    """What undoes the rows of some questions."""
+
+    questions: Sequence[Question]
+    rows: Rows
+
+
+class QuestionForm(RowForm):
+    """A question and its passage to the answer, or to the best ones.
+
+    Args:
+        model: its vocabulary.
+        settings: how it answers.
+        best: give the best answers instead of one.
+    """
+
+    kind = "answer"
+    inputs = (
+        Input("question", about="what is asked"),
+        Input("passage", about="the text that may answer it"),
+    )
+    model_outputs = token_outputs = _LOGITS
+
+    def __init__(self, model: KnownModel, settings: ServingSettings, *, best: bool) -> None:
+        self.signature = "answers" if best else "serving_default"
+        self.outputs: Mapping[str, str] = _BEST if best else _ONE
+        self._settings, self._is_best = settings, best
+        self._tokenizer = PlainTokenizer(model.text)
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        fields = read_fields(self.inputs, instances)
+        passages: dict[str, Passage] = {}
+        questions = [
+            Question(str(number), text, passages.setdefault(passage, Passage("", passage)))
+            for number, (text, passage) in enumerate(zip(*fields.values(), strict=True))
+        ]
+        if not questions:
+            return Prepared([])
+        rows = question_rows(
+            questions, self._tokenizer, self._settings.windows, training=False, tell=False
+        )
+        return Prepared(single_rows(rows), _Asked(questions, rows))
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+        if not outputs:
+            return []
+        asked: _Asked = prepared.state
+        found = self.joined(outputs)
+        starts, ends = (dense_logits(asked.rows, found[name]) for name in _LOGITS)
+        choice = self._settings.answers
+        spans = find_best_spans(
+            asked.rows, starts, ends, choice.n_best_size, choice.max_answer_length
+        )
+        null = find_null_logits(asked.rows, starts, ends)
+        return [
+            self._answer(asked, number, spans, score)
+            for number, score in enumerate((null.start + null.end).tolist())
+        ]
+
+    def _answer(self, asked: _Asked, number: int, spans: BestSpans, null: float) -> Answer:
+        first, last = spans.offsets[number : number + 2].tolist()
+        own = range(first, min(last, first + self._settings.answers.n_best_size))
+        passage = asked.questions[number].passage.text
+        places = [self._place(asked.rows, spans, span, passage) for span in own]
+        scores = [float(spans.start_logit[span] + spans.end_logit[span]) for span in own]
+        best = scores[0] if scores else null - SURELY_NO_ANSWER
+        answered = null - best <= self._settings.threshold
+        has_answer = answered or not self._settings.answers.version_2_with_negative
+        if self._is_best:
+            return {
+                "answers": [passage[start:end] for start, end in places],
+                "starts": [start for start, _ in places],
+                "ends": [end for _, end in places],
+                "scores": [_float32(score) for score in scores],
+                "answer_counts": len(places),
+                "no_answer_score": _float32(null),
+                "has_answer": has_answer,
+            }
+        start, end = places[0] if has_answer and places else (0, 0)
+        return {
+            "answer": passage[start:end],
+            "start": start,
+            "end": end,
+            "score": _float32(best),
+            "no_answer_score": _float32(null),
+        }
+
+    def _place(self, rows: Rows, spans: BestSpans, span: int, passage: str) -> tuple[int, int]:
+        begin = int(rows.offsets()[spans.row[span]])
+        start = int(rows.tokens["text_start"][begin + int(spans.first[span])])
+        end = int(rows.tokens["text_end"][begin + int(spans.last[span])])
+        return start, visible_end(passage, start, end)
+
+
+def _float32(number: Any) -> float:
+    return float(np.float32(number))
+
+
+def question_forms(model: KnownModel, max_seq_length: int | None) -> list[QuestionForm]:
+    """The forms of a model for questions: the answer, and the best answers.
+
+    Args:
+        model: the model.
+        max_seq_length: the most tokens of a row; None is as in training.
+
+    Raises:
+        UserError: its settings leave no room for a passage.
+    """
+    settings = ServingSettings.of(model.config, max_seq_length)
+    return [QuestionForm(model, settings, best=best) for best in (False, True)]

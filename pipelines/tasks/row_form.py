@@ -1,0 +1,60 @@
+"""What the forms of all tasks share: their rows as single ones, and outputs as tasks read them.
+
+See `keras_bert_impl.serving.forms` for what a form is.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.serving.answerer import Row, RowOutputs
+from keras_bert_impl.serving.forms import Form
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from pipelines.records.rows import Rows
+
+
+def single_rows(rows: Rows) -> list[Row]:
+    """Each row as the model reads it.
+
+    Example:
+        >>> tokens = dict.fromkeys(ENCODER_INPUTS, np.array([2, 3, 2], np.int32))
+        >>> [row["input_ids"].tolist() for row in
+        ...  single_rows(Rows(np.array([0, 1]), np.array([2, 1]), tokens))]
+        [[2, 3], [2]]
+    """
+    borders = rows.offsets()[1:-1]
+    if not len(rows):
+        return []
+    parts = {name: np.split(rows.tokens[name], borders) for name in ENCODER_INPUTS}
+    if rows.choices is not None:
+        parts = {
+            name: [array.reshape(rows.choices, -1) for array in arrays]
+            for name, arrays in parts.items()
+        }
+    return [
+        dict(zip(ENCODER_INPUTS, row, strict=True)) for row in zip(*parts.values(), strict=True)
+    ]
+
+
+def joined_outputs(
+    outputs: Sequence[RowOutputs], token_outputs: Collection[str]
+) -> dict[str, NDArray[Any]]:
+    """The outputs of rows in one array each: [rows, ...], or flat where tokens have numbers."""
+    if not outputs:
+        return {}
+    return {
+        name: np.concatenate([one[name] for one in outputs])
+        if name in token_outputs
+        else np.stack([one[name] for one in outputs])
+        for name in outputs[0]
+    }
+
+
+class RowForm(Form):
+    """A form of a task: all the numbers of its model are needed."""
+
+    def joined(self, outputs: Sequence[RowOutputs]) -> Mapping[str, NDArray[Any]]:
+        """See `joined_outputs`."""
+        return joined_outputs(outputs, self.token_outputs)

@@ -1,0 +1,61 @@
+"""The commands and the code that the pages show."""
+
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.support.model_folders import write_start
+from tools.__main__ import tool_names
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if "_run" not in page.parts]
+
+
+def blocks(page, *languages):
+    """The code blocks of a page in these languages."""
+    fence = rf"^```(?:\{{run\}} )?(?:{'|'.join(languages)})\n(.*?)^```"
+    return re.findall(fence, page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands(page):
+    """(tool, flags) of every `keras-bert` command in a page's blocks of shell."""
+    for block in blocks(page, "sh", "bash"):
+        for line in block.replace("\\\n", " ").splitlines():
+            found = re.search(r"(?:^|&& |\s)keras-bert (\w+)( .*)?$", line)
+            if found:
+                words = shlex.split(found[2] or "", comments=True)
+                ends = [n for n, word in enumerate(words) if re.match(r"\d?[>|&;<]", word)]
+                yield found[1], words[: ends[0] if ends else None]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_are_tools_with_flags_that_they_know(page):
+    for tool, flags in commands(page):
+        assert tool in tool_names(), f"{page.name} names {tool}"
+        known = importlib.import_module(f"tools.{tool}").FLAGS.help_text()
+        for flag in flags:
+            name = re.match(r"--(\w+)", flag)
+            if not name or name[1] in ("help", "flagfile"):
+                continue
+            names = rf"(?:^  --|also .*--)(?:{name[1]}|{name[1].removeprefix('no')})\b"
+            assert re.search(names, known, re.M), f"{page.name}: {tool} has no flag {flag}"
+
+
+def test_there_are_commands_to_check():
+    assert sum(len(list(commands(page))) for page in PAGES) > 60
+
+
+@pytest.mark.slow
+def test_ours_of_the_page_for_those_who_come_from_elsewhere_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = write_start(tmp_path / "published", max_position_embeddings=128)
+    names = {}
+    for snippet in blocks(ROOT / "docs" / "coming_from.md", "python"):
+        exec(snippet.replace("bert-base-uncased", str(model)), names)
+    assert names["vectors"].shape[0] == 2
+    assert names["again"].labels == ("negative", "positive")
+    assert (tmp_path / "mine" / "config.json").exists()

@@ -1,0 +1,40 @@
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.http import config
+from keras_bert_impl.serving.http.config import ServerConfig
+
+
+def test_the_file_of_the_key_comes_before_the_option_and_this_before_the_environment(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setenv(config.API_KEY_VARIABLE, "first")
+    assert ServerConfig().key() == "first"
+    assert ServerConfig(api_key="second").key() == "second"
+    (tmp_path / "key").write_text(" third \n")
+    assert ServerConfig(api_key="second", api_key_file=tmp_path / "key").key() == "third"
+    monkeypatch.delenv(config.API_KEY_VARIABLE)
+    assert ServerConfig().key() is None
+
+
+@pytest.mark.parametrize("key", ["", "a b", "schlüssel", "a\n", "a" * 513, "\x00"])
+def test_a_key_that_no_header_can_hold_is_refused(tmp_path, key):
+    (tmp_path / "key").write_bytes(key.encode() + b"\x01")
+    with pytest.raises(UserError, match="is no API key"):
+        ServerConfig(api_key=key).key()
+    with pytest.raises(UserError, match="is no API key"):
+        ServerConfig(api_key_file=tmp_path / "key").key()
+
+
+@pytest.mark.parametrize("name", ["read_seconds", "answer_seconds", "idle_seconds", "stop_seconds"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+def test_times_are_finite_and_more_than_nothing(name, value):
+    with pytest.raises(UserError, match=name):
+        ServerConfig(**{name: value})
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    config.need_server()
+    monkeypatch.setattr(config, "_PACKAGES", ("no_such_package",))
+    with pytest.raises(UserError, match="no_such_package"):
+        config.need_server()

@@ -1,0 +1,130 @@
+"""Every kind of model, asked in two ways: by an answerer, and by its signature inside a graph."""
+
+import random
+
+import pytest
+
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.embedder import BertEmbedder
+from keras_bert_impl.models.multiple_choice import BertMultipleChoice
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
+from keras_bert_impl.serving.answerer import instances_of
+from keras_bert_impl.serving.embedder import Embedder
+from pipelines.answering.config import AnsweringConfig
+from pipelines.answering.opening import open_answering_model
+from pipelines.tasks.register import open_and_serve
+from tests.support.model_folders import WORDS, tiny_config, write_any
+from tests.support.two_ways import ODD_TEXTS, answers_of, check_same, served_answers
+
+TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+
+
+def random_texts(count, longest=40, seed=0):
+    draw = random.Random(seed)
+    marks = [*WORDS, "dog.", "(cat)", "S-the", "\n", "각", "unknown"]
+    texts = [" ".join(draw.choices(marks, k=draw.randrange(longest))) for _ in range(count)]
+    return [*ODD_TEXTS, *texts]
+
+
+def named(labels, **settings):
+    """A configuration with labels and the settings of a task."""
+    names = {"id2label": {str(number): label for number, label in enumerate(labels)}}
+    problem = settings.pop("problem_type", None)
+    config = tiny_config(extra={**names, **({"problem_type": problem} if problem else {})})
+    return with_task_settings(config, settings)
+
+
+def tagger(scheme, unit):
+    labels = TAGS if scheme == "iob2" else [*TAGS, "E-PER", "S-PER", "E-LOC", "S-LOC"]
+    settings = {"tagging_scheme": scheme, "tag_unit": unit, "doc_stride": 3, "max_seq_length": 9}
+    return BertTokenClassifier(named(labels, task="ner", **settings), len(labels))
+
+
+def questions(**settings):
+    settings = {"max_query_length": 4, "doc_stride": 2, "max_answer_length": 3, **settings}
+    return BertSpanLabeler(with_task_settings(tiny_config(), {"task": "squad", **settings}))
+
+
+WINDOWS = {"long_text": "windows", "doc_stride": 4}
+MODELS = {
+    "label": lambda: BertClassifier(named(["no", "yes"]), 2),
+    "label of windows": lambda: BertClassifier(named("abc", **WINDOWS), 3),
+    "label of the highest window": lambda: BertClassifier(
+        named("abc", **WINDOWS, window_answers="max", num_texts=2), 3
+    ),
+    "label of two ends": lambda: BertClassifier(
+        named("ab", long_text="head_tail", max_seq_length=8, special_tokens="keep"), 2
+    ),
+    "labels": lambda: BertClassifier(named("abcd", problem_type="multi_label_classification"), 4),
+    "number": lambda: BertClassifier(named(["score"], num_texts=2), 1),
+    "entities": lambda: tagger("iob2", "words"),
+    "entities of characters": lambda: tagger("bioes", "characters"),
+    "answer": lambda: questions(n_best_size=4),
+    "answer or none": lambda: questions(
+        version_2_with_negative=True, null_score_diff_threshold=-0.3
+    ),
+    "choice": lambda: BertMultipleChoice(
+        with_task_settings(tiny_config(), {"task": "swag", "num_choices": 3}), 3
+    ),
+    "masked words": lambda: BertPretrainer(tiny_config()),
+}
+
+
+def instances(answerer, texts):
+    """Instances of an answerer, made of texts that stand around."""
+    shifted = texts[5:] + texts[:5]
+    names = [field.name for field in answerer.inputs]
+    if names == ["context", "endings"]:
+        endings = zip(texts, shifted, texts[::-1], strict=True)
+        return [{"context": a, "endings": list(b)} for a, b in zip(shifted, endings, strict=True)]
+    return instances_of(answerer, [*zip(*(texts, shifted)[: len(names)], strict=True)])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Model directories, each made when it is first asked for."""
+    root, made = tmp_path_factory.mktemp("models"), {}
+
+    def folder_of(name):
+        if name not in made:
+            made[name] = write_any(root / name.replace(" ", "_"), MODELS[name]())
+        return made[name]
+
+    return folder_of
+
+
+def opened(folder, **options):
+    return open_answering_model(AnsweringConfig(model=str(folder), **options))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_answerer_gives_what_the_signature_gives(folders, name):
+    _, served = open_and_serve(folders(name))
+    model = opened(folders(name))
+    for signature, answerer in model.answerers.items():
+        asked = instances(answerer, random_texts(30))
+        answers = answers_of(model, signature, asked)
+        check_same(answers, served_answers(served, signature, asked))
+        assert all(answer.keys() == answerer.outputs.keys() for answer in answers)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_openvino_answers_as_tensorflow_does_and_needs_it_once(folders, name):
+    by_tensorflow = opened(folders(name))
+    by_openvino = opened(folders(name), engine="openvino")
+    assert by_openvino.answerers.keys() == by_tensorflow.answerers.keys()
+    for signature, answerer in by_openvino.answerers.items():
+        asked = instances(answerer, random_texts(10))
+        check_same(*(answers_of(one, signature, asked) for one in (by_openvino, by_tensorflow)))
+    by_openvino.close()
+
+
+def test_vectors_are_those_of_the_embedder(tmp_path):
+    model = BertEmbedder(tiny_config(), "cls", True)
+    folder = write_any(tmp_path / "vectors", model)
+    texts = random_texts(10)
+    answers = answers_of(opened(folder), "embed", texts)
+    expected = Embedder.from_pretrained(folder).embed(texts).tolist()
+    check_same(answers, [{"embedding": vector} for vector in expected])

@@ -1,0 +1,54 @@
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.answering.serving import ServeConfig, _warm_up
+from tests.support.toy_answerer import ToyAnswerer, ToyModel
+
+
+def folders(**options):
+    return {name: how.model for name, how in ServeConfig(**options).models().items()}
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"model": ("runs/mrpc",)}, {"mrpc": "runs/mrpc"}),
+        ({"model": ("runs/mrpc/",)}, {"mrpc": "runs/mrpc/"}),
+        ({"model": ("a=runs/mrpc",)}, {"a": "runs/mrpc"}),
+        ({"model": ("runs/a=b/mrpc",)}, {"mrpc": "runs/a=b/mrpc"}),
+        ({"model": ("x", "y"), "model_name": ("a", "b")}, {"a": "x", "b": "y"}),
+        ({"model": ("x", "b=y"), "model_name": ("a",)}, {"a": "x", "b": "y"}),
+    ],
+)
+def test_models_have_the_names_that_they_are_given_or_those_of_their_folders(options, found):
+    assert folders(**options) == found
+
+
+def test_options_of_opening_hold_for_every_model():
+    from pipelines.answering.config import AnsweringConfig
+
+    answering = AnsweringConfig(model="", max_seq_length=64)
+    config = ServeConfig(model=("x", "y"), answering=answering)
+    assert {one.max_seq_length for one in config.models().values()} == {64}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "no model is named"),
+        ({"model": ("x",), "model_name": ("a", "b")}, "names 2 models"),
+        ({"model": ("x",), "model_name": ("a/b",)}, "is no name for a path"),
+        ({"model": ("x",), "model_name": ("",)}, "is no name for a path"),
+        ({"model": ("a/x", "b/x")}, "two models are called 'x'"),
+        ({"model": ("x",), "port": 70_000}, "must be 0 to 65535"),
+    ],
+)
+def test_what_cannot_be_served_is_one_sentence(options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        ServeConfig(**options)
+
+
+def test_each_question_is_asked_once_before_clients_come():
+    model = ToyModel({"text": ToyAnswerer()})
+    _warm_up(model)
+    assert model.answerers["text"].sizes == [1]

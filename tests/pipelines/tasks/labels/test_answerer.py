@@ -1,0 +1,59 @@
+"""Classifiers asked without a model: the rows of texts, the answers of logits."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from pipelines.tasks.labels.answerer import label_forms
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
+
+
+def forms(labels, several=False, **settings):
+    model = SimpleNamespace(
+        config=with_task_settings(tiny_config(), settings),
+        text=TextSettings(WORD_VOCABULARY),
+        labels=tuple(labels),
+        is_multi_label=several,
+    )
+    return label_forms(model)
+
+
+def answer(form, *logits, texts=("dog",)):
+    prepared = form.prepare([{"text": text} for text in texts])
+    assert len(prepared.rows) == len(logits)
+    return form.finish(prepared, [{"logits": np.array(one, np.float32)} for one in logits])
+
+
+def test_what_it_was_trained_on_comes_first():
+    assert [one.signature for one in forms("ab")] == ["text", "text_pair"]
+    assert [one.signature for one in forms("ab", num_texts=2)] == ["text_pair", "text"]
+
+
+def test_a_label_has_its_probabilities():
+    (found,) = answer(forms(["no", "yes"])[0], [0.0, 0.0])
+    assert found == {"label": "no", "probabilities": [0.5, 0.5], "logits": [0.0, 0.0]}
+
+
+def test_several_labels_hold_from_a_half_on():
+    (found,) = answer(forms("abc", several=True)[0], [0.0, -1.0, 3.0])
+    assert found["labels"] == ["a", "c"]
+    assert found["probabilities"] == pytest.approx([0.5, 0.2689, 0.9526], abs=1e-4)
+
+
+def test_one_label_is_a_number():
+    form = forms(["score"])[0]
+    assert (form.kind, answer(form, [2.5])) == ("number", [{"score": 2.5}])
+
+
+def test_the_windows_of_a_long_text_are_one_answer():
+    form = forms("ab", long_text="windows", doc_stride=10)[0]
+    long = "the dog " * 10
+    found = answer(form, [1, 0], [3, 0], [2, 2], texts=[long, "dog"])
+    assert [one["logits"] for one in found] == [[2.0, 0.0], [2.0, 2.0]]
+
+
+def test_nothing_asked_is_nothing_answered():
+    assert answer(forms("ab")[0], texts=()) == []
