@@ -14,6 +14,7 @@ _GROUPS = {
         "fill_mask": "the words that fit a masked text",
         "answer": "the answers to a question in a text",
         "serve": "models behind HTTP: TensorFlow Serving's form, OpenAI's embeddings",
+        "playground": "a page to try a model on",
         "embed": "a vector for each text",
         "similar": "the texts that are nearest to a text",
         "explain": "a page that shows the attention of texts",

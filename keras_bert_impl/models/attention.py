@@ -64,3 +64,26 @@ def recorded_probabilities(model: ConfiguredModel, inputs: Mapping[str, Any]) ->
     with kernels.use(recording):
         model(inputs, training=False)
     return ops.stack(recording.probabilities, axis=0)
+
+
+class AttentionOutputs:
+    """An encoder with its attention as the one output, for engines that compute a model's outputs.
+
+    Args:
+        encoder: the encoder.
+
+    Attributes:
+        input: the encoder's inputs.
+        output: `attention`, float32 [batch, layers, heads, from, to].
+    """
+
+    def __init__(self, encoder: ConfiguredModel) -> None:
+        self._encoder = encoder
+        self.input = encoder.input
+        self.output = {"attention": None}
+
+    def __call__(self, inputs: Mapping[str, Any], training: bool = False) -> dict[str, Any]:
+        """The output by its name; nothing is dropped."""
+        del training
+        probabilities = ops.cast(recorded_probabilities(self._encoder, inputs), "float32")
+        return {"attention": ops.transpose(probabilities, [1, 0, 2, 3, 4])}

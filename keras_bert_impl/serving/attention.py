@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,15 @@ from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.engines.config import TENSORFLOW
+from keras_bert_impl.engines.kept_graph import UnbuiltModel
+from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
+Batch = Mapping[str, NDArray[np.int32]]
 _MOST_PROBABILITIES = 10_000_000  # 20 MB as a page holds them
 
 
@@ -38,25 +42,30 @@ class TextAttention:
 
 
 class AttentionModel:
-    """An encoder that gives its attention; it is built when it is first asked.
+    """An encoder that gives its attention; it is opened when it is first asked.
 
     May be asked by several threads.
 
     Args:
         source: the model.
+        engine: "tensorflow", or "openvino", whose graph is kept next to the model, so that the
+            next start needs no TensorFlow.
     """
 
-    def __init__(self, source: ModelSource) -> None:
-        self._source, self._lock = source, threading.Lock()
-        self._encoder: Any = None
+    def __init__(self, source: ModelSource, engine: str = TENSORFLOW) -> None:
+        self._source, self._engine_name, self._lock = source, engine, threading.Lock()
+        self._compute: Callable[[Batch], NDArray[np.float32]] | None = None
         self._tokenizer: Any = None
 
     @classmethod
-    def open(cls, path_or_name: str | os.PathLike[str], **description: Any) -> "AttentionModel":
+    def open(
+        cls, path_or_name: str | os.PathLike[str], *, engine: str = TENSORFLOW, **description: Any
+    ) -> "AttentionModel":
         """Finds a model, in any form that has its weights by their names.
 
         Args:
             path_or_name: a model directory, a TF1 checkpoint or a name of the hub.
+            engine: what computes; see the class.
             description: what `find_model` takes of what the model does not say of itself.
 
         Raises:
@@ -67,7 +76,7 @@ class AttentionModel:
                 f"{path_or_name}: is a SavedModel, which gives its outputs and not its attention; "
                 "name the model directory that it was exported from."
             )
-        return cls(find_model(path_or_name, **description))
+        return cls(find_model(path_or_name, **description), engine)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -97,12 +106,11 @@ class AttentionModel:
         Raises:
             UserError: the row is too long to be shown.
         """
-        from keras_bert_impl.models.attention import attention_probabilities
-
         self.check_length(row["input_ids"].shape[-1], "the text")
         batch = {name: row[name][None] for name in ENCODER_INPUTS}
         with self._lock:
-            probabilities = attention_probabilities(self._known_encoder(), batch)[:, 0]
+            self._compute = self._compute or self._opened()
+            probabilities = self._compute(batch)
         tokens = tokens_of(row["input_ids"], self.vocabulary)
         return TextAttention(tokens, tuple(row["segment_ids"].tolist()), probabilities)
 
@@ -120,14 +128,28 @@ class AttentionModel:
                 f"{what} has more than the {most} tokens whose attention can be shown; shorten it."
             )
 
-    def _known_encoder(self) -> Any:
-        if self._encoder is None:
-            from keras_bert_impl.models.encoder import BertEncoder
+    def _opened(self) -> Callable[[Batch], NDArray[np.float32]]:
+        """What computes [layers, heads, from, to] of a batch of one row."""
+        if self._engine_name == TENSORFLOW:
+            from keras_bert_impl.models.attention import attention_probabilities
 
-            encoder = BertEncoder(self._source.config)
-            restore(encoder, str(self._source.checkpoint))
-            self._encoder = encoder
-        return self._encoder
+            encoder = self._built()
+            return lambda batch: attention_probabilities(encoder, batch)[:, 0]
+        unbuilt = UnbuiltModel(self._outputs, self._source, "Attention")
+        engine = open_engine(unbuilt, self._engine_name, folder=self._source.folder)
+        return lambda batch: engine.compute_one(batch)["attention"][0]
+
+    def _outputs(self) -> Any:
+        from keras_bert_impl.models.attention import AttentionOutputs
+
+        return AttentionOutputs(self._built())
+
+    def _built(self) -> Any:
+        from keras_bert_impl.models.encoder import BertEncoder
+
+        encoder = BertEncoder(self._source.config, dtype="float32")
+        restore(encoder, str(self._source.checkpoint))
+        return encoder
 
     def _known_tokenizer(self) -> Any:
         if self._tokenizer is None:

@@ -534,5 +534,5 @@ QUICK = {job.name: job for job in _QUICK}
 JOBS = {job.name: job for job in _JOBS}
 """A job for each tool, and for parts of some."""
 
-SERVERS = {"serve"}
-"""Tools that go on until they are stopped; `tests/keras_bert_impl/serving/http` stops them."""
+SERVERS = {"playground", "serve"}
+"""Tools that go on until they are stopped; tests of `serving/http` stop their server."""

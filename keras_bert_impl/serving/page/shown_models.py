@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.checkpoints.sources import is_saved_model
+from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance, Row
 from keras_bert_impl.serving.attention import AttentionModel, tokens_of
@@ -68,17 +69,22 @@ class ShownModel:
 
 
 def show_model(
-    path: str | os.PathLike[str], model: AnsweringModel, **description: Any
+    path: str | os.PathLike[str],
+    model: AnsweringModel,
+    *,
+    engine: str = TENSORFLOW,
+    **description: Any,
 ) -> ShownModel:
     """Adds to an open model what shows its inside.
 
     Args:
         path: what it was opened from.
         model: the open model.
+        engine: what computes its attention.
         description: what `find_model` takes of what the model does not say of itself.
     """
     try:
-        attention = AttentionModel.open(path, **description)
+        attention = AttentionModel.open(path, engine=engine, **description)
         return ShownModel(model, attention.vocabulary, attention)
     except UserError:
         return ShownModel(model, _vocabulary_beside(Path(path)), _why_no_attention(path))

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -66,3 +69,22 @@ def test_decomposed_syllables_are_shown_composed(tmp_path):
     write_any(tmp_path / "model", BertEncoder(config), vocabulary)
     (shown,) = AttentionModel.open(tmp_path / "model").of_texts(["한"])
     assert shown.tokens == ("[CLS]", "한", "[SEP]")
+
+
+def test_openvino_gives_the_same_and_the_next_start_needs_no_tensorflow(model, folder):
+    pytest.importorskip("openvino")
+    (expected,) = model.of_texts(["The dog runs."])
+    (shown,) = AttentionModel.open(folder, engine="openvino").of_texts(["The dog runs."])
+    assert np.abs(shown.probabilities - expected.probabilities).max() < 1e-5
+    program = (
+        "import sys, numpy as np\n"
+        "from keras_bert_impl.serving.attention import AttentionModel\n"
+        "ids = np.array([2, 5, 6, 8, 13, 3], np.int32)\n"
+        "row = {'input_ids': ids, 'input_mask': ids * 0 + 1, 'segment_ids': ids * 0}\n"
+        "shown = AttentionModel.open(sys.argv[1], engine='openvino').of_row(row)\n"
+        "np.save(sys.argv[2], shown.probabilities)\n"
+        "assert not {'tensorflow', 'keras'} & set(sys.modules)\n"
+    )
+    again = folder.parent / "again.npy"
+    subprocess.run([sys.executable, "-c", program, str(folder), str(again)], check=True)
+    assert np.array_equal(np.load(again), shown.probabilities)

@@ -10,6 +10,8 @@ import { attention, predict, tokens } from "./server.js";
 import { counted, percent } from "./text.js";
 import { tokenRows } from "./tokens.js";
 
+const PAIR = { text_a: "A man plays a guitar.", text_b: "A man makes music." };
+
 const KINDS = {
   masked_words: {
     title: "Fill in words",
@@ -26,19 +28,19 @@ const KINDS = {
   label: {
     title: "Label",
     about: "Which label the text gets, with the probability of each.",
-    example: { text: "What a wonderful film!" },
+    example: { text: "What a wonderful film!", ...PAIR },
     show: showLabel,
   },
   labels: {
     title: "Labels",
     about: "Which labels the text gets; each has a probability of its own.",
-    example: { text: "What a wonderful film!" },
+    example: { text: "What a wonderful film!", ...PAIR },
     show: showLabels,
   },
   number: {
     title: "Number",
     about: "The number that the model gives.",
-    example: { text: "A man plays a guitar.", text_a: "A man plays a guitar.", text_b: "A man plays music." },
+    example: { text: "A man plays a guitar.", ...PAIR },
     show: showNumber,
   },
   answer: {
@@ -59,7 +61,10 @@ const KINDS = {
   choice: {
     title: "Choice",
     about: "Which ending fits the text best. Write one ending a line.",
-    example: { context: "She put on her coat and", endings: "went out.\nis a kind of fish.\nwere blue." },
+    example: {
+      context: "She put on her coat and",
+      endings: "went out.\nis a kind of fish.\nwere blue.\nthree of them.",
+    },
     show: showChoice,
   },
   vector: {
@@ -89,7 +94,7 @@ const ATTENTION = {
  * @param {Object} model of `models()`: `name`, `signatures` and `attention` (null, or why not).
  */
 export function panelsOf(model) {
-  const answering = model.signatures.map((signature, number) => panelOf(signature, number, model));
+  const answering = model.signatures.map((signature) => panelOf(signature, model));
   const main = model.signatures[0];
   const shared = [TOKENS, ATTENTION].map((panel) => ({
     ...panel,
@@ -103,8 +108,17 @@ export function panelsOf(model) {
   return [...onePerQuestion(kinds), ...shared];
 }
 
-function panelOf(signature, number, model) {
-  return { id: signature.signature, signature, model, fields: signature.inputs, ...KINDS[signature.kind] };
+function panelOf(signature, model) {
+  const { title, ...kind } = KINDS[signature.kind] ?? {};
+  return { id: signature.signature, signature, model, fields: signature.inputs, ...kind, title: titleOf(title, signature, model) };
+}
+
+/** A title that says more where a model takes single texts and pairs of them. */
+function titleOf(title, signature, model) {
+  const alike = model.signatures.filter((one) => one.kind === signature.kind);
+  const counts = new Set(alike.map((one) => one.inputs.length));
+  if (counts.size < 2) return title;
+  return `${title} of ${signature.inputs.length > 1 ? "a pair" : "a text"}`;
 }
 
 /** Without panels that ask the same: several signatures of a model may differ in their outputs only. */
