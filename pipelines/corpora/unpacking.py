@@ -98,9 +98,9 @@ def remedy_of_encoding(data: bytes, encoding: TextEncoding | None) -> str:
 
     Example:
         >>> remedy_of_encoding("한국어".encode("cp949"), TextEncoding())
-        'they read as cp949: give `encoding=cp949`, or convert the file (iconv -f cp949 -t UTF-8)'
-        >>> remedy_of_encoding(b"\xff", None)
-        'convert the file (iconv -f ITS_ENCODING -t UTF-8)'
+        'it reads as cp949: give `encoding=cp949`, or convert the file (iconv -f cp949 -t UTF-8)'
+        >>> remedy_of_encoding("한국어".encode("cp949"), None)
+        'convert the file (iconv -f cp949 -t UTF-8)'
     """
     likely = likely_encoding(data)
     convert = f"convert the file (iconv -f {likely or 'ITS_ENCODING'} -t UTF-8)"
@@ -108,7 +108,7 @@ def remedy_of_encoding(data: bytes, encoding: TextEncoding | None) -> str:
         return convert
     if likely is None:
         return f"give its `encoding`, or {convert}"
-    return f"they read as {likely}: give `encoding={likely}`, or {convert}"
+    return f"it reads as {likely}: give `encoding={likely}`, or {convert}"
 
 
 def refuse_other_unicode(name: str, start: bytes, encoding: TextEncoding | None = None) -> None:

@@ -33,7 +33,7 @@ from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.unpacking import MOST_WHOLE_BYTES, beginning_of_text, read_line_blocks
-from pipelines.tables.lines import read_lines
+from pipelines.tables.lines import between, read_lines
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class TableFile:
             return _quoted_rows(self.name, self.delimiter, self.encoding)
         lines = read_lines(self.name, self.encoding)
         # Of one's own files an empty line is no row; what encloses an empty text is quotation.
-        lines = _between(lines) if self.published else (one for one in lines if one[1])
+        lines = between(lines) if self.published else (one for one in lines if one[1])
         return ((number, line.split(self.delimiter)) for number, line in lines)
 
     def paths(self) -> list[Path]:
@@ -361,18 +361,6 @@ def _tsv_is_quoted(name: str, encoding: TextEncoding) -> bool:
             return False
         found = found or b'"' in block.text
     return found
-
-
-def _between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The lines without empty ones before the first and after the last of the others."""
-    seen, empty = False, list[tuple[int, str]]()
-    for number, line in lines:
-        if line:
-            yield from empty
-            empty, seen = [], True
-            yield number, line
-        elif seen:
-            empty.append((number, line))
 
 
 def _quoted_rows(

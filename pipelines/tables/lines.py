@@ -7,7 +7,7 @@ with the file and the line.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_bert_impl.errors import UserError
@@ -116,3 +116,15 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
         raise UserError(f"{path}: {fault}; mend it, or name {wanted}.") from error
     except MemoryError as error:
         raise too_large_for_memory(path) from error
+
+
+def between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines without empty ones before the first and after the last of the others."""
+    seen, empty = False, list[tuple[int, str]]()
+    for number, line in lines:
+        if line:
+            yield from empty
+            empty, seen = [], True
+            yield number, line
+        elif seen:
+            empty.append((number, line))

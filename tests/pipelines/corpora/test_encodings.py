@@ -212,7 +212,7 @@ def test_a_stream_is_recoded_line_by_line(lines, encoding):
 def test_the_encoding_of_a_text_is_told_by_what_is_typical_of_its_script(encoding, text):
     data = text.encode(encoding)
     assert likely_encoding(data) == encoding
-    with pytest.raises(UserError, match=rf"they read as {encoding}: give `encoding={encoding}`"):
+    with pytest.raises(UserError, match=rf"it reads as {encoding}: give `encoding={encoding}`"):
         raise_not_utf8(data)
 
 
