@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, escaped
 from tests.fuzz import corpus, readers
 from tests.fuzz.mutators import SPECIAL, other_flag, spoil
 from tests.fuzz.outcomes import HANG, MEMORY, SUCCESS, TRACEBACK, WRONG, End, Judged, Traces, judge
@@ -412,8 +412,7 @@ class _Running:
         path = Path(case.spoiled)
         places = [*path.parts, path.stem, *(one.name for one in case.folder.rglob("*.*"))]
         if case.command is not None:
-            values = [value for word in case.command if (value := word.partition("=")[2])]
-            places = [*values, *(one.strip(' "') for value in values for one in value.split(","))]
+            places = _places_in(case.command)
         judged = judge(end, case.folder, places)
         if end.limit or judged.outcome == TRACEBACK:
             return judged
@@ -426,6 +425,15 @@ class _Running:
         with contextlib.chdir(case.folder):
             wrong = case.kind.check()
         return Judged(WRONG, wrong) if wrong else judged
+
+
+def _places_in(command):
+    """What a sentence may mention of a command: values, their items, as they are and escaped."""
+    values = [word.partition("=")[2] for word in command if "=" in word]
+    items = [one.strip(' "') for value in values for one in value.split(",")]
+    named = [one for one in (*values, *items) if one]
+    blank = [] if all(value.strip() for value in values) else ["is empty"]  # what else may it say
+    return [*named, *map(escaped, named), *blank]
 
 
 def hangs(elapsed: float, limit: float, times: Callable[[], tuple[float, float]]) -> bool:
