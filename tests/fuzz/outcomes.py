@@ -30,7 +30,7 @@ LONGEST = 600  # characters of a sentence, paths aside
 _MOST_TYPED = 60
 _SENTENCE = re.compile(r"^Error: .+[.!?)]$")
 _SPECIAL = (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK)
-_PLACE = re.compile(r"--[a-z]|`[a-z_]+")
+_PLACE = re.compile(r"--[a-z]|`[a-z_]+|the model's name is empty")
 
 
 class End(NamedTuple):
@@ -75,7 +75,7 @@ def judge(end: End, folder: Path, places: list[str]) -> Judged:
     said = end.said.replace(str(folder), ".")
     for place in places:
         said = said.replace(place, place[:_MOST_TYPED])  # what somebody typed is told whole
-    return _judge_sentences(said, [place[:_MOST_TYPED] for place in places])
+    return _judge_sentences(said, [escaped(place[:_MOST_TYPED]) for place in places])
 
 
 def _judge_sentences(said, places):

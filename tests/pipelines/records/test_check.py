@@ -156,3 +156,8 @@ def test_shards_that_do_not_say_their_words_have_none(made):
     shards = find_shards([f"{made}/out"])
     assert described_words(shards) is not None
     assert described_words([*shards, Shard(Path("bare"))]) is None
+
+
+def test_naming_no_shards_is_a_mistake():
+    with pytest.raises(UserError, match="no shards are named"):
+        find_shards([])
