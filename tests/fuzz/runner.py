@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert_impl.errors import UserError, escaped
+from keras_bert_impl.errors import UserError
 from tests.fuzz import corpus, readers
 from tests.fuzz.mutators import SPECIAL, other_flag, spoil
 from tests.fuzz.outcomes import HANG, MEMORY, SUCCESS, TRACEBACK, WRONG, End, Judged, Traces, judge
@@ -428,12 +428,11 @@ class _Running:
 
 
 def _places_in(command):
-    """What a sentence may mention of a command: values, their items, as they are and escaped."""
+    """What a sentence may mention of a command: values and their items."""
     values = [word.partition("=")[2] for word in command if "=" in word]
     items = [one.strip(' "') for value in values for one in value.split(",")]
-    named = [one for one in (*values, *items) if one]
     blank = [] if all(value.strip() for value in values) else ["is empty"]  # what else may it say
-    return [*named, *map(escaped, named), *blank]
+    return [*filter(None, (*values, *items)), *blank]
 
 
 def hangs(elapsed: float, limit: float, times: Callable[[], tuple[float, float]]) -> bool:
