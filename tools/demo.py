@@ -33,7 +33,7 @@ class DemoConfig:
     """How large the demo is, and where it goes."""
 
     output_dir: str = option("demo", "The folder for everything the demo makes.")
-    num_train_steps: int = option(2000, "How many steps to train (32 examples each).", at_least=1)
+    num_train_steps: int = option(3000, "How many steps to train (32 examples each).", at_least=1)
     vocab_size: int = option(3000, "How many WordPiece tokens to learn.", at_least=300)
 
     def __post_init__(self) -> None:
