@@ -40,6 +40,7 @@ from keras_bert_impl.training.config import dtype_policy
 from pipelines.answering.config import AnsweringConfig
 from pipelines.tasks.register import forms_of_task, task_of, unbuilt_task_model
 
+_LABELLED = ("label", "labels", "entities")
 Texts = Callable[[], Iterable[Any]]
 
 
@@ -180,7 +181,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         "engine": config.engine,
         "precision": config.engine_precision,
     }
-    return about | ({"labels": list(known.labels)} if known.labels else {})
+    return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 
 def _asked_of_source(config: AnsweringConfig, source: ModelSource) -> Asked:

@@ -99,7 +99,7 @@ class Predictor:
         Raises:
             UserError: something is not what the model answers.
         """
-        one = isinstance(texts, str | tuple | Mapping)
+        one = isinstance(texts, str | tuple | Mapping) or not isinstance(texts, Iterable)
         asked: Sequence[Any] = [texts] if one else list(texts)
         answerer = self._answerer(signature, asked)
         answers: list[Answer] = ask(answerer, instances_of(answerer, asked))
