@@ -3,6 +3,7 @@
 import difflib
 import errno
 import os
+import re
 import reprlib
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ MOST_SHOWN = 80
 """Characters of what a file holds that a message shows."""
 
 _MOST_OF_MESSAGE = 1200  # two long paths and a sentence
+_ENDLESS_WORD = re.compile(r"\S{401,}")  # a path may be long; nobody reads more of one word
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control characters, direction marks, lone surrogates
 _JOINERS = "\u200c\u200d"  # Persian and Indic words are spelled with them
 
@@ -32,7 +34,8 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(cut(escaped(message), _MOST_OF_MESSAGE))
+        words = _ENDLESS_WORD.sub(lambda word: cut(word[0], 300), escaped(message))
+        super().__init__(cut(words, _MOST_OF_MESSAGE))
 
     @property
     def sentences(self) -> tuple[str, ...]:

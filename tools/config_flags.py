@@ -1,6 +1,6 @@
 """A tool's flags, made of the options of its config dataclass."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -66,12 +66,8 @@ class ConfigFlags(FlagSet, Generic[Config]):
             UserError: a flag has a value that it must not have.
         """
         values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
-        own = {path[0]: value for path, value in values.items() if len(path) == 1}
-        for name, nested in nested_configs(self._config_class).items():
-            inner = {path[1]: value for path, value in values.items() if path[0] == name}
-            with options_named({one: f"{name}.{one}" for one in inner}):
-                own[name] = nested.config_class(**{**nested.defaults, **inner})
-        return self._config_class(**{**own, **more})
+        made: Config = _made(self._config_class, values, more)
+        return made
 
     def main_of(
         self,
@@ -139,6 +135,20 @@ class ConfigFlags(FlagSet, Generic[Config]):
         else:
             text = None if default is None else str(default)
             self.string(name, text, sentence, required=required)
+
+
+def _made(
+    config_class: type, values: Mapping[tuple[str, ...], Any], more: Mapping[str, Any]
+) -> Any:
+    """A config, and those within it, of values by the paths of their options."""
+    own = {path[0]: value for path, value in values.items() if len(path) == 1}
+    for name, nested in nested_configs(config_class).items():
+        inner = {path[1:]: value for path, value in values.items() if path[0] == name}
+        paths = (".".join(path) for path in inner)
+        with options_named({path: f"{name}.{path}" for path in paths}):
+            defaults = {one: value for one, value in nested.defaults.items() if (one,) not in inner}
+            own[name] = _made(nested.config_class, inner, defaults)
+    return config_class(**{**own, **more})
 
 
 def _from_flag(one: Option, value: Any) -> Any:

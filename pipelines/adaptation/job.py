@@ -24,6 +24,7 @@ from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.adaptation.config import AdaptConfig
 from pipelines.adaptation.planning import plan_lines
 from pipelines.adaptation.report import Adaptation, Coverage, task_figures, text_figures
+from pipelines.adaptation.start import make_start
 from pipelines.adaptation.steps import ADAPTED, GROWN, ORIGINAL, Steps
 from pipelines.adaptation.words import choose_words
 from pipelines.corpora.documents import Reading
@@ -71,7 +72,8 @@ def adapt(config: AdaptConfig, programs: Programs) -> AdaptResults:
         UserError: an option, a file or the model is not what it should be, or a tool fails.
     """
     source = find_model(config.init_checkpoint, **config.description())
-    steps = Steps(config, source, grows=config.words.num_new_tokens > 0)
+    lacks = _HEADS["masked_lm"] in _missing_heads(source)
+    steps = Steps(config, source, config.words.num_new_tokens > 0, lacks)
     asked = steps.check(programs.config_of)
     if config.dry_run:
         return AdaptResults(plan_lines(config, source, asked), [])
@@ -108,7 +110,10 @@ class _Adaptation:
         chosen = self._results["words"]
         self._steps = dataclasses.replace(self._steps, grows=chosen["new_tokens"] > 0)
         cells = self._steps.cells()
-        self._do(*(cell.name for cell in cells))
+        for cell in cells:
+            if self._steps.prepares and cell.name in (f"evaluated-{GROWN}", "trained"):
+                self._do("start")
+            self._do(cell.name)
         folder, missing = self._steps.config.output_dir, _missing_heads(self._steps.source)
         report = self._report(cells, chosen, missing)
         self._place_model(report)
@@ -145,7 +150,22 @@ class _Adaptation:
         words = Run("words", steps.words_folder, self._choose_words)
         cells = (run_of(one, self._programs, keep_models=False) for one in steps.cells())
         first, *later = cells
-        return {run.name: run for run in (first, words, *later)}
+        start = Run("start", steps.start_folder, self._make_start)
+        made = [start] if steps.prepares else []
+        return {run.name: run for run in (first, words, *made, *later)}
+
+    def _make_start(self, _cores: Cores) -> Values:
+        steps = self._steps
+        return in_own_process(
+            make_start,
+            steps.before_start,
+            [str(path) for path in steps.sentences(held_out=False)],
+            steps.source.text.vocabulary.tokens,
+            None if steps.grows else steps.config.description(),
+            steps.config.seed,
+            steps.start_folder / _MODEL,
+            remedy=_CONTINUES,
+        )
 
     def _choose_words(self, _cores: Cores) -> Values:
         return in_own_process(

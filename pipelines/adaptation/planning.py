@@ -86,7 +86,7 @@ def _examples_per_second(model: BertConfig, pretraining: RunPretrainingConfig) -
 
 def _text_bytes(text: SplitSentencesConfig) -> int | None:
     """The size of the text when it is unpacked, about; None of a data set."""
-    sources = find_sources(text.input_file, text.reading.input_format)
+    sources = find_sources(text.input_file, text.reading.input_format, text.reading.text_encoding)
     if any(source.form == "tfds" for source in sources):
         return None
     paths = [Path(source.name) for source in sources]

@@ -54,11 +54,13 @@ class Steps:
         config: the options.
         source: the model as it came.
         grows: whether tokens are added.
+        lacks_words: whether the model has no head that tells masked words.
     """
 
     config: AdaptConfig
     source: ModelSource
     grows: bool
+    lacks_words: bool = False
 
     @cached_property
     def text(self) -> Cell:
@@ -104,13 +106,30 @@ class Steps:
             *self._description,
         )
 
+    @property
+    def prepares(self) -> bool:
+        """Whether something of the model is made of the text before training begins."""
+        return self.grows or self.lacks_words
+
+    @cached_property
+    def start_folder(self) -> Path:
+        """Where the model is that training starts from, if it `prepares` one."""
+        model = self.grown.digest if self.grows else self._original
+        facts = [self.text.digest, model, self.lacks_words, self.config.seed]
+        return self.config.output_dir / "cells" / f"start-{fingerprint(facts)[:8]}"
+
+    @property
+    def before_start(self) -> Path:
+        """The model that the one in `start_folder` is made of."""
+        return self.grown.folder / "model" if self.grows else Path(self._original)
+
     def evaluated(self, which: str) -> Cell:
         """A model that nothing was trained of, on the held-out text in its own tokens."""
         return self._cell(
             f"evaluated-{which}",
             PRETRAINING,
             "run_pretraining",
-            *self._pretraining(which, self.shards(which, held_out=True)),
+            *self._pretraining(which, self.shards(which, held_out=True), which != ORIGINAL),
             flag("do_eval"),
         )
 
@@ -132,7 +151,10 @@ class Steps:
         ]
         shards = self.shards(which, held_out=False)
         return self._cell(
-            "trained", PRETRAINING, "run_pretraining", *self._pretraining(which, shards, ours)
+            "trained",
+            PRETRAINING,
+            "run_pretraining",
+            *self._pretraining(which, shards, self.prepares, ours),
         )
 
     def shards(self, which: str, *, held_out: bool) -> Cell:
@@ -242,20 +264,20 @@ class Steps:
         self.source.config.check_length(asked.pretraining.max_seq_length)
         return asked
 
-    def _pretraining(self, which: str, shards: Cell, ours: Sequence[str] = ()) -> list[str]:
-        """The flags of a training or an evaluation of a model."""
+    def _pretraining(
+        self, which: str, shards: Cell, prepared: bool, ours: Sequence[str] = ()
+    ) -> list[str]:
+        """The flags of a training or an evaluation of a model, as it came or prepared."""
         held_out = self.shards(which, held_out=True)
         read = "train" if shards != held_out else "held_out"
-        original = which == ORIGINAL
+        init = self.start_folder / "model" if prepared else self._original
         return each_over_the_last(
             RunPretrainingConfig,
             [
                 flag("input_file", shards.folder / f"{read}.tfrecord"),
                 flag("eval_input_file", held_out.folder / "held_out.tfrecord"),
-                flag(
-                    "init_checkpoint", self._original if original else self.grown.folder / "model"
-                ),
-                *(self._description if original else ()),
+                flag("init_checkpoint", init),
+                *(() if prepared else self._description),
                 flag("output_dir", "{out}"),
                 *self._lengths,
                 flag("eval_batch_size", self.config.eval_batch_size),

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.data_sets import opening_data_set
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.corpora.sources import FORMS, Source
 from pipelines.corpora.unpacking import LineBlock, decode, read_line_blocks
 
@@ -79,6 +80,7 @@ class Reading:
         "The form of the input; auto looks at the beginning of each file.",
         choices=FORMS,
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -95,7 +97,7 @@ def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
     blocks = (
         _read_data_set(source.name, reading)
         if source.form == "tfds"
-        else read_line_blocks(source.name, stream=True)
+        else read_line_blocks(source.name, stream=True, encoding=reading.text_encoding)
     )
     if source.form == "wikiextractor":
         blocks = _with_titles(blocks)
@@ -106,14 +108,15 @@ def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
         waiting = following
 
 
-def decode_block(block: TextBlock) -> DecodedBlock:
+def decode_block(block: TextBlock, reading: Reading) -> DecodedBlock:
     """Decodes a block; bytes that are not UTF-8 are dropped and counted.
 
     Raises:
         UserError: so many bytes are not UTF-8 that the source must be in another encoding.
     """
-    text, dropped = decode(block.source.name, block.lines.first_line, block.lines.text)
-    return DecodedBlock(block.source, block.lines.first_line, text, dropped, block.ends_source)
+    lines = block.lines
+    text, dropped = decode(block.source.name, lines.first_line, lines.text, reading.text_encoding)
+    return DecodedBlock(block.source, lines.first_line, text, dropped, block.ends_source)
 
 
 def paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | None]:
@@ -134,8 +137,11 @@ def raw_paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | N
     Raises:
         UserError: a line is not of the source's form.
     """
+    found: Iterator[str | None]
     if block.source.form in ("json_lines", "tfds"):
-        found = _from_json(block, reading.text_field)
+        # What JSON spells in escapes is text only now.
+        texts = _from_json(block, reading.text_field)
+        found = (reading.text_encoding.composed(text) for text in texts)
     elif block.source.form == "wikiextractor":
         found = _from_wikiextractor(block.text.split("\n"))
     else:

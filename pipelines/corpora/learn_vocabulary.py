@@ -76,7 +76,7 @@ def count_block(
     Raises:
         UserError: the block is not of its source's form or encoding.
     """
-    decoded = decode_block(block)
+    decoded = decode_block(block, reading)
     parts: Counter[str] = Counter()
     for paragraph in raw_paragraphs_of(decoded, reading):
         if paragraph:
@@ -283,7 +283,9 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     Raises:
         UserError: an input cannot be read, the size cannot be reached, or the file not written.
     """
-    sources = find_sources(config.input_file, config.reading.input_format)
+    sources = find_sources(
+        config.input_file, config.reading.input_format, config.reading.text_encoding
+    )
     files = (source.name for source in sources if source.form != "tfds")
     refuse_output_among_input(files, [config.vocab_file], "vocab_file")
     check_output(config.vocab_file)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there, real_path
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.text_kind import OtherKinds
 from pipelines.corpora.unpacking import beginning_of_text
 from pipelines.records.paths import match_files, with_content
@@ -36,12 +37,15 @@ class Source(NamedTuple):
     form: Form
 
 
-def find_sources(patterns: Sequence[str], form: str = "auto") -> list[Source]:
+def find_sources(
+    patterns: Sequence[str], form: str = "auto", encoding: TextEncoding = UTF_8
+) -> list[Source]:
     """Finds the sources that are meant, in a fixed order, each once; without empty files.
 
     Args:
         patterns: paths, glob patterns, folders (all files below them), or "tfds:NAME[:SPLIT]".
         form: one of `FORMS`; "auto" looks at the beginning of each file.
+        encoding: how their text stands in bytes.
 
     Raises:
         UserError: there is no such file, all are empty, one is a JSON array or cannot be read.
@@ -65,7 +69,8 @@ def find_sources(patterns: Sequence[str], form: str = "auto") -> list[Source]:
         if is_data_set:
             sources[Source(name, "tfds")] = None
         elif name in kept:
-            sources[Source(name, _form_of(name, others) if form == "auto" else form)] = None  # type: ignore[arg-type]
+            found_form = _form_of(name, others, encoding) if form == "auto" else form
+            sources[Source(name, found_form)] = None  # type: ignore[arg-type]
     others.warn()
     return list(sources)
 
@@ -137,14 +142,14 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _form_of(path: str, others: OtherKinds) -> Form:
+def _form_of(path: str, others: OtherKinds, encoding: TextEncoding) -> Form:
     """The form of a file; what is read as plain text and looks like something else is noted."""
     if _TABLE.search(path):
         raise UserError(
             f"{path}: is a table, and its header and all its cells would be read as text; write "
             "its texts as JSON lines, or give `input_format=text` to read its lines as they are."
         )
-    start = beginning_of_text(path)
+    start = beginning_of_text(path, encoding)
     if start.startswith(b"<doc "):
         return "wikiextractor"
     if _JSON_ARRAY.match(start):

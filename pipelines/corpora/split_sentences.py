@@ -114,7 +114,9 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
     Raises:
         UserError: an input cannot be read, or the output cannot be written.
     """
-    sources = find_sources(config.input_file, config.reading.input_format)
+    sources = find_sources(
+        config.input_file, config.reading.input_format, config.reading.text_encoding
+    )
     blocks = (block for source in sources for block in read_blocks(source, config.reading))
     work = functools.partial(split_block, reading=config.reading, language=config.language)
     progress = Progress("split sentences", packed_size(sources), "bytes of input")
@@ -142,7 +144,7 @@ def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock
     lines: list[str] = []
     documents = sentences = 0
     ends_first = False
-    decoded = decode_block(block)
+    decoded = decode_block(block, reading)
     for paragraph in paragraphs_of(decoded, reading):
         if paragraph is not None:
             found = split_paragraph(paragraph, _language(paragraph, language))

@@ -17,6 +17,7 @@ from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.sources import Source, expand_patterns, refuse_output_among_input
 from pipelines.corpora.text_kind import OtherKinds
 from pipelines.corpora.unpacking import beginning_of_text, lines_of, say_what_was_dropped
@@ -69,6 +70,7 @@ class TokenizeTextConfig:
         "where anything differs.",
     )
 
+    text_encoding: TextEncoding = nested(TextEncoding)
     unknown: UnknownWords = nested(UnknownWords)
 
     def __post_init__(self) -> None:
@@ -99,10 +101,13 @@ def run_tokenize_text(
     """
     lines: Iterable[str | bytes] | None = None
     if config.input_file:
-        lines = read_all_lines(config.input_file, config.text_field, config.output_file)
+        lines = read_all_lines(
+            config.input_file, config.text_field, config.output_file, config.text_encoding
+        )
     with _output(config.output_file, standard_output) as output:
         if not config.certify:
-            ends_removed = (line.rstrip(b"\r\n") for line in standard_input)
+            found = config.text_encoding.recoded_lines("standard input", standard_input)
+            ends_removed = (line.rstrip(b"\r\n") for line in found)
             tokenize_text(config, ends_removed if lines is None else lines, output)
             return
         report = certify_tokenizer(config, lines)
@@ -122,7 +127,10 @@ def _output(path: str | None, otherwise: IO[str]) -> Iterator[IO[str]]:
 
 
 def read_all_lines(
-    patterns: Sequence[str], text_field: str | None = None, output_file: str | None = None
+    patterns: Sequence[str],
+    text_field: str | None = None,
+    output_file: str | None = None,
+    encoding: TextEncoding = UTF_8,
 ) -> Iterator[str | bytes]:
     """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked.
 
@@ -130,32 +138,35 @@ def read_all_lines(
         patterns: paths, folders or glob patterns.
         text_field: the field of JSON lines whose lines are meant; None for plain lines.
         output_file: what will be written meanwhile; None where that is no file.
+        encoding: how their text stands in bytes. Positions in bytes are those in UTF-8.
 
     Raises:
-        UserError: a file cannot be read, is not in UTF-8, or is the one to write.
+        UserError: a file cannot be read, is not in its encoding, or is the one to write.
     """
     paths = with_content(expand_patterns(patterns))
     refuse_output_among_input(paths, [output_file] if output_file else [], "output_file")
-    return _lines_of_files(paths, text_field)
+    return _lines_of_files(paths, text_field, encoding)
 
 
-def _tell_of_other_kinds(paths: list[str]) -> None:
+def _tell_of_other_kinds(paths: list[str], encoding: TextEncoding) -> None:
     """Warns of files that are probably not meant to be read line by line."""
     fields = "`text_field` names the field whose text is meant"
     others = OtherKinds({"JSON lines": fields}, otherwise="take the text out of it first")
     for path in paths:
-        others.look(path, beginning_of_text(path))
+        others.look(path, beginning_of_text(path, encoding))
     others.warn()
 
 
-def _lines_of_files(paths: list[str], text_field: str | None) -> Iterator[str | bytes]:
-    reading = Reading(text_field or "")
+def _lines_of_files(
+    paths: list[str], text_field: str | None, encoding: TextEncoding
+) -> Iterator[str | bytes]:
+    reading = Reading(text_field or "", text_encoding=encoding)
     if not text_field:
-        _tell_of_other_kinds(paths)
+        _tell_of_other_kinds(paths, encoding)
     dropped_bytes = 0
     for path in paths:
         for block in read_blocks(Source(path, "json_lines" if text_field else "text"), reading):
-            decoded = decode_block(block)
+            decoded = decode_block(block, reading)
             dropped_bytes += decoded.dropped_bytes
             if text_field:
                 yield from filter(None, raw_paragraphs_of(decoded, reading))

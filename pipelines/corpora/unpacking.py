@@ -1,7 +1,8 @@
 """Reads files as blocks of lines, unpacks them on the way, and decodes their text.
 
 A file is recognised by its first bytes, because names lie. What cannot be read here (other kinds of
-archives, UTF-16) is refused in one sentence with the command that converts it.
+archives, another encoding than was said) is refused in one sentence with what to do. Text in
+another encoding is recoded on the way (`encodings`): what is read here is UTF-8.
 
 Memory is bounded whatever a file holds: a line has at most `MOST_LINE_BYTES`, a file that is read
 at once `MOST_WHOLE_BYTES`, and what unpacks to far more than any text does (`MOST_TIMES`) is none.
@@ -22,6 +23,7 @@ from typing import IO, Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long, open_input
+from pipelines.corpora.encodings import TextEncoding, likely_encoding
 from pipelines.corpora.text_kind import SAMPLE_BYTES
 
 MOST_WHOLE_BYTES = 1 << 30
@@ -53,13 +55,16 @@ class Decoded(NamedTuple):
     dropped_bytes: int
 
 
-def decode(name: str, first_line: int, data: bytes) -> Decoded:
+def decode(
+    name: str, first_line: int, data: bytes, encoding: TextEncoding | None = None
+) -> Decoded:
     r"""Decodes a part of a file.
 
     Args:
         name: the file, for errors.
         first_line: the number of its line with which `data` begins, for errors.
         data: whole lines.
+        encoding: how the file was read; see `open_unpacked`.
 
     Raises:
         UserError: more than a hundredth of the bytes are not UTF-8 or are NUL, which no text has.
@@ -78,22 +83,50 @@ def decode(name: str, first_line: int, data: bytes) -> Decoded:
     if ill_formed > max(few, _MOST_ILL_FORMED * len(data)):
         raise UserError(
             f"{name}: is not UTF-8, the encoding that is needed (from line {first_line} on, "
-            f"{ill_formed / len(data):.0%} of the bytes are ill-formed); convert it "
-            "(iconv -f ITS_ENCODING -t UTF-8) or, if it is no text, unpack it or leave it out."
+            f"{ill_formed / len(data):.0%} of the bytes are ill-formed); "
+            f"{remedy_of_encoding(data, encoding)} or, if it is no text, unpack it or leave it out."
         )
     return Decoded(text, dropped)
 
 
-def refuse_other_unicode(name: str, start: bytes) -> None:
+def remedy_of_encoding(data: bytes, encoding: TextEncoding | None) -> str:
+    r"""What to do about bytes that are not UTF-8, after a semicolon.
+
+    Args:
+        data: some of them.
+        encoding: how they were read; None where that cannot be chosen.
+
+    Example:
+        >>> remedy_of_encoding("한국어".encode("cp949"), TextEncoding())
+        'it reads as cp949: give `encoding=cp949`, or convert the file (iconv -f cp949 -t UTF-8)'
+        >>> remedy_of_encoding("한국어".encode("cp949"), None)
+        'convert the file (iconv -f cp949 -t UTF-8)'
+    """
+    likely = likely_encoding(data)
+    convert = f"convert the file (iconv -f {likely or 'ITS_ENCODING'} -t UTF-8)"
+    if encoding is None:
+        return convert
+    if likely is None:
+        return f"give its `encoding`, or {convert}"
+    return f"it reads as {likely}: give `encoding={likely}`, or {convert}"
+
+
+def refuse_other_unicode(name: str, start: bytes, encoding: TextEncoding | None = None) -> None:
     """Refuses a file whose byte order mark says that it is not UTF-8.
+
+    Args:
+        name: the file.
+        start: its beginning.
+        encoding: how it was read; see `open_unpacked`.
 
     Raises:
         UserError: names the file and its encoding.
     """
-    for mark, encoding in _OTHER_UNICODE.items():
+    for mark, found in _OTHER_UNICODE.items():
         if start.startswith(mark):
+            give = "" if encoding is None else f"give `encoding={found.lower()}`, or "
             raise UserError(
-                f"{name}: is {encoding}; convert it to UTF-8 (iconv -f {encoding} -t UTF-8)."
+                f"{name}: is {found}; {give}convert it to UTF-8 (iconv -f {found} -t UTF-8)."
             )
 
 
@@ -198,17 +231,21 @@ class LineBlock(NamedTuple):
 _begun: dict[str, Unpacked] = {}  # streams whose beginning was looked at
 
 
-def open_unpacked(path: str, *, stream: bool = False) -> Unpacked:
+def open_unpacked(
+    path: str, *, stream: bool = False, encoding: TextEncoding | None = None
+) -> Unpacked:
     """Opens a file for reading bytes, unpacking it by its first bytes or its name's ending.
 
     Args:
         path: the file.
         stream: whether a pipe will do, because it is read once; `beginning_of_text` does not count.
+        encoding: how its text stands in bytes, which are given as UTF-8. None is UTF-8 as well, of
+            a file whose encoding the user cannot choose.
 
     Raises:
         UserError: it does not exist, is a folder, is empty, cannot be read or is packed in a way
             for which there is no unpacker. When it is read: it unpacks to far more than it can
-            have meant.
+            have meant, or is in another encoding than was said.
     """
     if stream and path in _begun:
         return _begun.pop(path)
@@ -220,7 +257,8 @@ def open_unpacked(path: str, *, stream: bool = False) -> Unpacked:
         else:
             start = packed.peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]  # type: ignore[attr-defined]
         unpack = _unpacker(path, start)
-        return Unpacked(packed, _Bounded(path, packed, unpack(packed)) if unpack else packed)
+        plain = _Bounded(path, packed, unpack(packed)) if unpack else packed
+        return Unpacked(packed, encoding.recoded(path, plain) if encoding else plain)
     except OSError as error:
         packed.close()
         raise UserError(f"{path}: cannot be read ({error}); get the file again.") from error
@@ -235,6 +273,7 @@ def read_line_blocks(
     *,
     stream: bool = False,
     longest: int | None = None,
+    encoding: TextEncoding | None = None,
 ) -> Iterator[LineBlock]:
     """Reads a file in blocks of about `block_bytes` that end where a line ends.
 
@@ -245,16 +284,18 @@ def read_line_blocks(
         block_bytes: how much is read at once, and then the rest of the line.
         stream: see `open_unpacked`.
         longest: bytes of the longest line; by default `MOST_LINE_BYTES`.
+        encoding: see `open_unpacked`; the lines are composed, where that is asked for.
 
     Raises:
         UserError: the file cannot be opened or unpacked to its end, or begins as no UTF-8
-            text does, or a line is longer.
+            text does, or a line is longer, or not in the encoding.
     """
     most = MOST_LINE_BYTES if longest is None else longest
     line, position = 1, 0
-    with open_unpacked(path, stream=stream) as file:
+    compose = encoding.composed if encoding else bytes
+    with open_unpacked(path, stream=stream, encoding=encoding) as file:
         try:
-            refuse_no_text(path, file.peek(_TAR_AT + len(_TAR)))
+            refuse_no_text(path, file.peek(_TAR_AT + len(_TAR)), encoding)
             while text := file.read(block_bytes):
                 text += b"" if text.endswith(b"\n") else file.readline(most + 1)
                 if _length_of_last_line(text) > most:
@@ -263,7 +304,7 @@ def read_line_blocks(
                     text = text.removeprefix(codecs.BOM_UTF8)
                 now = file.packed.tell()
                 if text:
-                    yield LineBlock(line, text, now - position)
+                    yield LineBlock(line, compose(text), now - position)
                 line, position = line + text.count(b"\n"), now
         except DAMAGED as error:
             raise UserError(
@@ -275,12 +316,15 @@ def _length_of_last_line(text: bytes) -> int:
     return len(text) - 1 - text.rfind(b"\n", 0, -1)
 
 
-def read_whole(path: str, most_bytes: int = MOST_WHOLE_BYTES) -> bytes:
+def read_whole(
+    path: str, most_bytes: int = MOST_WHOLE_BYTES, encoding: TextEncoding | None = None
+) -> bytes:
     """All bytes of a file, unpacked, without a byte-order mark at their beginning.
 
     Args:
         path: the file.
         most_bytes: how many are read at most, whole MiB.
+        encoding: see `open_unpacked`; nothing is composed.
 
     Raises:
         UserError: the file cannot be opened or unpacked to its end, or has more bytes, or more
@@ -288,7 +332,7 @@ def read_whole(path: str, most_bytes: int = MOST_WHOLE_BYTES) -> bytes:
     """
     content = io.BytesIO()
     try:
-        with open_unpacked(path) as file:
+        with open_unpacked(path, encoding=encoding) as file:
             while part := file.read(BLOCK_BYTES):
                 content.write(part)
                 if content.tell() > most_bytes:
@@ -313,16 +357,20 @@ def too_large_for_memory(path: str | os.PathLike[str]) -> UserError:
     return UserError(f"{path}: the memory does not suffice to read it; cut it into several files.")
 
 
-def beginning_of_text(path: str) -> bytes:
+def beginning_of_text(path: str, encoding: TextEncoding | None = None) -> bytes:
     """The first bytes of a file, unpacked, without a byte-order mark and blanks in front.
 
     Of a stream they are kept for the one who reads it next.
+
+    Args:
+        path: the file.
+        encoding: see `open_unpacked`.
 
     Raises:
         UserError: the file cannot be opened or unpacked, or begins as no UTF-8 text does.
     """
     try:
-        file = open_unpacked(path, stream=True)
+        file = open_unpacked(path, stream=True, encoding=encoding)
         with contextlib.ExitStack() as stack:
             stack.enter_context(file)
             start = file.peek(_BEGINNING)[:_BEGINNING]
@@ -331,7 +379,7 @@ def beginning_of_text(path: str) -> bytes:
                 _begun[path] = file
     except DAMAGED as error:
         raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
-    refuse_no_text(path, start)
+    refuse_no_text(path, start, encoding)
     return start.removeprefix(codecs.BOM_UTF8).lstrip()
 
 
@@ -347,13 +395,18 @@ def lines_of(block: LineBlock) -> Iterator[bytes]:
         yield line.removesuffix(b"\r")
 
 
-def refuse_no_text(path: str, start: bytes) -> None:
+def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None) -> None:
     """Refuses a file whose (unpacked) beginning is not that of a UTF-8 text.
+
+    Args:
+        path: the file.
+        start: its beginning.
+        encoding: how it was read; see `open_unpacked`.
 
     Raises:
         UserError: it is a tar archive, or another form of Unicode.
     """
-    refuse_other_unicode(path, start)
+    refuse_other_unicode(path, start, encoding)
     if start[_TAR_AT:].startswith(_TAR):
         raise UserError(f"{path}: is a tar archive; unpack it (tar -xf), or leave it out.")
 

@@ -26,6 +26,7 @@ from keras_bert_impl.options import (
 )
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 
 # BERT's paper, appendix A.3: what was searched for every task of GLUE, the best chosen on dev.
 _PAPER = ((16, 32), (5e-5, 3e-5, 2e-5), (2.0, 3.0, 4.0))
@@ -350,6 +351,11 @@ class FineTuningConfig:
                 f"`precision={self.training.precision}` is for tensorflow; give "
                 f"`engine_precision` for `engine={self.engine}`."
             )
+
+    @property
+    def file_encoding(self) -> TextEncoding:
+        """How the text of the task's files stands in bytes."""
+        return UTF_8
 
     @property
     def learning(self) -> TrainingConfig:

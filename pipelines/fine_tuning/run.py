@@ -201,7 +201,9 @@ class _Job:
         self._work = _work_folder(config, directory, devices)
         self._model_config = self._configured(start.config)
         self._check_start()
-        self._data = TaskData(task, Tokenizer(start.text), config.max_seq_length, self._work)
+        self._data = TaskData(
+            task, Tokenizer(start.text), config.max_seq_length, self._work, config.file_encoding
+        )
         # All files are read before hours of training: a mistake in a test set shows at once.
         self._rows = {split: self._data.rows(split) for split in wanted_splits(config, task)}
         if config.do_train and (words := self._rows[task.train_split].word_count):

@@ -16,6 +16,7 @@ from keras_bert_impl.tokenization.character_table import CharacterTable
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCounter
 from keras_bert_impl.training.objectives import Objective
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.task import ROWS_VERSION, Task
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet, make_rows
@@ -35,12 +36,14 @@ class TaskData:
         folder: where the rows stand, a folder for each split and for all that its rows come from:
             files, tokenizer, length, the task's settings and the code's version. They are used
             again where the same is asked for; several processes may share the folder.
+        encoding: how the text of the task's files stands in bytes.
     """
 
     task: Task[Any, Any]
     tokenizer: Tokenizer
     max_seq_length: int
     folder: Path
+    encoding: TextEncoding = UTF_8
 
     def rows(self, split: str) -> RowSet:
         """Makes the rows of a split, or finds them made.
@@ -86,6 +89,7 @@ class TaskData:
             "max_seq_length": self.max_seq_length,
             "vocabulary_sha256": text.vocabulary.sha256,
             **text.as_json(),
+            **self.encoding.settings,
         }
 
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.inputs.limits import check_batch
 from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
 from pipelines.pretraining_data.recipe import VocabularyFacts
@@ -127,12 +129,14 @@ def look(config: InspectConfig) -> Inspection:
     counter, shown = WordCounter(vocabulary), WordCount()
     samples: list[list[tuple[str, str | None]]] = []
     labels: list[int] = []
-    for features in _batches(records, config.max_examples):
+    model = BertConfig(vocab_size=len(vocabulary))
+    for numbers, features in _batches(records, config.max_examples):
         if int(features["input_ids"].max()) >= len(vocabulary):
             raise UserError(
                 f"{config.vocab_file}: has {len(vocabulary)} tokens but the shards hold id "
                 f"{features['input_ids'].max()}; name the vocabulary they were made with."
             )
+        check_batch(features, model, records.reader.namer(numbers))
         statistics.add(features)
         shown += counter.count(features["input_ids"])
         for row in range(min(config.num_samples - len(samples), len(features["input_ids"]))):
@@ -144,12 +148,15 @@ def look(config: InspectConfig) -> Inspection:
     )
 
 
-def _batches(records: PretrainingRecords, most: int) -> Iterator[dict[str, NDArray]]:
-    """Batches of examples from all over the set."""
+def _batches(
+    records: PretrainingRecords, most: int
+) -> Iterator[tuple[NDArray[np.int64], dict[str, NDArray]]]:
+    """Batches of examples from all over the set, with the numbers of their records."""
     order = RecordOrder(len(records), seed=0)
     for start in range(0, min(most, len(records)), _BATCH):
         positions = np.arange(start, min(start + _BATCH, most, len(records)))
-        yield records.batch(*order.at(positions))
+        epochs, numbers = order.at(positions)
+        yield numbers, records.batch(epochs, numbers)
 
 
 def _in_tokens(

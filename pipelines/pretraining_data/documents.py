@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import MOST_LINE_BYTES
+from pipelines.corpora.encodings import UTF_8, TextEncoding
+from pipelines.corpora.unpacking import remedy_of_encoding
 
 BLOCK_BYTES = 4 << 20
 MOST_BYTES = 256 << 20  # a block is held in memory; no real document is that long
@@ -124,17 +126,21 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
     return [TextBlock(path, start, end) for start, end in zip(starts, ends, strict=True)]
 
 
-def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> list[str]:
+def read_lines(
+    block: TextBlock, data: bytes, encoding: TextEncoding = UTF_8, *, drop_invalid: bool = False
+) -> list[str]:
     r"""The lines of a block, as text.
 
     Args:
         block: names the file and the position in messages.
         data: the block's bytes.
-        drop_invalid: drop ill-formed UTF-8, as google's tokenizer does, instead of refusing it.
+        encoding: how the text stands in bytes; one that `keeps_lines`, because blocks are cut at
+            bytes.
+        drop_invalid: drop ill-formed bytes, as google's tokenizer does, instead of refusing them.
 
     Raises:
-        UserError: the bytes are not UTF-8 (names the file and the byte), or a line has more than
-            `MOST_LINE_BYTES`.
+        UserError: the bytes are not in the encoding (names the file and the byte), or a line has
+            more than `MOST_LINE_BYTES`.
 
     Example:
         >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\r\n\nNö.".encode())
@@ -145,15 +151,16 @@ def read_lines(block: TextBlock, data: bytes, *, drop_invalid: bool = False) -> 
     if len(data) > MOST_LINE_BYTES:
         _check_line_lengths(block, data)
     try:
-        text = data.decode("utf-8", "ignore" if drop_invalid else "strict")
+        text = data.decode(encoding.encoding, "ignore" if drop_invalid else "strict")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         where = f"line {line}" if block.start == 0 else f"byte {block.start + error.start}"
         raise UserError(
-            f"{block.path}: {where} is not UTF-8; convert the file (iconv -t utf-8), or pass "
-            "`invalid_utf8=drop` to leave ill-formed bytes out."
+            f"{block.path}: {where} is not {encoding.name}; "
+            f"{remedy_of_encoding(data[error.start :], encoding)}, or pass `invalid_utf8=drop` to "
+            "leave ill-formed bytes out."
         ) from error
-    return [line.strip() for line in text.split("\n")]
+    return [line.strip() for line in encoding.composed(text).split("\n")]
 
 
 def _check_line_lengths(block: TextBlock, data: bytes) -> None:
@@ -169,13 +176,16 @@ def _check_line_lengths(block: TextBlock, data: bytes) -> None:
 
 
 def sample_lines(
-    blocks: Sequence[TextBlock], open_file: Callable[[str], AbstractContextManager[IO[bytes]]]
+    blocks: Sequence[TextBlock],
+    open_file: Callable[[str], AbstractContextManager[IO[bytes]]],
+    encoding: TextEncoding = UTF_8,
 ) -> list[str]:
     """Lines from the beginnings of some blocks, spread over the text.
 
     Args:
         blocks: the text.
         open_file: opens a file of it for reading bytes.
+        encoding: see `read_lines`.
     """
     lines: list[str] = []
     for block in blocks[:: -(-len(blocks) // _BLOCKS_SAMPLED) or 1]:
@@ -183,7 +193,7 @@ def sample_lines(
             file.seek(block.start)
             data = file.read(min(block.end - block.start, _BYTES_SAMPLED))
         # What is ill-formed is refused later, with its place. The last line may be cut.
-        text = data.decode("utf-8", "ignore").split("\n")
+        text = encoding.composed(data.decode(encoding.encoding, "ignore")).split("\n")
         lines += text if block.end - block.start <= _BYTES_SAMPLED else text[:-1] or text
     return lines
 

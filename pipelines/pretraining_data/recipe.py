@@ -19,6 +19,7 @@ from keras_bert_impl.options import REQUIRED, Rules, check_options, items_of, ne
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.pretraining_data.chunks import ChunkRules
 from pipelines.pretraining_data.examples import SpecialIds
 from pipelines.pretraining_data.masking import MaskingRules
@@ -185,9 +186,11 @@ class PretrainingDataConfig:
     )
     invalid_utf8: str = option(
         "refuse",
-        "What to do with ill-formed UTF-8: stop and name the position, or leave the bytes out.",
+        "What to do with ill-formed UTF-8 (or bytes of another encoding): stop and name the "
+        "position, or leave the bytes out.",
         choices=("refuse", "drop"),
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
     work_folder: str | None = option(
         None,
         "Where tokens and plans are kept. Named, they stay there, so that another length, seed or "
@@ -199,6 +202,12 @@ class PretrainingDataConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if not self.text_encoding.keeps_lines:
+            raise UserError(
+                f"`encoding={self.text_encoding.encoding}`: text is cut into blocks at line ends, "
+                "which cannot be found in this encoding without reading all; run split_sentences "
+                "with it, which writes UTF-8, or convert the file (iconv)."
+            )
         names = self.output_names
         if not names or any(not name or name.endswith(("/", "\\")) for name in names):
             raise UserError(

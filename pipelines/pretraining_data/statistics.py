@@ -59,7 +59,8 @@ class PairStatistics:
         """
         total = features["input_mask"].sum(axis=1, dtype=np.int64)
         len_b = np.maximum(features["segment_ids"].sum(axis=1, dtype=np.int64) - 1, 0)
-        len_a = total - len_b - self._framing
+        # Segments of another maker's records may lie on padding.
+        len_a = np.maximum(total - len_b - self._framing, 0)
         self.examples += len(total)
         self.random_next += int(features["next_sentence_labels"].sum())
         self.lengths += np.bincount(total, minlength=self._length + 1)

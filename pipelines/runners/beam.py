@@ -69,7 +69,9 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
     config.unknown.check(
-        sample_lines(blocks, FileSystems.open), config.text_settings(vocabulary), config.input_file
+        sample_lines(blocks, FileSystems.open, config.text_encoding),
+        config.text_settings(vocabulary),
+        config.input_file,
     )
     try:
         with _pipeline(config.runner, options) as pipeline:
@@ -174,7 +176,8 @@ class TokenizeBlock(beam.DoFn):
         with FileSystems.open(block.path) as file:
             file.seek(block.start)
             data = file.read(block.end - block.start)
-        lines = read_lines(block, data, drop_invalid=self._config.invalid_utf8 == "drop")
+        drop = self._config.invalid_utf8 == "drop"
+        lines = read_lines(block, data, self._config.text_encoding, drop_invalid=drop)
         sentences = encode_block(lines, self._tokenizer.encode_lines, self._dtype)
         _count("documents", len(sentences.document_sizes))
         _count("sentences", len(sentences.sentence_lengths))

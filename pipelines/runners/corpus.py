@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, TypedDict
+from typing import IO, Any, TypedDict
 
 import google_crc32c
 import numpy as np
@@ -27,6 +27,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
 from pipelines.pretraining_data.recipe import VocabularyFacts
 from pipelines.records.description import file_crc32c
@@ -77,6 +78,14 @@ class TextFingerprint:
     do_lower_case: bool
     strip_accents: bool | None
     drop_invalid: bool
+    encoding: TextEncoding = UTF_8
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All that the ids follow from besides the text; of UTF-8 as it always was."""
+        own = {**dataclasses.asdict(self), "vocab_file": ""}
+        del own["encoding"]
+        return own | self.encoding.settings
 
     def load(self) -> TextSettings:
         """Reads the vocabulary that is meant.
@@ -201,7 +210,7 @@ def tokenize_block(task: BlockTask) -> int:
         raise UserError(
             f"{task.block.path}: was changed while it was read; start again when it is whole."
         )
-    lines = read_lines(task.block, data, drop_invalid=settings.drop_invalid)
+    lines = read_lines(task.block, data, settings.encoding, drop_invalid=settings.drop_invalid)
     block = encode_block(lines, tokenizer.encode_lines, dtype)
     count = counter.count(block.ids)
     content = io.BytesIO()

@@ -68,7 +68,9 @@ def run_local(config: PretrainingDataConfig) -> Description:
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
     config.unknown.check(
-        sample_lines(text.blocks, open_input), config.text_settings(vocabulary), config.input_file
+        sample_lines(text.blocks, open_input, config.text_encoding),
+        config.text_settings(vocabulary),
+        config.input_file,
     )
     make_folder(output.parent)
     if output.is_dir():
@@ -219,8 +221,9 @@ def _corpus(
         config.do_lower_case,
         config.strip_accents,
         config.invalid_utf8 == "drop",
+        config.text_encoding,
     )
-    key = {**dataclasses.asdict(settings), "vocab_file": "", "format": _FORMAT}
+    key = {**settings.as_json, "format": _FORMAT}
     folder = _own_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
     with in_turn(
         folder / "tokens.lock",

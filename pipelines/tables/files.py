@@ -31,8 +31,9 @@ from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.data_sets import opening_data_set
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.unpacking import MOST_WHOLE_BYTES, beginning_of_text, read_line_blocks
-from pipelines.tables.lines import read_lines
+from pipelines.tables.lines import between, read_lines
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -87,6 +88,7 @@ class TableFile:
         published: whether it is a file of a known set, which is read as it is: nothing is guessed
             of it, and in one of a single column an empty line between others is an empty text.
         skip_broken_rows: leave out, and count in the log, rows with another number of columns.
+        encoding: how its text stands in bytes; of a published file it is always UTF-8.
     """
 
     name: str
@@ -98,6 +100,7 @@ class TableFile:
     data_dir: str | None = None
     published: bool = False
     skip_broken_rows: bool = False
+    encoding: TextEncoding = UTF_8
 
     def records(self) -> Iterator[Record]:
         """Reads all records from the beginning.
@@ -109,16 +112,16 @@ class TableFile:
         if self.form == "tfds":
             return _data_set_records(self.name, self.data_dir)
         if self.form in _JSON:
-            return _json_records(self.name, self.form)
+            return _json_records(self.name, self.form, self.encoding)
         return self._with_columns(islice(self.rows(), int(self.header), None))
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """The cells of each row of CSV and TSV, and the line on which it begins."""
         if self.quoted:
-            return _quoted_rows(self.name, self.delimiter)
-        lines = read_lines(self.name)
+            return _quoted_rows(self.name, self.delimiter, self.encoding)
+        lines = read_lines(self.name, self.encoding)
         # Of one's own files an empty line is no row; what encloses an empty text is quotation.
-        lines = _between(lines) if self.published else (one for one in lines if one[1])
+        lines = between(lines) if self.published else (one for one in lines if one[1])
         return ((number, line.split(self.delimiter)) for number, line in lines)
 
     def paths(self) -> list[Path]:
@@ -174,6 +177,7 @@ def open_table(
     header: bool = True,
     quotation: str = "auto",
     data_dir: str | None = None,
+    encoding: TextEncoding = UTF_8,
 ) -> TableFile:
     r"""Looks at the beginning of a file: what it is, and its columns.
 
@@ -182,6 +186,7 @@ def open_table(
         header: whether the first line of CSV and TSV names the columns.
         quotation: whether quotation marks enclose fields: "yes", "no", or "auto".
         data_dir: the folder of TensorFlow Datasets; None: where they usually are.
+        encoding: how its text stands in bytes.
 
     Raises:
         UserError: there is no such file, it is empty, or its content is not what its name says.
@@ -194,22 +199,24 @@ def open_table(
         >>> file.columns, list(file.records())
         (('text', 'label'), [Record(line=2, values={'text': 'Rain,\nand wind.', 'label': '1'})])
     """
-    file = _opened(name, header, quotation, data_dir)
+    file = _opened(name, header, quotation, data_dir, encoding)
     if next(file.records(), None) is None:
         raise UserError(f"{name}: has no rows; name a file with examples.")
     return file
 
 
-def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> TableFile:
+def _opened(
+    name: str, header: bool, quotation: str, data_dir: str | None, encoding: TextEncoding
+) -> TableFile:
     if name.startswith(TFDS):
         builder, _ = _builder(name, data_dir)
         columns = tuple(map(as_name, builder.info.features))
         return TableFile(name, "tfds", columns, data_dir=data_dir)
     # Of an array the one line may be the whole file.
     may_be_array = form_by_name(name) in (None, "json_lines")
-    is_array = may_be_array and beginning_of_text(name).startswith(b"[")
+    is_array = may_be_array and beginning_of_text(name, encoding).startswith(b"[")
     longest = MOST_WHOLE_BYTES if is_array else None
-    lines = (line for _, line in read_lines(name, keep_ends=True, longest=longest))
+    lines = (line for _, line in read_lines(name, encoding, keep_ends=True, longest=longest))
     first = next((line for line in lines if not line.isspace()), None)
     if first is None:
         raise UserError(f"{name}: has no rows; name a file with examples.")
@@ -220,13 +227,15 @@ def _opened(name: str, header: bool, quotation: str, data_dir: str | None) -> Ta
         )
     form = _form(name, first)
     if form in _JSON:
-        record = next(_json_records(name, form), None)
+        record = next(_json_records(name, form, encoding), None)
         if record is None:
             raise UserError(f"{name}: has no rows; name a file with examples.")
-        return TableFile(name, form, tuple(record.values))
+        return TableFile(name, form, tuple(record.values), encoding=encoding)
     delimiter = "\t" if form == "tsv" else _csv_delimiter(first)
-    quoted = quotation == "yes" or (quotation == "auto" and (form == "csv" or _tsv_is_quoted(name)))
-    file = TableFile(name, form, (), delimiter, quoted, header)
+    quoted = quotation == "yes" or (
+        quotation == "auto" and (form == "csv" or _tsv_is_quoted(name, encoding))
+    )
+    file = TableFile(name, form, (), delimiter, quoted, header, encoding=encoding)
     _, cells = next(file.rows())
     columns = tuple(map(as_name, cells)) if header else tuple(str(n + 1) for n in range(len(cells)))
     return replace(file, columns=columns)
@@ -344,36 +353,26 @@ def _csv_delimiter(first: str) -> str:
     return ";" if ";" in first and "," not in first else ","
 
 
-def _tsv_is_quoted(name: str) -> bool:
+def _tsv_is_quoted(name: str, encoding: TextEncoding) -> bool:
     """Whether nothing in the first megabytes speaks against quotation, and something for it."""
     found = False
-    for block in islice(read_line_blocks(name), _QUOTATION_BLOCKS):
+    for block in islice(read_line_blocks(name, encoding=encoding), _QUOTATION_BLOCKS):
         if _NO_QUOTATION.search(block.text):
             return False
         found = found or b'"' in block.text
     return found
 
 
-def _between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The lines without empty ones before the first and after the last of the others."""
-    seen, empty = False, list[tuple[int, str]]()
-    for number, line in lines:
-        if line:
-            yield from empty
-            empty, seen = [], True
-            yield number, line
-        elif seen:
-            empty.append((number, line))
-
-
-def _quoted_rows(name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _quoted_rows(
+    name: str, delimiter: str, encoding: TextEncoding
+) -> Iterator[tuple[int, list[str]]]:
     # What an opening quotation mark without its closing one may swallow.
     csv.field_size_limit(MOST_LINE_BYTES)
     now, length = 0, 0
 
     def lines() -> Iterator[str]:
         nonlocal now, length
-        for number, line in read_lines(name, keep_ends=True):
+        for number, line in read_lines(name, encoding, keep_ends=True):
             now, length = number, _checked_length(name, begins, length + len(line))
             yield line
 
@@ -407,12 +406,13 @@ def _checked_length(name: str, begins: int, length: int) -> int:
     return length
 
 
-def _json_records(name: str, form: Form) -> Iterator[Record]:
+def _json_records(name: str, form: Form, encoding: TextEncoding) -> Iterator[Record]:
     read = objects_of_array if form == "json_array" else objects_of_lines
     # An array may stand on one line, whatever its length; its objects are bounded one by one.
     longest = MOST_WHOLE_BYTES if form == "json_array" else MOST_LINE_BYTES
-    lines = read_lines(name, keep_ends=True, longest=longest)
-    yield from (Record(line, values) for line, values in read(name, lines))
+    lines = read_lines(name, encoding, keep_ends=True, longest=longest)
+    # What JSON spells in escapes is text only now.
+    yield from (Record(line, encoding.composed_value(values)) for line, values in read(name, lines))
 
 
 def _builder(name: str, data_dir: str | None) -> tuple[Any, str]:

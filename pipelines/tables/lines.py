@@ -1,18 +1,25 @@
 """Somebody's file as lines, as a text or as JSON: found, unpacked and decoded in one way for all.
 
 Files of labels, tags, choices, questions, passages, predictions and texts for vectors are opened
-here. They are UTF-8, plain or packed (`pipelines.corpora.unpacking`, which also leaves out a
-byte-order mark), and a fault is one sentence with the file and the line.
+here. They are plain or packed, in UTF-8 or the encoding that is said (see
+`pipelines.corpora.unpacking`, which also leaves out a byte-order mark), and a fault is one sentence
+with the file and the line.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import MOST_LINE_BYTES, not_utf8
+from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
-from pipelines.corpora.unpacking import read_line_blocks, read_whole, too_large_for_memory
+from pipelines.corpora.encodings import TextEncoding
+from pipelines.corpora.unpacking import (
+    read_line_blocks,
+    read_whole,
+    remedy_of_encoding,
+    too_large_for_memory,
+)
 
 AnyPath = str | os.PathLike[str]
 
@@ -20,7 +27,11 @@ _MOST_VALUES = 1 << 25  # of a JSON file; each takes about a hundred bytes, howe
 
 
 def read_lines(
-    path: AnyPath, *, keep_ends: bool = False, longest: int | None = None
+    path: AnyPath,
+    encoding: TextEncoding | None = None,
+    *,
+    keep_ends: bool = False,
+    longest: int | None = None,
 ) -> Iterator[tuple[int, str]]:
     r"""The lines of a file with their numbers, from 1.
 
@@ -29,12 +40,13 @@ def read_lines(
 
     Args:
         path: the file.
+        encoding: how its text stands in bytes; None is UTF-8, where the user cannot choose.
         keep_ends: give lines with their ends; where the last one has none, it gets one.
         longest: see `read_line_blocks`.
 
     Raises:
-        UserError: the file is missing, empty, damaged or not UTF-8, or a line is longer than any
-            that is read.
+        UserError: the file is missing, empty, damaged or not in its encoding, or a line is longer
+            than any that is read.
 
     Example:
         >>> import gzip, tempfile
@@ -45,13 +57,13 @@ def read_lines(
         [(1, 'one'), (2, ''), (3, 'three')]
     """
     name = os.fspath(path)
-    for block in read_line_blocks(name, longest=longest):
+    for block in read_line_blocks(name, longest=longest, encoding=encoding):
         try:
             text = block.text.decode("utf-8")
         except UnicodeDecodeError as error:
             # Before its lines are read: another encoding makes other faults as well.
             number = block.first_line + block.text.count(b"\n", 0, error.start)
-            raise not_utf8(name, f"line {number}") from error
+            raise _not_utf8(name, f"line {number}", block.text, encoding) from error
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()  # nothing stands after a block's last line end
@@ -61,30 +73,40 @@ def read_lines(
             yield from ((n, line.rstrip("\r")) for n, line in enumerate(lines, block.first_line))
 
 
-def read_text(path: AnyPath) -> str:
+def _not_utf8(path: AnyPath, where: str, data: bytes, encoding: TextEncoding | None) -> UserError:
+    return UserError(f"{path}: {where} is not UTF-8; {remedy_of_encoding(data, encoding)}.")
+
+
+def read_text(path: AnyPath, encoding: TextEncoding | None = None) -> str:
     """The text of a file, one document, with its blanks and line ends as they are.
+
+    Args:
+        path: the file.
+        encoding: see `read_lines`.
 
     Raises:
         UserError: the file is missing, empty, damaged or not UTF-8, or longer than any document.
     """
-    content = read_whole(os.fspath(path), MOST_LINE_BYTES)
+    content = read_whole(os.fspath(path), MOST_LINE_BYTES, encoding)
     try:
-        return content.decode("utf-8")
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise not_utf8(path, f"byte {error.start}") from error
+        raise _not_utf8(path, f"byte {error.start}", content, encoding) from error
+    return encoding.composed(text) if encoding else text
 
 
-def read_json(path: AnyPath, wanted: str) -> Any:
+def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) -> Any:
     """Reads a JSON file.
 
     Args:
         path: the file.
         wanted: what it should be, for the message.
+        encoding: see `read_lines`; nothing is composed.
 
     Raises:
         UserError: the file is missing, empty or damaged, or it is no JSON.
     """
-    content = read_whole(os.fspath(path))
+    content = read_whole(os.fspath(path), encoding=encoding)
     if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
         raise too_large_for_memory(path)
     try:
@@ -94,3 +116,15 @@ def read_json(path: AnyPath, wanted: str) -> Any:
         raise UserError(f"{path}: {fault}; mend it, or name {wanted}.") from error
     except MemoryError as error:
         raise too_large_for_memory(path) from error
+
+
+def between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines without empty ones before the first and after the last of the others."""
+    seen, empty = False, list[tuple[int, str]]()
+    for number, line in lines:
+        if line:
+            yield from empty
+            empty, seen = [], True
+            yield number, line
+        elif seen:
+            empty.append((number, line))

@@ -55,7 +55,8 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     Raises:
         UserError: a file is missing or not what it should be, or the model is not whole.
     """
-    texts, output = open_texts(config.input_file, config.text_column), config.output_file
+    texts = open_texts(config.input_file, config.text_column, config.text_encoding)
+    output = config.output_file
     total = _count(texts)
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
@@ -166,6 +167,7 @@ def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") 
         "form": _FORM,
         INPUT_SHA256: file_sha256(Path(config.input_file)),
         "text_column": column,
+        **config.text_encoding.settings,
         **model_of_vectors(embedder),
         "normalize": embedder.settings.normalize,
         "max_seq_length": embedder.max_seq_length,

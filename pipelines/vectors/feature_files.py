@@ -139,7 +139,7 @@ def extract_features(config: FeaturesConfig) -> int:
     Raises:
         UserError: a file is missing or not UTF-8, or the checkpoint is not what it should be.
     """
-    lines = open_texts(config.input_file, config.text_column)
+    lines = open_texts(config.input_file, config.text_column, config.text_encoding)
     total = len(lines)  # a fault in the last line is found before the work begins
     config.unknown.check(lines, find_features_model(config).text, config.input_file)
     _check_output(config)

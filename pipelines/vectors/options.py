@@ -12,6 +12,7 @@ from keras_bert_impl.models.head_settings import POOLINGS
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import MOST_EXAMPLES
+from pipelines.corpora.encodings import TextEncoding
 
 _MODEL_OF_TOKENS = (
     "A model directory, a TF1 checkpoint (prefix or folder), a run's folder or checkpoint, or a "
@@ -29,7 +30,7 @@ class FeaturesConfig(CheckpointOptions):
 
     input_file: str = option(
         REQUIRED,
-        'UTF-8 text, one input a line; " ||| " separates two segments. Or CSV, TSV or JSON, known '
+        'Text, one input a line; " ||| " separates two segments. Or CSV, TSV or JSON, known '
         "by the file's ending or by text_column.",
     )
     text_column: str | None = option(
@@ -37,6 +38,7 @@ class FeaturesConfig(CheckpointOptions):
         "The column of the inputs: its name, or its number from 1 where there is no header. By "
         "default guessed where it is plain.",
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
     output_file: str = option(REQUIRED, "The file to write.")
     model: str = option(REQUIRED, _MODEL_OF_TOKENS)
     layers: Sequence[int] = option(
@@ -161,7 +163,7 @@ class TextsConfig:
 
     input_file: str = option(
         REQUIRED,
-        "UTF-8 text, one text a line; or CSV, TSV or JSON (an object a line, or an array), plain "
+        "Text, one a line; or CSV, TSV or JSON (an object a line, or an array), plain "
         "or packed (.gz, .xz, .bz2), known by the file's ending or by text_column.",
     )
     text_column: str | None = option(
@@ -169,6 +171,7 @@ class TextsConfig:
         "The column of the texts: its name, or its number from 1 where there is no header. By "
         "default guessed where it is plain.",
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.reference import as_name
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.tables.columns import check_first_row, choose_text_column
 from pipelines.tables.files import TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines
@@ -29,6 +30,7 @@ class Lines:
     Args:
         path: the file. It is read from its beginning by each iteration, and once by the first
             `len`, which finds a fault in its last line before the work begins.
+        encoding: how its text stands in bytes.
 
     Raises:
         UserError: when it is read: as `read_lines`, or there is no line.
@@ -45,14 +47,14 @@ class Lines:
 
     column: str | None = None
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, encoding: TextEncoding = UTF_8) -> None:
+        self._path, self._encoding = path, encoding
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[str]:
-        return (line for _, line in read_lines(self._path))
+        return (line for _, line in read_lines(self._path, self._encoding))
 
     @functools.cached_property
     def _count(self) -> int:
@@ -93,7 +95,7 @@ class Column:
             yield value
 
 
-def open_texts(name: str, column: str | None = None) -> Texts:
+def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UTF_8) -> Texts:
     r"""The texts of a file.
 
     Args:
@@ -101,6 +103,7 @@ def open_texts(name: str, column: str | None = None) -> Texts:
         column: the column of the texts, by its name, or by its number from 1 where there is no
             header. None: the lines of a file of text, and of others the column that is plainly
             the one.
+        encoding: how its text stands in bytes.
 
     Raises:
         UserError: the file is missing or of another form, has no such column, or which one it is
@@ -115,8 +118,9 @@ def open_texts(name: str, column: str | None = None) -> Texts:
         ['Rain,\nand wind.']
     """
     if column is None and form_by_name(name) is None:
-        return Lines(name)
-    file = open_table(name, header=column is None or not column.isdecimal())
+        return Lines(name, encoding)
+    header = column is None or not column.isdecimal()
+    file = open_table(name, header=header, encoding=encoding)
     if column is None:
         return Column(file, choose_text_column(file))
     column = as_name(column)

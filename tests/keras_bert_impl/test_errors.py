@@ -47,3 +47,10 @@ def test_several_mistakes_are_safe_one_by_one_and_survive_a_process():
     assert error.sentences[0] == "a.txt: \\x1b[31m."
     assert len(error.sentences[1]) < 2000
     assert pickle.loads(pickle.dumps(error)).sentences == error.sentences
+
+
+def test_a_word_without_end_is_cut_and_the_rest_of_the_sentence_stays():
+    said = str(UserError(f"--size={'x' * 5000} is no size; give four numbers."))
+    assert len(said) < 400
+    assert said.startswith("--size=xxx")
+    assert said.endswith("is no size; give four numbers.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -10,6 +11,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import HEAD_POOLINGS, POOLER, pooling_of, with_pooling
 from keras_bert_impl.options import FREE, Rules, check_options, nested, option, options_of
 from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig
 
 
@@ -92,6 +94,8 @@ class LabelledTextsConfig:
         "The folder of TensorFlow Datasets; ~/tensorflow_datasets if not given.",
         resume=FREE,
     )
+
+    text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -253,7 +257,7 @@ class RunClassifierConfig(FineTuningConfig):
     PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
     OF_FILES: ClassVar = (
         *("text_column", "text_pair_column", "label_column", "header", "quotation"),
-        *("ignored_labels", "dev_share", "dev_seed"),
+        *("ignored_labels", "dev_share", "dev_seed", "encoding", "unicode_form"),
     )
 
     def __post_init__(self) -> None:
@@ -279,12 +283,17 @@ class RunClassifierConfig(FineTuningConfig):
         if self.task_name is None:
             return
         options = options_of(LabelledTextsConfig)
-        given = [one.name for one in options if getattr(self.own, one.name) != one.default]
+        given = [one.name for one in options if reduce(getattr, one.path, self.own) != one.default]
         if given:
             raise UserError(
                 f"`{given[0]}` is for files of one's own and would do nothing with "
                 f"`task_name={self.task_name}`; leave it out, or name the files with `train_file`."
             )
+
+    @property
+    def file_encoding(self) -> TextEncoding:
+        """See `FineTuningConfig.file_encoding`."""
+        return self.own.text_encoding
 
     @property
     def is_xnli(self) -> bool:

@@ -155,6 +155,7 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
             header=config.has_header,
             quotation=config.quotation,
             data_dir=None if folder is None else str(folder),
+            encoding=config.text_encoding,
         )
 
     def _columns(self, files: Mapping[str, TableFile]) -> Columns:

@@ -14,6 +14,7 @@ from keras_bert_impl.checkpoints.text_files import text_in_assets
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import check_words
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.tables.lines import read_text
 from pipelines.tasks.questions.options import AnswerConfig
 
@@ -60,7 +61,7 @@ def answer(config: AnswerConfig) -> list[AnsweredQuestion]:
     Raises:
         UserError: the model or the passage is not what it should be.
     """
-    passage = read_passage(config.passage_file)
+    passage = read_passage(config.passage_file, config.text_encoding)
     ask, text = _load(config)
     asked = [question for question in config.question if question.strip()]
     if text is not None:
@@ -69,13 +70,17 @@ def answer(config: AnswerConfig) -> list[AnsweredQuestion]:
     return [_answered(question, passage, ask, config.num_answers) for question in asked]
 
 
-def read_passage(path: Path) -> str:
+def read_passage(path: Path, encoding: TextEncoding = UTF_8) -> str:
     """Reads a text with its blanks and line breaks as they are; positions count its characters.
 
+    Args:
+        path: the file.
+        encoding: how it stands in bytes; positions are those of the composed text.
+
     Raises:
-        UserError: the file is missing, empty, blank or not UTF-8.
+        UserError: the file is missing, empty, blank or not in its encoding.
     """
-    text = read_text(path)
+    text = read_text(path, encoding)
     if not text.strip():
         raise UserError(f"{path}: holds nothing but blanks; name a file with text.")
     return text

@@ -7,10 +7,12 @@ import gc
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError, shown
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.tables.lines import read_json
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 from pipelines.tasks.questions.trivia import BESIDE, Evidence, is_trivia, trivia_questions
@@ -27,6 +29,7 @@ def read_questions(
     version_2_with_negative: bool,
     evidence: Evidence = BESIDE,
     training: bool = False,
+    encoding: TextEncoding = UTF_8,
 ) -> Iterator[Question]:
     """Reads the questions of a file, in their order.
 
@@ -34,6 +37,8 @@ def read_questions(
         path: the file, plain or packed (.gz, .xz, .bz2).
         evidence: TriviaQA's documents.
         training: leaves out documents of TriviaQA without an answer.
+        encoding: how its text stands in bytes. Composed are passages, questions and answers, and
+            the places of answers with them; not TriviaQA's documents.
         version_2_with_negative: whether questions may have no answer. Where they may not, such a
             question is refused: a model trained without the option would answer every one.
 
@@ -42,7 +47,7 @@ def read_questions(
             unanswerable question without the option.
     """
     seen = set[str]()
-    for question in _questions(path, evidence, training=training):
+    for question in _questions(path, evidence, encoding, training=training):
         if question.identifier in seen:
             raise UserError(
                 f"{_where(path, question)} comes a second time; give every question an `id` of its "
@@ -59,7 +64,11 @@ def read_questions(
 
 
 def read_training_questions(
-    path: Path, *, version_2_with_negative: bool, evidence: Evidence = BESIDE
+    path: Path,
+    *,
+    version_2_with_negative: bool,
+    evidence: Evidence = BESIDE,
+    encoding: TextEncoding = UTF_8,
 ) -> Iterator[Question]:
     """Reads the questions that can be trained on.
 
@@ -72,7 +81,11 @@ def read_training_questions(
     count = left_out = further = 0
     negative = version_2_with_negative
     for question in read_questions(
-        path, version_2_with_negative=negative, evidence=evidence, training=True
+        path,
+        version_2_with_negative=negative,
+        evidence=evidence,
+        training=True,
+        encoding=encoding,
     ):
         if not (question.is_impossible or question.answers):
             raise UserError(
@@ -99,13 +112,17 @@ def read_training_questions(
         _LOGGER.warning("%s: of %d questions only the first answer is trained.", path, further)
 
 
-def is_trivia_file(path: Path) -> bool:
+def is_trivia_file(path: Path, encoding: TextEncoding = UTF_8) -> bool:
     """Whether a file is of TriviaQA's form.
+
+    Args:
+        path: the file.
+        encoding: how its text stands in bytes.
 
     Raises:
         UserError: no such file, or no JSON.
     """
-    return is_trivia(read_json(path, WANTED))
+    return is_trivia(read_json(path, WANTED, encoding))
 
 
 def _where(path: Path, question: Question) -> str:
@@ -114,8 +131,10 @@ def _where(path: Path, question: Question) -> str:
     )
 
 
-def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Question]:
-    content = read_json(path, WANTED)
+def _questions(
+    path: Path, evidence: Evidence, encoding: TextEncoding, *, training: bool
+) -> Iterator[Question]:
+    content = read_json(path, WANTED, encoding)
     if is_trivia(content):
         yield from trivia_questions(path, content, evidence, training=training)
         return
@@ -125,9 +144,26 @@ def _questions(path: Path, evidence: Evidence, *, training: bool) -> Iterator[Qu
             where = f"{path}: article {shown(title)}"
             for place, paragraph in enumerate(_list(article, "paragraphs", where), start=1):
                 inside = f"{where}: paragraph {place}"
-                passage = Passage(str(title), _field(paragraph, "context", str, inside))
+                context = _field(paragraph, "context", str, inside)
+                passage = Passage(str(title), encoding.composed(context))
                 for count, entry in enumerate(_list(paragraph, "qas", inside), start=1):
-                    yield _question(entry, passage, where, f"{inside}: question {count}")
+                    question = _question(entry, passage, where, f"{inside}: question {count}")
+                    yield _composed(question, context, encoding)
+
+
+def _composed(question: Question, context: str, encoding: TextEncoding) -> Question:
+    """The question composed like its passage, where that is asked for, and its answers' places.
+
+    What stands before an answer is composed alone: no answer begins inside a character.
+    """
+    if not encoding.composes:
+        return question
+    compose = encoding.composed
+    answers = (
+        PlacedText(compose(text), len(compose(context[:start])) if start >= 0 else start)
+        for text, start in question.answers
+    )
+    return replace(question, text=compose(question.text), answers=tuple(answers))
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, REQUIRED, check_options, option
+from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
 from keras_bert_impl.serving.config import SavedModelTrust
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig
 
 AUTO = "auto"
@@ -90,9 +91,15 @@ class RunSquadConfig(FineTuningConfig):
     evidence_words: int = option(
         400, "Words to read from the beginning of each of TriviaQA's documents.", at_least=1
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
     verbose_logging: bool = option(
         False, "Accepted for the original's sake; it changes nothing here.", resume=FREE
     )
+
+    @property
+    def file_encoding(self) -> TextEncoding:
+        """See `FineTuningConfig.file_encoding`."""
+        return self.text_encoding
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -188,7 +195,8 @@ class AnswerConfig(CheckpointOptions, SavedModelTrust):
     question: Sequence[str] = option(
         (), "What is asked; repeat the flag for more questions.", repeated=True
     )
-    passage_file: Path = option(REQUIRED, "The text in which answers are looked for, UTF-8.")
+    passage_file: Path = option(REQUIRED, "The text in which answers are looked for.")
+    text_encoding: TextEncoding = nested(TextEncoding)
     num_answers: int = option(3, "How many answers to show for a question.", at_least=1)
     format: str = option(
         "table", "A table to read, or one JSON object a line.", choices=("table", "json")

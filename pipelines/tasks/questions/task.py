@@ -14,6 +14,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.learning_curve import CurveStyle
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.metrics.question_answering import squad_v2_question
 from pipelines.records.rows import Rows
@@ -92,6 +93,7 @@ class QuestionTask:
         padding_competes: whether padding competes with the answer in training; see
             `SpanObjective`.
         evidence: the documents of TriviaQA's files.
+        encoding: how the text of the files stands in bytes.
         metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
         deciding_figure: see `ScoredWithoutLoss`; windows that are scored have several right
             answers, or none.
@@ -106,6 +108,7 @@ class QuestionTask:
     null_score_diff_threshold: float | None = 0.0
     padding_competes: bool = False
     evidence: Evidence = field(default_factory=Evidence)
+    encoding: TextEncoding = UTF_8
     metric: str = "squad"
     name: str = "squad"
     train_split: str = "train"
@@ -165,11 +168,16 @@ class QuestionTask:
         """The questions of a split; for training those whose answer stands where it should."""
         read = read_training_questions if split == self.train_split else read_questions
         negative = self.answer_settings.version_2_with_negative
-        return read(*self.files(split), version_2_with_negative=negative, evidence=self.evidence)
+        return read(
+            *self.files(split),
+            version_2_with_negative=negative,
+            evidence=self.evidence,
+            encoding=self.encoding,
+        )
 
     @cached_property
     def _asks_trivia(self) -> bool:
-        return self.predict_file is not None and is_trivia_file(self.predict_file)
+        return self.predict_file is not None and is_trivia_file(self.predict_file, self.encoding)
 
     def texts(self, example: Question) -> list[str]:
         """The question and its passage."""
@@ -227,7 +235,7 @@ class QuestionTask:
         """
         if self._asks_trivia:
             (path,) = self.files(self.evaluation_splits[0])
-            right = trivia_right_answers(path, read_json(path, WANTED))
+            right = trivia_right_answers(path, read_json(path, WANTED, self.encoding))
             return trivia_figures(best_of_documents(answered), right)
         scored = ScoredAnswers.of(answered)
         if self.answer_settings.version_2_with_negative:
@@ -352,5 +360,6 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
         null_score_diff_threshold=config.threshold(),
         padding_competes=not config.trim_padding,
         evidence=Evidence(config.evidence_dir, config.evidence_words),
+        encoding=config.text_encoding,
         metric=config.metric,
     )

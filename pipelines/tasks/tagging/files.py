@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.reference import as_name
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.metrics.entities import OUTSIDE
 from pipelines.tables.lines import read_lines
 from pipelines.tasks.tagging.schemes import in_short, is_short, spelled_out
@@ -32,6 +33,7 @@ class Layout(NamedTuple):
         tag: the number of the column of the tag, from 0; None in a file without tags.
         whole_lines: whether a line is a character, be it a blank: a file of characters alone.
         short_tags: whether tags are B_TYPE and I, which are read as B-TYPE and I-TYPE.
+        encoding: how its text stands in bytes.
     """
 
     tabs: bool
@@ -40,6 +42,7 @@ class Layout(NamedTuple):
     tag: int | None
     whole_lines: bool = False
     short_tags: bool = False
+    encoding: TextEncoding = UTF_8
 
     @property
     def separator(self) -> str:
@@ -158,7 +161,9 @@ class Document:
     after: tuple[Aside, ...] = ()
 
 
-def find_layout(path: Path, word_column: int = 1, tag_column: int = -1) -> Layout:
+def find_layout(
+    path: Path, word_column: int = 1, tag_column: int = -1, encoding: TextEncoding = UTF_8
+) -> Layout:
     r"""Finds out how the lines of a file are made by its first word.
 
     Args:
@@ -166,6 +171,7 @@ def find_layout(path: Path, word_column: int = 1, tag_column: int = -1) -> Layou
         word_column: the column of the words, from 1.
         tag_column: the column of the tags, from 1; -1 is the last one and 0 none. A file of one
             column has no tags.
+        encoding: how its text stands in bytes.
 
     Raises:
         UserError: the file has no word, or no such column.
@@ -174,10 +180,10 @@ def find_layout(path: Path, word_column: int = 1, tag_column: int = -1) -> Layou
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
         >>> _ = path.write_text("-DOCSTART- -X- O\n\nParis NNP B-LOC\n")
-        >>> find_layout(path)
-        Layout(tabs=False, width=3, word=0, tag=2, whole_lines=False, short_tags=False)
+        >>> find_layout(path)[:4]
+        (False, 3, 0, 2)
     """
-    for number, line in _words_first(path):
+    for number, line in _words_first(path, encoding):
         tabs = "\t" in line
         width = len(Layout(tabs, 0, 0, None).columns(line))
         has_tags = width > 1 and tag_column != 0
@@ -189,14 +195,15 @@ def find_layout(path: Path, word_column: int = 1, tag_column: int = -1) -> Layou
                     "another one."
                 )
         last = width if tag_column == -1 else tag_column
-        return Layout(tabs, width, word_column - 1, last - 1 if has_tags else None)
+        tag = last - 1 if has_tags else None
+        return Layout(tabs, width, word_column - 1, tag, encoding=encoding)
     raise UserError(f"{path}: has no words; name a file with a word and its tag on each line.")
 
 
-def _words_first(path: Path) -> Iterator[tuple[int, str]]:
+def _words_first(path: Path, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
     """The lines that may be words; behind them the first one that is rather a remark."""
     doubtful = list[tuple[int, str]]()
-    for number, line in _numbered_lines(path):
+    for number, line in _numbered_lines(path, encoding):
         if not line.strip(" \t") or line.startswith("#") or DOCUMENT_START in line.split():
             continue
         if line.startswith(_OTHER_MARKS):
@@ -283,13 +290,13 @@ def read_sentences(path: Path, layout: Layout) -> Iterator[Sentence]:
 
 def _has_starts(path: Path, layout: Layout) -> bool:
     """Whether a document begins somewhere in a file."""
-    return any(layout.is_document_start(line) for _, line in _numbered_lines(path))
+    return any(layout.is_document_start(line) for _, line in _numbered_lines(path, layout.encoding))
 
 
 def _sentences(path: Path, layout: Layout) -> Iterator[tuple[Sentence | None, tuple[Aside, ...]]]:
     """The sentences of a file; at its end None with the lines that are left."""
     before, own, begins = list[Aside](), list[tuple[int, str]](), False
-    for number, line in _numbered_lines(path):
+    for number, line in _numbered_lines(path, layout.encoding):
         starts = layout.is_document_start(line)
         aside = starts or layout.is_empty(line) or layout.is_comment(line, in_sentence=bool(own))
         if not aside:
@@ -351,8 +358,8 @@ def _sentence(
     )
 
 
-def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    for number, line in read_lines(path):
+def _numbered_lines(path: Path, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
+    for number, line in read_lines(path, encoding):
         if "\r" in line:
             raise UserError(
                 f"{path}: line {number} has a carriage return in it; end every line with a "

@@ -14,6 +14,7 @@ from keras_bert_impl.models.head_settings import (
 )
 from keras_bert_impl.options import FREE, REQUIRED, bounded, check_options, nested, option
 from keras_bert_impl.training.config import TrainingConfig
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 from pipelines.tasks.tagging.schemes import SCHEMES
 
@@ -90,6 +91,7 @@ class TaggingConfig(SplitFiles):
         "of refusing it.",
         resume=FREE,
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -121,8 +123,8 @@ class RunNerConfig(FineTuningConfig):
         more_than=0,
     )
 
-    OF_FILES: ClassVar = ("word_column", "tag_column")
-    LOOKED_UP: ClassVar = OF_FILES
+    OF_FILES: ClassVar = ("word_column", "tag_column", "encoding", "unicode_form")
+    LOOKED_UP: ClassVar = ("word_column", "tag_column")
     IN_A_MODEL: ClassVar = {
         "tagging_scheme": bounded(str, choices=tuple(SCHEMES)),
         "tag_unit": bounded(str, choices=("words", "characters")),
@@ -130,6 +132,11 @@ class RunNerConfig(FineTuningConfig):
         "columns": bounded(int, at_least=1),
         "short_tags": bool,
     }
+
+    @property
+    def file_encoding(self) -> TextEncoding:
+        """See `FineTuningConfig.file_encoding`."""
+        return self.files.text_encoding
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,13 +5,14 @@ the text around that token; where characters have tags, at every token.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.errors import UserError, cut, shown
 from keras_bert_impl.tokenization.windows import make_windows, owned_tokens, window_tokens
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.records.rows import Numbers, Rows
@@ -219,7 +220,18 @@ def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np
     if not sentences or sentences[0].tags is None:
         return None
     numbers = {label: number for number, label in enumerate(labels)}
+    for sentence in sentences:
+        _check_tags(sentence, numbers)
     return np.array([numbers[tag] for x in sentences for tag in x.tags or ()], np.int32)
+
+
+def _check_tags(sentence: Sentence, known: Mapping[str, int]) -> None:
+    for line, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
+        if tag not in known:
+            raise UserError(
+                f"{sentence.path}: line {line} has the tag {shown(tag)}, which the model does not "
+                f"know; it knows {cut(', '.join(known), 200)}."
+            )
 
 
 def _warn_of_empty(sentences: Sequence[Sentence], words: Numbers) -> None:

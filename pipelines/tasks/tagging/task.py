@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.task_settings import served_length, without_task
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, cut, shown
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.training.guesses import Guess
@@ -428,7 +428,7 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
         Not so where a trained model reads a file whose column of tags is named: the file need not
         look like that of the training.
         """
-        layout = find_layout(path, self._word_column, self._tag_column)
+        layout = find_layout(path, self._word_column, self._tag_column, self._config.text_encoding)
         lacks_last = expected is not None and layout.width == expected - 1
         named = self._trained is not None and self._config.tag_column is not None
         if split == "test" and lacks_last and not named and self._tag_column in (-1, expected):
@@ -466,10 +466,10 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
         parts = [scheme.split(label) for label in labels]
         if OUTSIDE not in labels or None in parts:
             assert self._trained is not None  # the labels are its
+            some = cut(", ".join(labels[:6]), 200) or "none"
             raise UserError(
-                f"{self._trained.checkpoint}: its labels ({', '.join(labels[:6]) or 'none'}) are "
-                f"no tags in {scheme.name}; name a model that was trained to find entities, or "
-                "train one (`do_train=True`)."
+                f"{self._trained.checkpoint}: its labels ({some}) are no tags in {scheme.name}; "
+                "name a model that was trained to find entities, or train one (`do_train=True`)."
             )
         return sorted({part.type for part in parts if part and part.type})
 

@@ -13,7 +13,7 @@ def documents(path, form, **reading):
     settings = Reading(**reading)
     found = [[]]
     for block in read_blocks(Source(str(path), form), settings):
-        for paragraph in paragraphs_of(decode_block(block), settings):
+        for paragraph in paragraphs_of(decode_block(block, settings), settings):
             if paragraph is None:
                 found.append([])
             else:

@@ -88,7 +88,7 @@ def test_empty_files_are_left_out_unless_all_are(folder, caplog, form):
 
 def test_utf16_is_refused(folder):
     (folder / "utf16.txt").write_text("Text.", encoding="utf-16")
-    with pytest.raises(UserError, match=r"utf16\.txt: is UTF-16; convert it to UTF-8"):
+    with pytest.raises(UserError, match=r"utf16\.txt: is UTF-16; give `encoding=utf-16`, or"):
         find_sources([f"{folder}/utf16.txt"])
 
 

@@ -11,6 +11,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs import inspect
 from pipelines.inputs.inspect import InspectConfig, as_text, inspect_pretraining_data, look, page
 from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.inputs.pretraining_records import PretrainingRecords
 from tests.support.pretraining_corpus import RECIPE, make_config, make_shards
 
 
@@ -139,3 +140,16 @@ def test_of_shards_without_a_description_the_words_of_the_examples_are_counted(t
     Path(f"{made.output_file}.recipe.json").unlink()
     inspection = look(InspectConfig(f"{made.output_file}-*", made.vocab_file))
     assert inspection.words.share == pytest.approx(0.1, abs=0.03)
+
+
+def test_a_record_with_a_segment_that_no_model_knows_is_named(config, monkeypatch):
+    batch = PretrainingRecords.batch
+
+    def spoiled(self, epochs, numbers):
+        features = batch(self, epochs, numbers)
+        features["segment_ids"][0, 0] = 9
+        return features
+
+    monkeypatch.setattr(PretrainingRecords, "batch", spoiled)
+    with pytest.raises(UserError, match=r"record \d+ has 9 in segment_ids"):
+        look(config)

@@ -126,7 +126,10 @@ BAD = {
     ("t.csv", "text,label\na,1\nb\rc,2\n"): "line 3 has a carriage return inside a field without",
     ("t.csv", 'text,label\n"b" c,2\n'): "the row that begins on line 2 is not quoted",
     ("t.csv", b"text,label\na,1\n\xff\xfe,1\n"): "line 3 is not UTF-8",
-    ("t.csv", "text,label\na,1\n".encode("utf-16")): "is UTF-16; convert it",
+    (
+        "t.csv",
+        "text,label\na,1\n".encode("utf-16"),
+    ): "is UTF-16; give `encoding",
     ("t.csv.gz", "text,label\na,1\n"): "cannot be unpacked after line 1",
     (
         "t.csv.gz",

@@ -1,12 +1,14 @@
 """Rows of tagged documents, held to plain loops: every word once, where most is seen around it."""
 
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -161,3 +163,10 @@ def test_a_documents_context_costs_at_most_twice_as_much(data_folder):
         assert (rows.tokens["tag_ids"] > 0).sum() == 22_578
         tokens[whole] = rows.lengths.sum()
     assert tokens[True] <= 2 * tokens[False]
+
+
+def test_a_tag_that_the_model_does_not_know_is_named_with_its_line():
+    words = ("a", "b")
+    sentence = Sentence(words, ("O", "B-LOC"), words, (1, 2), path=Path("t.txt"))
+    with pytest.raises(UserError, match=r"t\.txt: line 2 has the tag 'B-LOC', .* O, B-X, I-X\."):
+        tokenize_words([Document((sentence,))], TOKENIZER, LABELS)

@@ -1,0 +1,287 @@
+"""How somebody's text stands in bytes: its encoding, and whether its characters are composed.
+
+What is read is UTF-8 from here on: a file in another encoding is recoded while it is read, a block
+after the other, so that lines, positions and everything behind them know of one encoding only.
+"""
+
+import codecs
+import difflib
+import functools
+import io
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from encodings.aliases import aliases
+from typing import Any, TypeVar
+
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.options import check_options, option
+
+AS_IS, NFC = "as_is", "nfc"
+
+_AT_ONCE = 1 << 16
+_FORM: Any = "NFC"
+_UTF_8 = "utf-8"
+# Python calls them encodings of text, but nobody keeps text in them.
+_NO_FILES = {"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "mbcs", "oem"}
+_NEARLY, _LONGEST = 0.6, 40
+# A line end is the same byte in no other state and is part of no character in all the others.
+_LINES_ELSEWHERE = ("utf-16", "utf-32", "utf-7", "iso2022", "hz")
+
+_Text = TypeVar("_Text", str, bytes, str | None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextEncoding:
+    """How the text of files stands in bytes.
+
+    Raises:
+        UserError: an unknown encoding or form.
+
+    Example:
+        >>> TextEncoding(encoding="cp94")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: `encoding`: 'cp94' is unknown; perhaps cp949, cp950 or \
+cp936 is meant.
+    """
+
+    encoding: str = option(
+        _UTF_8,
+        "The encoding of the text that is read, by one of Python's names: utf-8, cp949 (EUC-KR "
+        "among it), utf-16, cp932 (Shift-JIS), gb18030, latin-1, ...",
+    )
+    unicode_form: str = option(
+        AS_IS,
+        "nfc composes characters that stand in pieces (NFD: Hangul in jamo, accents beside their "
+        "letters), which most vocabularies do not have; as_is leaves them.",
+        choices=(AS_IS, NFC),
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        _check_name(self.encoding)
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether nothing is to be recoded."""
+        return codecs.lookup(self.encoding).name == _UTF_8
+
+    @property
+    def name(self) -> str:
+        """What it is called in a sentence."""
+        return "UTF-8" if self.is_utf8 else self.encoding
+
+    @property
+    def keeps_lines(self) -> bool:
+        """Whether a line end is the byte that it is in ASCII, wherever that byte stands."""
+        return not codecs.lookup(self.encoding).name.startswith(_LINES_ELSEWHERE)
+
+    @property
+    def composes(self) -> bool:
+        """Whether characters are composed."""
+        return self.unicode_form == NFC
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What of it is not as usual: what is kept of usual files is named as it always was."""
+        usual = {} if self.is_utf8 else {"encoding": codecs.lookup(self.encoding).name}
+        return usual | ({"unicode_form": self.unicode_form} if self.composes else {})
+
+    def composed(self, text: _Text) -> _Text:
+        r"""Composes text where that is asked for; bytes are whole lines of UTF-8, None is no text.
+
+        Example:
+            >>> TextEncoding(unicode_form="nfc").composed("e\u0301")
+            'é'
+        """
+        if not self.composes or not text:
+            return text
+        if isinstance(text, str):
+            return unicodedata.normalize(_FORM, text)
+        # Bytes that are no UTF-8 stay what they are: whoever decodes them says where they stand.
+        found = unicodedata.normalize(_FORM, text.decode(_UTF_8, "surrogateescape"))
+        return found.encode(_UTF_8, "surrogateescape")
+
+    def composed_value(self, value: Any) -> Any:
+        """The texts in a JSON value composed, where that is asked for."""
+        if not self.composes:
+            return value
+        if isinstance(value, dict):
+            return {key: self.composed_value(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self.composed_value(one) for one in value]
+        return self.composed(value) if isinstance(value, str) else value
+
+    def recoded(self, name: str, file: Any) -> Any:
+        """A file of bytes in UTF-8, with a method `readinto` as it has; itself if it is UTF-8.
+
+        Args:
+            name: the file, for errors.
+            file: has a method `read`.
+        """
+        return file if self.is_utf8 else _Recoded(name, file.read, self.encoding)
+
+    def recoded_lines(self, name: str, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """The lines of a stream, as UTF-8 and composed.
+
+        Args:
+            name: the stream, for errors.
+            lines: its bytes, cut anywhere if they are not UTF-8.
+
+        Raises:
+            UserError: a line is not in the encoding.
+        """
+        if not self.is_utf8:
+            parts = iter(lines)
+            raw: Any = _Recoded(name, lambda _: next(parts, b""), self.encoding)
+            lines = io.BufferedReader(raw)
+        yield from map(self.composed, lines)
+
+
+def _check_name(encoding: str) -> None:
+    """Sees that there is such an encoding, and that it is one of text.
+
+    Raises:
+        UserError: there is none; names the nearest ones.
+    """
+    if not _is_text(encoding):
+        near = _nearest(encoding)
+        remedy = f"perhaps {near} is meant" if near else "give one of Python's names, such as cp949"
+        raise UserError(f"`encoding`: {shown(encoding)} is unknown; {remedy}.")
+
+
+@functools.cache
+def _is_text(encoding: str) -> bool:
+    """Whether there is such an encoding and text is kept in it: not so of hex, zip and the like."""
+    try:
+        _ = "a".encode(encoding)
+        return codecs.lookup(encoding).name.replace("-", "_") not in _NO_FILES
+    except (LookupError, ValueError):
+        return False
+
+
+def _nearest(encoding: str) -> str:
+    """The names that somebody may have meant, as words."""
+    kept = {name for alias, own in aliases.items() if _is_text(own) for name in (alias, own)}
+    names = {name.replace("_", "-") for name in kept if not name.startswith("cs")}
+    asked = encoding[:_LONGEST].lower().replace("_", "-")
+    near = difflib.get_close_matches(asked, sorted(names), 3, _NEARLY)
+    *most, last = near or [""]
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+class _Recoded(io.RawIOBase):
+    """A file's text as UTF-8, decoded a block after the other; it knows the line it is on."""
+
+    def __init__(self, name: str, read: Callable[[int], bytes], encoding: str) -> None:
+        self._name, self._read, self._encoding = name, read, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready, self._line, self._ended = memoryview(b""), 1, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and not self._ended:
+            data = self._read(_AT_ONCE)
+            self._ended = not data
+            text = self._decoded(data)
+            self._line += text.count("\n")
+            self._ready = memoryview(text.encode())
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+    def _decoded(self, data: bytes) -> str:
+        before = self._decoder.getstate()
+        try:
+            text = self._decoder.decode(data, final=self._ended)
+        except UnicodeError as error:
+            line = self._line + self._lines_before(error, before, data)
+            raise self._refused(f"line {line} is not {self._encoding}") from error
+        if "\0" in text:
+            line = self._line + text.count("\n", 0, text.index("\0"))
+            raise self._refused(
+                f"line {line} has a NUL, which no text has, when it is read as {self._encoding}"
+            )
+        return text
+
+    def _lines_before(self, error: UnicodeError, before: Any, data: bytes) -> int:
+        """The line ends between the block's beginning and what cannot be decoded."""
+        good = (error.start if isinstance(error, UnicodeDecodeError) else 0) - len(before[0])
+        self._decoder.setstate(before)
+        return self._decoder.decode(data[: max(good, 0)]).count("\n")
+
+    def _refused(self, fault: str) -> UserError:
+        return UserError(f"{self._name}: {fault}; mend it, or give another `encoding`.")
+
+
+_SAMPLE = 1 << 16
+
+
+def likely_encoding(data: bytes) -> str | None:
+    """The encoding in which bytes that are not UTF-8 read as text; None where none is likely.
+
+    Args:
+        data: the beginning of a text; its last character may be cut.
+
+    Example:
+        >>> likely_encoding("한국어로 쓴 글".encode("cp949"))
+        'cp949'
+        >>> likely_encoding("Ein schöner Tag für Müßiggang".encode("latin-1"))
+        'cp1252'
+    """
+    for encoding, typical, least, (fewest, most) in _LIKELY:
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(data[:_SAMPLE])
+        except UnicodeError:
+            continue
+        foreign = [letter for letter in text if letter > "\x7f"]
+        letters = sum(map(str.isalpha, text))
+        as_many = fewest * letters <= len(foreign) <= most * letters
+        if foreign and as_many and sum(map(typical, foreign)) >= least * len(foreign):
+            return encoding
+    return None
+
+
+def _is_kana(letter: str) -> bool:
+    return "\u3041" <= letter <= "\u30ff"
+
+
+def _is_common(encoding: str, first: int, last: int) -> Callable[[str], bool]:
+    """Whether a character stands in the rows of an older encoding that hold the common ones."""
+
+    @functools.cache
+    def found(letter: str) -> bool:
+        coded = letter.encode(encoding, "ignore")
+        return len(coded) > 1 and first <= coded[0] <= last
+
+    return found
+
+
+def _is_cyrillic(letter: str) -> bool:
+    return "а" <= letter <= "ё"
+
+
+def _is_latin(letter: str) -> bool:
+    return letter in "äöüßéèêëàâáãåæçÇÉÀíìîïñóòôõøúùûýœšžÿ’‘“”–—…€£°«»"
+
+
+_ANY, _SOME, _MOST = (0.0, math.inf), (0.0, 0.4), (0.6, math.inf)
+# Tried in this order: the share of characters outside ASCII that must be typical, and how many of
+# them there are for each letter.
+_LIKELY: tuple[tuple[str, Callable[[str], bool], float, tuple[float, float]], ...] = (
+    ("cp932", _is_kana, 0.25, _ANY),
+    ("euc_jp", _is_kana, 0.25, _ANY),
+    ("cp949", _is_common("euc_kr", 0xB0, 0xC8), 0.85, _ANY),
+    ("gb18030", _is_common("gb2312", 0xA1, 0xD7), 0.85, _ANY),
+    ("big5", _is_common("big5", 0xA1, 0xC6), 0.85, _ANY),
+    ("cp1252", _is_latin, 0.7, _SOME),
+    ("cp1251", _is_cyrillic, 0.7, _MOST),
+    ("koi8_r", _is_cyrillic, 0.7, _MOST),
+)
+
+UTF_8 = TextEncoding()
+"""What nearly all files are."""

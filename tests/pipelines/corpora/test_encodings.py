@@ -1,0 +1,236 @@
+import codecs
+import gzip
+import io
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_impl.errors import UserError
+from pipelines.corpora.encodings import UTF_8, TextEncoding, likely_encoding
+from pipelines.corpora.unpacking import (
+    beginning_of_text,
+    lines_of,
+    read_line_blocks,
+    read_whole,
+)
+from pipelines.tables.files import open_table
+from pipelines.tables.lines import read_lines, read_text
+
+ALPHABETS = {
+    "cp949": "가각힣뷁한국어 漢字ab,.",
+    "euc-kr": "가각한국어 漢字ab,.",
+    "cp932": "ひらがなカタカナ漢字ｱab,.",
+    "euc_jp": "ひらがなカタカナ漢字ab,.",
+    "iso2022_jp": "ひらがな漢字ab,.",
+    "gb18030": "维基百科😀ḿab,.",
+    "big5": "維基百科ab,.",
+    "latin-1": "äöüßéab,.",
+    "cp1251": "Википедия ab,.",
+    "utf-16": "가é😀ab,.\u0d0a\u0a0d\u2028",
+    "utf-16-be": "가é😀ab,.\u0d0a\u0a0d\u2028",
+    "utf-32": "가é😀ab,.",
+    "utf-8-sig": "가é😀ab,.",
+    "utf-7": "가é+-ab,.",
+}
+NFC = TextEncoding(unicode_form="nfc")
+
+
+def texts(alphabet):
+    lines = st.lists(st.text(alphabet, max_size=12), min_size=1, max_size=8)
+    return lines.filter(any)
+
+
+@st.composite
+def encoded_texts(draw):
+    encoding = draw(st.sampled_from(sorted(ALPHABETS)))
+    lines = draw(texts(ALPHABETS[encoding]))
+    return encoding, lines, draw(st.sampled_from(["\n", "\r\n"])), draw(st.booleans())
+
+
+def written(path, text, encoding):
+    path.write_bytes(text.encode(encoding))
+    return str(path)
+
+
+@given(encoded_texts(), st.integers(1, 7))
+def test_text_of_any_encoding_is_read_as_it_is_wherever_blocks_end(
+    tmp_path_factory, case, block_bytes
+):
+    encoding, lines, end, ends = case
+    path = tmp_path_factory.mktemp("text") / "a.txt"
+    name = written(path, end.join(lines) + end * ends, encoding)
+    blocks = list(read_line_blocks(name, block_bytes, encoding=TextEncoding(encoding=encoding)))
+    found = [line.decode() for block in blocks for line in lines_of(block)]
+    assert found == (lines if ends or lines[-1] else lines[:-1])
+    for block in blocks:
+        assert block.first_line == 1 + sum(
+            b.text.count(b"\n") for b in blocks if b.first_line < block.first_line
+        )
+
+
+@given(encoded_texts(), st.integers(1, 3))
+def test_characters_may_be_cut_anywhere_when_a_file_is_read(case, at_once):
+    """A block of the file may end inside a character, or between the halves of a line end."""
+    encoding, lines, end, _ = case
+    data = end.join(lines).encode(encoding)
+    source = io.BytesIO(data)
+
+    class InPieces:
+        def read(self, _):
+            return source.read(at_once)
+
+    raw = TextEncoding(encoding=encoding).recoded("a.txt", InPieces())
+    whole = b"".join(iter(lambda: raw.read(5), b""))
+    assert whole.decode("utf-8-sig") == end.join(lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("cp94", "cp949"),
+        ("shiftjs", "shiftjis"),
+        ("utf17", "utf7"),
+        ("koreann", "korean"),
+        ("gb1803", "gb18030"),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_nearest_ones(name, nearest):
+    with pytest.raises(UserError, match=rf"^`encoding`: '{name}' is unknown; perhaps .*{nearest}"):
+        TextEncoding(encoding=name)
+
+
+@pytest.mark.parametrize(
+    "name", ["hex", "rot13", "zip", "idna", "unicode_escape", "", "a\0b", "한"]
+)
+def test_what_is_no_encoding_of_files_is_unknown(name):
+    with pytest.raises(UserError, match=r"^`encoding`: .* is unknown; "):
+        TextEncoding(encoding=name)
+
+
+@given(st.text(max_size=30))
+def test_any_name_is_known_or_told_in_a_sentence(name):
+    try:
+        codecs.lookup(TextEncoding(encoding=name).encoding)
+    except UserError as error:
+        told = str(error)
+    else:
+        return
+    assert told.endswith(".")
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize("block", [1, 1 << 16])
+@pytest.mark.parametrize(
+    ("encoding", "bad"), [("cp949", b"\xff"), ("utf-16-be", b"\xd8\x00\x00a"), ("cp932", b"\x82\n")]
+)
+def test_what_cannot_be_decoded_is_told_with_its_line(tmp_path, monkeypatch, encoding, bad, block):
+    monkeypatch.setattr("pipelines.corpora.encodings._AT_ONCE", block)
+    path, line = tmp_path / "a.txt", "ab\n".encode(encoding)
+    path.write_bytes(line * 41 + bad + line)
+    encoding = TextEncoding(encoding=encoding)
+    sentence = rf"a\.txt: line 42 is not {encoding.encoding}; mend it, or give another `encoding`\."
+    with pytest.raises(UserError, match=sentence):
+        list(read_lines(path, encoding))
+
+
+def test_a_character_that_the_end_of_the_file_cuts_is_told(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("하나\n둘".encode("cp949")[:-1])
+    with pytest.raises(UserError, match="line 2 is not cp949"):
+        list(read_lines(path, TextEncoding(encoding="cp949")))
+
+
+def test_two_bytes_a_character_read_as_one_each_are_told(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("x\ny\n".encode("utf-16-le"))
+    with pytest.raises(UserError, match="line 1 has a NUL, which no text has, when it is read as"):
+        list(read_lines(path, TextEncoding(encoding="latin-1")))
+
+
+def test_packed_text_is_unpacked_before_it_is_recoded(tmp_path):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress("하나\r\n둘\r\n".encode("utf-16")))
+    encoding = TextEncoding(encoding="utf-16")
+    assert list(read_lines(path, encoding)) == [(1, "하나"), (2, "둘")]
+    assert beginning_of_text(str(path), encoding).decode() == "하나\r\n둘\r\n"
+    assert read_whole(str(path), encoding=encoding).decode() == "하나\r\n둘\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["cp949", "utf-16", "utf-8-sig"])
+def test_tables_of_any_encoding_have_their_records_and_lines(tmp_path, encoding):
+    text = '리뷰,감정\n"좋다,\n좋아",1\n나쁘다,0\n'
+    name = written(tmp_path / "a.csv", text, encoding)
+    file = open_table(name, encoding=TextEncoding(encoding=encoding))
+    assert file.columns == ("리뷰", "감정")
+    records = [(record.line, record.values["리뷰"]) for record in file.records()]
+    assert records == [(2, "좋다,\n좋아"), (4, "나쁘다")]
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_decomposed_text_is_composed_in_lines_in_whole_texts_and_in_json(tmp_path, escaped):
+    pieces = unicodedata.normalize("NFD", "한국어 é")
+    name = written(tmp_path / "a.txt", f"{pieces}\n", "utf-8")
+    assert list(read_lines(name, NFC)) == [(1, "한국어 é")]
+    assert list(read_lines(name, UTF_8)) == [(1, pieces)]
+    assert read_text(name, NFC) == "한국어 é\n"
+    text = pieces.encode("ascii", "backslashreplace").decode().replace("\\x", "\\u00")
+    json = f'{{"text": ["{text if escaped else pieces}"]}}\n'
+    (record,) = open_table(written(tmp_path / "a.jsonl", json, "utf-8"), encoding=NFC).records()
+    assert record.values == {"text": ["한국어 é"]}
+
+
+def test_composing_leaves_ill_formed_bytes_for_the_reader_to_tell(tmp_path):
+    (tmp_path / "a.txt").write_bytes("e\u0301\n".encode() + b"\xff\n")
+    with pytest.raises(UserError, match="line 2 is not UTF-8"):
+        list(read_lines(tmp_path / "a.txt", NFC))
+
+
+@given(st.lists(st.text("가é😀ab", max_size=5), max_size=4), st.sampled_from(["cp949", "utf-16"]))
+def test_a_stream_is_recoded_line_by_line(lines, encoding):
+    lines = [line.replace("é", "e").replace("😀", "!") for line in lines]
+    data = "".join(f"{line}\n" for line in lines).encode(encoding)
+    parts = io.BytesIO(data)  # which cuts lines at bytes, in the middle of UTF-16's
+    found = TextEncoding(encoding=encoding).recoded_lines("standard input", parts)
+    assert [line.decode().rstrip("\n") for line in found] == lines
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp949", "한국어 위키백과는 모두가 함께 만들어 가는 백과사전이다."),
+        ("cp932", "日本語のウィキペディアはインターネット上の百科事典です。"),
+        ("euc_jp", "日本語のウィキペディアはインターネット上の百科事典です。"),
+        ("gb18030", "维基百科是一个自由的百科全书，内容由世界各地的人编写。"),
+        ("big5", "維基百科是一個自由的百科全書，內容由世界各地的人編寫。"),
+        ("cp1251", "Википедия есть общедоступная энциклопедия"),
+        ("koi8_r", "Википедия есть общедоступная энциклопедия"),
+        ("cp1252", "L'été à Zürich était très beau."),
+    ],
+)
+def test_the_encoding_of_a_text_is_told_by_what_is_typical_of_its_script(encoding, text):
+    data = text.encode(encoding)
+    assert likely_encoding(data) == encoding
+    with pytest.raises(UserError, match=rf"it reads as {encoding}: give `encoding={encoding}`"):
+        raise_not_utf8(data)
+
+
+def raise_not_utf8(data):
+    from pipelines.corpora.unpacking import decode
+
+    decode("a.txt", 1, data * 20, UTF_8)
+
+
+@given(st.binary(max_size=60))
+def test_of_any_bytes_something_or_nothing_is_likely(data):
+    found = likely_encoding(data)
+    assert found is None or data.decode(found, "ignore")
+
+
+def test_what_is_kept_of_usual_files_is_named_as_it_always_was():
+    assert TextEncoding(encoding="UTF8").settings == {}
+    assert TextEncoding(encoding="EUC-KR", unicode_form="nfc").settings == {
+        "encoding": "euc_kr",
+        "unicode_form": "nfc",
+    }
