@@ -103,7 +103,7 @@ setup(
             "torch>=2.6",
             "transformers>=5",
         ],
-        "docs": DOCS,
+        "docs": [*DOCS, *SERVE],  # a tutorial starts a server
         "litert": LITERT,
         "onnx": ONNX,
         "openvino": OPENVINO,
