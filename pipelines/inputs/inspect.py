@@ -118,6 +118,8 @@ def look(config: InspectConfig) -> Inspection:
     vocabulary = Vocabulary.load(config.vocab_file)
     patterns = with_local_copies(items_of(config.input_file))
     shards = find_shards(patterns)
+    if not shards:
+        raise UserError("`input_file` names no file; name at least one.")
     expected, pairs = stored_shape(shards, vocabulary.sha256)
     records = PretrainingRecords(patterns, expected, seed=0)
     statistics = PairStatistics(

@@ -54,10 +54,8 @@ def find_shards(patterns: Sequence[str]) -> list[Shard]:
             `create_pretraining_data`), or a folder with sets.
 
     Raises:
-        UserError: nothing is named, a pattern matches nothing, or a shard of a set is missing.
+        UserError: a pattern matches nothing, or a shard of a set is missing.
     """
-    if not patterns:
-        raise UserError("no shards are named; give their files or folder with `input_file`.")
     shards: dict[Path, Shard] = {}
     for pattern in patterns:
         for shard in _match(pattern):

@@ -397,6 +397,26 @@ KINDS = {
             up_to_training=True,
         ),
         Kind(
+            "vectors_flags",
+            seeds.vectors,
+            {},
+            (
+                "embed --model=model --input_file=lines.txt --output_file=out.npy",
+                "similar --model=model --input_file=lines.txt --vectors_file=lines.npy --query=dog",
+                "extract_features --model=model --input_file=lines.txt --output_file=out.jsonl"
+                " --layers=-1 --max_seq_length=12",
+                "compare_word_senses --model=model --input_file=lines.txt --word=a"
+                " --picture=out.png",
+                "adapt --init_checkpoint=model --input_file=lines.txt --output_dir=out --dry_run"
+                " --num_train_steps=1 --num_workers=1 --max_seq_length=12"
+                " --max_predictions_per_seq=2",
+            ),
+            weight=4,
+            outputs=("out.*",),
+            seconds=90,
+            megabytes=1500,
+        ),
+        Kind(
             "outputs",
             seeds.for_outputs,
             {"out*": "special"},

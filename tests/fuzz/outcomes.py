@@ -30,7 +30,7 @@ LONGEST = 600  # characters of a sentence, paths aside
 _MOST_TYPED = 60
 _SENTENCE = re.compile(r"^Error: .+[.!?)]$")
 _SPECIAL = (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK)
-_PLACE = re.compile(r"--[a-z]|`[a-z_]+|the model's name is empty")
+_PLACE = re.compile(r"--[a-z]|`[a-z_]+")
 
 
 class End(NamedTuple):

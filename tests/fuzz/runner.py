@@ -412,8 +412,7 @@ class _Running:
         path = Path(case.spoiled)
         places = [*path.parts, path.stem, *(one.name for one in case.folder.rglob("*.*"))]
         if case.command is not None:
-            values = [value for word in case.command if (value := word.partition("=")[2])]
-            places = [*values, *(one.strip(' "') for value in values for one in value.split(","))]
+            places = _places_in(case.command)
         judged = judge(end, case.folder, places)
         if end.limit or judged.outcome == TRACEBACK:
             return judged
@@ -426,6 +425,14 @@ class _Running:
         with contextlib.chdir(case.folder):
             wrong = case.kind.check()
         return Judged(WRONG, wrong) if wrong else judged
+
+
+def _places_in(command):
+    """What a sentence may mention of a command: values and their items."""
+    values = [word.partition("=")[2] for word in command if "=" in word]
+    items = [one.strip(' "') for value in values for one in value.split(",")]
+    blank = [] if all(value.strip() for value in values) else ["is empty"]  # what else may it say
+    return [*filter(None, (*values, *items)), *blank]
 
 
 def hangs(elapsed: float, limit: float, times: Callable[[], tuple[float, float]]) -> bool:

@@ -27,7 +27,7 @@ from tests.fuzz.outcomes import (
     Traces,
     judge,
 )
-from tests.fuzz.runner import _times_of, hangs
+from tests.fuzz.runner import _places_in, _times_of, hangs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -155,6 +155,22 @@ def test_the_times_of_a_group_are_those_of_all_its_processes():
 def test_an_end_is_judged_by_its_code_and_what_was_said(end, outcome, tmp_path):
     assert judge(end, tmp_path, ["x.json"]).outcome == outcome
     assert (outcome in BAD) == (outcome not in (SUCCESS, SENTENCE))
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence", "outcome"),
+    [
+        ("--input=\x1b[31mred", "\\x1b[31mred: no such file; check the path.", SENTENCE),
+        ("--input=", "the model's name is empty; give one.", SENTENCE),
+        ("--input=x", "the model's name is empty; give one.", UNCLEAR),
+        ("--input=1,,2", "nothing was found.", UNCLEAR),
+    ],
+)
+def test_a_sentence_may_name_a_value_escaped_or_say_that_it_is_empty(
+    word, sentence, outcome, tmp_path
+):
+    places = _places_in(["tool", "--do_train", word])
+    assert judge(End(1, f"Error: {sentence}\n"), tmp_path, places).outcome == outcome
 
 
 def test_what_is_left_in_the_folder_counts(tmp_path):

@@ -153,3 +153,8 @@ def test_a_record_with_a_segment_that_no_model_knows_is_named(config, monkeypatc
     monkeypatch.setattr(PretrainingRecords, "batch", spoiled)
     with pytest.raises(UserError, match=r"record \d+ has 9 in segment_ids"):
         look(config)
+
+
+def test_no_file_at_all_is_told(config):
+    with pytest.raises(UserError, match="`input_file` names no file"):
+        look(dataclasses.replace(config, input_file=""))
