@@ -43,6 +43,9 @@ _HOMES = {
     "show_attention": "serving.page.notebook",
 }
 
+_ABOVE = {"Predictor": "pipelines.answering.predictor"}
+"""What knows tasks, which the library does not: named in full, and imported when it is used."""
+
 __all__ = [
     "BertAdamW",
     "BertClassifier",
@@ -56,6 +59,7 @@ __all__ = [
     "BertTokenClassifier",
     "Embedder",
     "Lamb",
+    "Predictor",
     "TextSettings",
     "Tokenizer",
     "UserError",
@@ -89,12 +93,14 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
+    from pipelines.answering.predictor import Predictor
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    home = f"{__name__}.{_HOMES[name]}" if name in _HOMES else _ABOVE.get(name)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value  # the next time Python finds it itself
     return value
 

@@ -11,6 +11,7 @@ _PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags"
 
 _GROUPS = {
     "Use a model": {
+        "predict": "the answers of any model to texts of a line or a file",
         "fill_mask": "the words that fit a masked text",
         "answer": "the answers to a question in a text",
         "serve": "models behind HTTP: TensorFlow Serving's form, OpenAI's embeddings",

@@ -15,11 +15,14 @@ unpadded: `label`, `probabilities`; `answer`, `start`, `end`, `score`; lists of 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
 
 Instance = Mapping[str, Any]
 """The texts of one thing that is asked, by the names of the answerer's inputs."""
@@ -129,7 +132,8 @@ class AnsweringModel(Protocol):
 def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
     """Answers instances without others beside them.
 
-    Rows of like length are computed together.
+    Rows of like length are computed together, and as many batches at the same time as the answerer
+    likes.
 
     Args:
         answerer: who answers.
@@ -144,9 +148,19 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
     prepared = answerer.prepare(instances)
     outputs: dict[int, RowOutputs] = {}
     lengths = [row_length(row) for row in prepared.rows]
-    for numbers in batches_of(lengths, answerer.tokens_at_once):
+    batches = list(batches_of(lengths, answerer.tokens_at_once))
+
+    def compute(numbers: list[int]) -> None:
         computed = answerer.compute([prepared.rows[number] for number in numbers])
         outputs.update(zip(numbers, computed, strict=True))
+
+    threads = min(len(batches), answerer.batches_at_once)
+    if threads <= 1:
+        for numbers in batches:
+            compute(numbers)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(compute, batches))  # raises what a batch raises
     return answerer.finish(prepared, [outputs[number] for number in range(len(lengths))])
 
 
@@ -228,8 +242,16 @@ def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
         >>> asked = SimpleNamespace(inputs=[Input("text"), Input("text_pair", needed=False)])
         >>> instances_of(asked, ["a", ("b", "c"), {"text": "d"}])
         [{'text': 'a'}, {'text': 'b', 'text_pair': 'c'}, {'text': 'd'}]
+
+    Raises:
+        UserError: a tuple has more texts than there are inputs.
     """
     names = [field.name for field in answerer.inputs]
+    for number, text in enumerate(texts, start=1):
+        if isinstance(text, tuple) and len(text) > len(names):
+            raise UserError(
+                f"instance {number}: has {len(text)} texts; give {', '.join(names)} at most."
+            )
     return [
         text
         if isinstance(text, Mapping)

@@ -189,16 +189,25 @@ class VectorForm(Form):
         model: of vectors.
         sentence: how many tokens are read, and what stands in front of every text.
         max_seq_length: the most tokens of a text, with [CLS] and [SEP].
+        of_tokens: whether the model gives vectors of tokens, whose mean is taken.
     """
 
     signature, kind = "embed", "vector"
     inputs = (Input("text", about="a text"),)
     outputs = _OF_VECTORS
-    model_outputs = ("embedding",)
 
-    def __init__(self, model: KnownModel, sentence: SentenceSettings, max_seq_length: int) -> None:
+    def __init__(
+        self,
+        model: KnownModel,
+        sentence: SentenceSettings,
+        max_seq_length: int,
+        *,
+        of_tokens: bool = False,
+    ) -> None:
         self._tokenizer, self._prompt = PlainTokenizer(model.text), sentence.prompt
         self._length = max_seq_length
+        self.model_outputs = ("sequence_output",) if of_tokens else ("embedding",)
+        self.token_outputs = self.model_outputs if of_tokens else ()
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
@@ -206,6 +215,13 @@ class VectorForm(Form):
         block = self._tokenizer.encode_lines([self._prompt + text for text in texts])
         rows = text_ids(block, self._tokenizer.vocabulary, self._length)
         return Prepared([_row(ids) for ids in rows])
+
+    def reduced(self, outputs: RowOutputs) -> RowOutputs:
+        """The mean of the tokens' vectors, where that is the text's."""
+        if not self.token_outputs:
+            return outputs
+        (vectors,) = outputs.values()
+        return {"embedding": vectors.astype(np.float32).mean(axis=0)}
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""

@@ -15,11 +15,14 @@ from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER, check_nothing_else
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
+from keras_bert_impl.checkpoints.sources import CONFIG_FILE
+from keras_bert_impl.checkpoints.sources import TOKENIZER_FILE as CASING_FILE
 from keras_bert_impl.checkpoints.task_settings import (
     long_texts_of,
     num_texts,
     served_length,
     task_settings,
+    with_task_settings,
 )
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.openvino_core import openvino_core
@@ -62,7 +65,10 @@ _FILES = {
     OPENVINO: ("model.xml", "model.bin"),
     LITERT: ("model.tflite",),
 }
-_BESIDE = (CLIENT_FILE, SETTINGS_FILE, TOKENIZER_FILE, _VOCABULARY, GRAPHS_FOLDER)
+_BESIDE = (
+    *(CLIENT_FILE, SETTINGS_FILE, TOKENIZER_FILE, _VOCABULARY, CONFIG_FILE, CASING_FILE),
+    GRAPHS_FOLDER,
+)
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -124,6 +130,7 @@ def export_portable(
     with whole_folder(folder) as aside:
         _WRITERS[form](model, aside / _FILES[form][0])
         _write_beside(opened, aside, form, answers, settings)
+        _write_model_settings(opened, aside, max_seq_length)
         run = _RUNNERS[form](aside / _FILES[form][0]) if verify else None
         difference = None if run is None else _compare(model, config, run, folder)
         size = sum(path.stat().st_size for path in aside.iterdir())
@@ -216,6 +223,15 @@ def _write_beside(
             long_text=long_texts_of(kept).long_text,
         )
         (folder / CLIENT_FILE).write_text(program, encoding="utf-8")
+
+
+def _write_model_settings(opened: OpenedModel, folder: Path, length: int | None) -> None:
+    """Writes what the model directory says of the model and its task, for `read_exported`."""
+    config = opened.model.config
+    if length is not None:
+        config = with_task_settings(config, {**task_settings(config), "max_seq_length": length})
+    write_json(folder / CONFIG_FILE, config.to_hugging_face())
+    write_json(folder / CASING_FILE, opened.text.as_json())
 
 
 def _write_onnx(model: Any, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -145,6 +145,58 @@ def load_signature(
     Raises:
         UserError: it is not trusted, cannot be loaded, or has no such signature.
     """
+    return load_signatures(folder, trusted=trusted).ask(name, what_has_it, answers)
+
+
+class LoadedSignatures(NamedTuple):
+    """A SavedModel that is loaded.
+
+    Attributes:
+        folder: where it lies, for messages.
+        model: what TensorFlow loaded.
+    """
+
+    folder: Path
+    model: Any
+
+    def outputs(self) -> dict[str, frozenset[str]]:
+        """The names of what each signature gives, by its name."""
+        signatures = self.model.signatures
+        return {name: frozenset(signatures[name].structured_outputs) for name in sorted(signatures)}
+
+    def inputs(self, name: str) -> dict[str, Any]:
+        """The specifications of what a signature takes, by the names of its inputs."""
+        return dict(self.model.signatures[name].structured_input_signature[1])
+
+    def ask(
+        self, name: str, what_has_it: str = "", answers: Sequence[str] = ()
+    ) -> Callable[..., dict[str, Any]]:
+        """Gives a signature; see `load_signature`."""
+        folder, loaded, known = self.folder, self.model, sorted(self.model.signatures)
+        has_it = name in known
+        if not has_it or not set(answers) <= set(loaded.signatures[name].structured_outputs):
+            lacks = f" that gives {', '.join(answers)}" if has_it else ""
+            raise UserError(
+                f"{folder}: has no signature {name}{lacks} (it has {shown(', '.join(known))[1:-1]}"
+                f"); export {what_has_it}."
+            )
+
+        def ask(**inputs: Any) -> dict[str, Any]:
+            # `loaded` stays in the function: a signature alone would let the weights go.
+            try:
+                return loaded.signatures[name](**inputs)
+            except (tf.errors.InvalidArgumentError, TypeError) as error:
+                raise _damaged(folder, f"its signature {name} fails: {reason_of(error)}") from error
+
+        return ask
+
+
+def load_signatures(folder: Path, *, trusted: bool) -> LoadedSignatures:
+    """Loads a SavedModel with all its signatures; see `load_signature`.
+
+    Raises:
+        UserError: it is not trusted, or cannot be loaded.
+    """
     if not trusted:
         raise UserError(
             f"{folder}: is a SavedModel, a program that can do with your files whatever you can; "
@@ -157,25 +209,10 @@ def load_signature(
     _check_undamaged(folder)
     try:
         loaded = tf.saved_model.load(str(folder))
-        known = sorted(loaded.signatures)
+        sorted(loaded.signatures)
     except _FAULTS as error:
         raise _damaged(folder, reason_of(error)) from error
-    has_it = name in known
-    if not has_it or not set(answers) <= set(loaded.signatures[name].structured_outputs):
-        lacks = f" that gives {', '.join(answers)}" if has_it else ""
-        raise UserError(
-            f"{folder}: has no signature {name}{lacks} (it has {shown(', '.join(known))[1:-1]}); "
-            f"export {what_has_it}."
-        )
-
-    def ask(**inputs: Any) -> dict[str, Any]:
-        # `loaded` stays in the function: a signature alone would let the weights go.
-        try:
-            return loaded.signatures[name](**inputs)
-        except (tf.errors.InvalidArgumentError, TypeError) as error:
-            raise _damaged(folder, f"its signature {name} fails: {reason_of(error)}") from error
-
-    return ask
+    return LoadedSignatures(folder, loaded)
 
 
 # What TensorFlow's loader raises at what is no SavedModel.

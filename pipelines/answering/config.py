@@ -1,6 +1,7 @@
 """The options of opening a model to ask it, and of asking it the texts of a file."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.engines.config import (
@@ -61,3 +62,77 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust):
                 check_engine(self.engine, self.engine_precision)
         except UserError as error:
             raise UserError(str(error).replace("`precision=", "`engine_precision=")) from error
+
+
+TABLE, JSON = "table", "json"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictConfig(AnsweringConfig):
+    """Which texts are answered, by which model, and where the answers go.
+
+    Raises:
+        UserError: a choice is unknown, nothing is asked, or options exclude each other.
+    """
+
+    text: Sequence[str] = option(
+        (), "A text; repeat the flag for more. Of a pair the first one.", repeated=True
+    )
+    text_pair: Sequence[str] = option(
+        (), "The second text of a pair; as many as `text`.", repeated=True
+    )
+    question: Sequence[str] = option(
+        (), "A question about the passage, for a model of questions.", repeated=True
+    )
+    passage_file: str | None = option(None, "A UTF-8 file with the passage.")
+    context: str | None = option(None, "What is continued, for a model of choices.")
+    ending: Sequence[str] = option((), "What may follow the context; one for each.", repeated=True)
+    input_file: str | None = option(
+        None,
+        "UTF-8 text, one text a line (/dev/stdin as well); or CSV, TSV or JSON, plain or packed, "
+        "known by the file's ending or by text_column.",
+    )
+    text_column: str | None = option(
+        None,
+        "The column of the texts, of pairs of the first ones: its name, or its number from 1 where "
+        "there is no header. By default the columns that are called as the model's inputs, or "
+        "guessed where it is plain.",
+    )
+    text_pair_column: str | None = option(None, "The column of the second texts.")
+    output_file: str | None = option(
+        None, "The file to write; it appears when it is complete. By default standard output."
+    )
+    format: str = option(
+        TABLE, "A table to read, or one JSON object a line.", choices=(TABLE, JSON)
+    )
+    signature: str | None = option(
+        None,
+        "Which question the model is asked, where it answers several, as its SavedModel's "
+        "signature is called: text, text_pair, raw_text, answers, ....",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = [
+            name
+            for name, value in (
+                ("text", self.text),
+                ("question", self.question),
+                ("context", self.context),
+                ("input_file", self.input_file),
+            )
+            if value
+        ]
+        if not given:
+            raise UserError("nothing is asked; give `text` or `input_file`.")
+        if len(given) > 1:
+            raise UserError(f"`{given[0]}` and `{given[1]}` exclude each other; give one of them.")
+        if self.text_pair and len(self.text_pair) != len(self.text):
+            raise UserError(
+                f"there are {len(self.text)} of `text`, but {len(self.text_pair)} of `text_pair`; "
+                "give as many."
+            )
+        if bool(self.question) != bool(self.passage_file):
+            raise UserError("`question` and `passage_file` belong together; give both.")
+        if bool(self.context) != bool(self.ending):
+            raise UserError("`context` and `ending` belong together; give both.")

@@ -3,18 +3,27 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.task_settings import served_length
-from keras_bert_impl.engines.config import FLOAT32, TENSORFLOW
+from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
-from keras_bert_impl.engines.open_engine import open_engine
+from keras_bert_impl.engines.open_engine import open_engine, open_graph
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answerer, collate, instances_of
 from keras_bert_impl.serving.embedder import sentence_settings_of, unbuilt_embedder
+from keras_bert_impl.serving.exported import (
+    ExportedModel,
+    is_openvino_export,
+    read_exported,
+)
 from keras_bert_impl.serving.forms import (
     EngineAnswerer,
     Form,
@@ -24,12 +33,14 @@ from keras_bert_impl.serving.forms import (
     VectorForm,
 )
 from keras_bert_impl.serving.opened_model import build_model, heads_of, lacks
+from keras_bert_impl.serving.saved_answerers import load_saved_answers
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.config import dtype_policy
 from pipelines.answering.config import AnsweringConfig
 from pipelines.tasks.register import forms_of_task, task_of, unbuilt_task_model
 
+_LABELLED = ("label", "labels", "entities")
 Texts = Callable[[], Iterable[Any]]
 
 
@@ -72,9 +83,64 @@ def open_answering_model(config: AnsweringConfig, texts: Texts = tuple) -> OpenA
         UserError: there is no such model, it is not whole, it answers nothing, its engine is not
             installed, or it is a SavedModel that is not trusted.
     """
+    folder = Path(config.model).expanduser()
+    if is_saved_model(folder):
+        return _of_saved_model(config, folder)
+    if is_openvino_export(folder):
+        exported = read_exported(folder)
+        return _opened(*_asked_of_export(config, folder, exported), texts)
     config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
     source = find_model(config.model, **config.description())
     return _opened(config, source, _asked_of_source(config, source), texts)
+
+
+def _of_saved_model(config: AnsweringConfig, folder: Path) -> OpenAnsweringModel:
+    if config.engine == OPENVINO or config.engine_precision != FLOAT32:
+        raise UserError(
+            f"{folder}: is a SavedModel, which tensorflow computes as it was exported; leave out "
+            "`engine` and `engine_precision`, or name the model directory."
+        )
+    found = load_saved_answers(folder, trusted=config.trust_saved_model)
+    about = {"kind": found.answerers[0].kind, "engine": TENSORFLOW, "precision": FLOAT32}
+    return OpenAnsweringModel(
+        {one.signature: one for one in found.answerers}, about, found.text, lambda: None
+    )
+
+
+def _asked_of_export(
+    config: AnsweringConfig, folder: Path, exported: ExportedModel
+) -> tuple[AnsweringConfig, KnownModel, Asked]:
+    if config.engine == TENSORFLOW:
+        raise UserError(
+            f"{folder}: is an export for OpenVINO, which tensorflow cannot compute; leave `engine` "
+            "out, or name the model directory."
+        )
+    config = dataclasses.replace(config, engine=OPENVINO)
+    precision, same = config.engine_precision, config.deterministic
+    engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
+    forms = _forms_of_export(config, folder, exported, engine.output_names)
+    if precision != INT8:
+        return config, exported, Asked(forms, lambda _: engine)
+    # Its scales are found on rows of the first form.
+    return config, exported, Asked(forms, lambda rows: open_graph(folder, INT8, rows, same))
+
+
+def _forms_of_export(
+    config: AnsweringConfig, folder: Path, exported: ExportedModel, outputs: Sequence[str]
+) -> Sequence[Form]:
+    length = config.max_seq_length or exported.max_seq_length
+    if exported.gives_vectors:
+        sentence = SentenceSettings(prompt=exported.prompt)
+        return [VectorForm(exported, sentence, length)]
+    if "masked_lm_logits" in outputs:
+        follows = "next_sentence_logits" in outputs
+        return pretrained_forms(config, exported, next_sentence=follows)
+    if "sequence_output" in outputs:
+        return [VectorForm(exported, SentenceSettings(), length, of_tokens=True)]
+    forms = forms_of_task(exported, config.max_seq_length)
+    if not forms or not set(forms[0].model_outputs) <= set(outputs):
+        raise UserError(f"{folder}: does not say what it answers; export it again.")
+    return forms
 
 
 def _opened(
@@ -100,18 +166,22 @@ def _calibration(form: Form, texts: Texts) -> list[Features]:
 
 def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict[str, Any]:
     bert = known.config
-    about = {
-        "kind": form.kind,
+    sizes = {
         "layers": bert.num_hidden_layers,
         "hidden_size": bert.hidden_size,
         "attention_heads": bert.num_attention_heads,
+    }
+    is_known = not isinstance(known, ExportedModel) or known.is_whole
+    about = {
+        "kind": form.kind,
+        **(sizes if is_known else {}),
         "vocabulary_size": len(known.text.vocabulary),
         "lower_case": known.text.do_lower_case,
         "max_seq_length": served_length(bert, config.max_seq_length),
         "engine": config.engine,
         "precision": config.engine_precision,
     }
-    return about | ({"labels": list(known.labels)} if known.labels else {})
+    return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 
 def _asked_of_source(config: AnsweringConfig, source: ModelSource) -> Asked:

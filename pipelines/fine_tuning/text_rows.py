@@ -156,7 +156,7 @@ def text_rows(
 
     Example:
         >>> from keras_bert_impl.tokenization.text_settings import TextSettings
-        >>> from keras_bert_impl.tokenization.tokenizer import LineTokenizer
+        >>> from keras_bert_impl.tokenization.tokenizer import Tokenizer
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "wet"]
         >>> tokenizer = Tokenizer(TextSettings(Vocabulary(words)))

@@ -427,6 +427,12 @@ _JOBS = (
         prepare=lambda folder: (_encoder(folder), _lines(folder, 34_000)),
     ),
     _job(
+        "predict",
+        *("--input_file=INPUTS/lines.txt", "--output_file=out.jsonl", "--model=INPUTS/model"),
+        "--format=json",
+        prepare=lambda folder: (_encoder(folder), _lines(folder, 4000)),
+    ),
+    _job(
         "similar",
         *("--input_file=INPUTS/lines.txt", "--vectors_file=INPUTS/lines.npy"),
         *("--model=INPUTS/model", "--query_file=INPUTS/queries.txt"),

@@ -101,7 +101,8 @@ def test_a_model_that_takes_more_than_texts_has_no_client(pretrainer_folder, tmp
     assert "masked_lm_positions" in result.inputs
     assert result.outputs == ("masked_lm_logits", "next_sentence_logits")
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"model.xml", "model.bin", "vocab.txt", "tokenizer.json", "settings.json"}
+    text = {"vocab.txt", "tokenizer.json", "tokenizer_config.json"}
+    assert names == {"model.xml", "model.bin", "settings.json", "config.json", *text}
 
 
 def test_an_operation_that_litert_lacks_is_named(tmp_path):

@@ -1,23 +1,32 @@
 """Every kind of model, asked in two ways: by an answerer, and by its signature inside a graph."""
 
+import json
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.embedder import BertEmbedder
+from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.serving.answerer import instances_of
 from keras_bert_impl.serving.embedder import Embedder
+from keras_bert_impl.serving.export import export_saved_model
+from keras_bert_impl.serving.portable_export import export_portable
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import WORDS, tiny_config, write_any
 from tests.support.two_ways import ODD_TEXTS, answers_of, check_same, served_answers
 
+PROJECT = Path(__file__).parents[3]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
 
@@ -108,6 +117,105 @@ def test_an_answerer_gives_what_the_signature_gives(folders, name):
         answers = answers_of(model, signature, asked)
         check_same(answers, served_answers(served, signature, asked))
         assert all(answer.keys() == answerer.outputs.keys() for answer in answers)
+
+
+def export(folder, target, **options):
+    found, _ = open_and_serve(folder)
+    export_portable(found, target, "openvino", verify=False, **options)
+    return target
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_export_answers_as_the_model_that_it_was_made_of(folders, name, tmp_path):
+    exported = opened(export(folders(name), tmp_path / "export"))
+    model = opened(folders(name), engine="openvino")
+    assert exported.answerers.keys() == model.answerers.keys()
+    assert exported.description == model.description
+    for signature, answerer in exported.answerers.items():
+        asked = instances(answerer, random_texts(10))
+        check_same(*(answers_of(one, signature, asked) for one in (exported, model)))
+    exported.close()
+
+
+def test_an_export_of_vectors_and_of_an_encoder(tmp_path):
+    texts = random_texts(5)
+    vectors = write_any(tmp_path / "vectors", BertEmbedder(tiny_config(), "cls", True))
+    encoder = write_any(tmp_path / "encoder", BertEncoder(tiny_config()))
+    for folder in (vectors, encoder):
+        exported = opened(export(folder, tmp_path / f"{folder.name}_export"))
+        check_same(*(answers_of(one, "embed", texts) for one in (exported, opened(folder))))
+
+
+def test_another_length_is_exported_with_the_model(folders, tmp_path):
+    folder = export(folders("label"), tmp_path / "export", max_seq_length=6)
+    texts = random_texts(5)
+    expected = answers_of(opened(folders("label"), max_seq_length=6), "text", texts)
+    check_same(answers_of(opened(folder), "text", texts), expected)
+
+
+def test_an_export_from_before_it_held_a_configuration(folders, tmp_path):
+    of_labels = export(folders("label"), tmp_path / "labels")
+    of_answers = export(folders("answer"), tmp_path / "answers")
+    texts = random_texts(5)
+    expected = answers_of(opened(of_labels), "text", texts)
+    for folder in (of_labels, of_answers):
+        (folder / "config.json").unlink()
+        (folder / "tokenizer_config.json").unlink()
+    model = opened(of_labels)
+    check_same(answers_of(model, "text", texts), expected)
+    assert "layers" not in model.description
+    with pytest.raises(UserError, match="export it again"):
+        opened(of_answers)
+
+
+def test_an_export_needs_no_tensorflow(folders, tmp_path):
+    folder = export(folders("label"), tmp_path / "export")
+    program = (
+        "import sys\n"
+        "from tools.predict import main\n"
+        "code = main(sys.argv[1:])\n"
+        "sys.exit(code or sorted({'tensorflow', 'keras', 'torch'} & set(sys.modules)) or 0)"
+    )
+    arguments = [f"--model={folder}", "--text=the dog runs", "--format=json"]
+    command = [sys.executable, "-c", program, *arguments]  # a process without TensorFlow
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, check=True)
+    (expected,) = answers_of(opened(folders("label")), "text", ["the dog runs"])
+    check_same([json.loads(done.stdout)["answer"]], [expected])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"engine": "tensorflow"}, "is an export for OpenVINO, which tensorflow cannot compute"),
+        ({"engine_precision": "int8"}, "needs texts to find its scales on"),
+    ],
+)
+def test_what_an_export_cannot_do_is_told(folders, tmp_path, options, sentence):
+    folder = export(folders("label"), tmp_path / "export")
+    with pytest.raises(UserError, match=sentence):
+        answers_of(opened(folder, **options), "text", ["a"])
+
+
+def test_an_export_for_another_runtime_is_told(tmp_path):
+    for name in ("settings.json", "model.onnx"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(UserError, match="is an export for ONNX"):
+        opened(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["label of windows", "labels", "entities", "answer", "choice"])
+def test_a_saved_model_answers_as_its_model_directory(folders, name, tmp_path):
+    found, served = open_and_serve(folders(name))
+    export_saved_model(served, found, tmp_path / "saved", verify=False)
+    with pytest.raises(UserError, match="trust_saved_model=True"):
+        opened(tmp_path / "saved")
+    model, saved = opened(folders(name)), opened(tmp_path / "saved", trust_saved_model=True)
+    assert saved.answerers.keys() == model.answerers.keys()
+    for signature, answerer in saved.answerers.items():
+        asked = instances(model.answerers[signature], random_texts(10))
+        assert answerer.kind == model.answerers[signature].kind
+        check_same(*(answers_of(one, signature, asked) for one in (saved, model)))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,0 +1,110 @@
+"""An export for OpenVINO as it is opened again: all that is known of it, without TensorFlow."""
+
+import dataclasses
+from pathlib import Path
+from typing import TypedDict
+
+from keras_bert_impl.checkpoints.sources import CONFIG_FILE, VOCABULARY_FILE
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.checkpoints.text_files import read_casing
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.kept_graph import GRAPH_FILE
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import is_named
+from keras_bert_impl.json_files import read_json_object, read_typed
+from keras_bert_impl.serving.clients import EMBEDDING, LABELS, OUTPUTS, SCORE, SETTINGS_FILE
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+_AGAIN = "export it again"
+_OTHERS = {"model.onnx": "ONNX", "model.tflite": "LiteRT"}
+
+
+class _Settings(TypedDict, total=False):
+    answers: str | None
+    max_seq_length: int
+    labels: list[str]
+    prompt: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportedModel:
+    """All that is known of an exported model but its graph; a `KnownModel`.
+
+    Attributes:
+        config: its configuration, with the settings of its task.
+        text: the vocabulary, the casing and the accents.
+        labels: the names of its labels; ("score",) where it gives a number.
+        is_multi_label: whether each label is a question of its own.
+        gives_vectors: whether its graph gives the vector of a text.
+        prompt: what stands in front of a text that becomes a vector.
+        max_seq_length: the most tokens of a text.
+        is_whole: whether the configuration is the model's; that of an older export is not there.
+    """
+
+    config: BertConfig
+    text: TextSettings
+    labels: tuple[str, ...]
+    is_multi_label: bool
+    gives_vectors: bool
+    prompt: str
+    max_seq_length: int
+    is_whole: bool
+
+
+def is_openvino_export(folder: Path) -> bool:
+    """Whether a folder holds what `export_model` wrote for OpenVINO.
+
+    Raises:
+        UserError: it was written for another runtime.
+    """
+    if not is_named(folder / SETTINGS_FILE):
+        return False
+    for name, runtime in _OTHERS.items():
+        if is_named(folder / name):
+            raise UserError(
+                f"{folder}: is an export for {runtime}, which its own client asks; name an export "
+                "for OpenVINO or the model directory."
+            )
+    return is_named(folder / GRAPH_FILE)
+
+
+def read_exported(folder: Path) -> ExportedModel:
+    """Reads what stands beside an exported graph.
+
+    Raises:
+        UserError: a file is missing or not what it should be, or the export is too old to say how
+            its task answers.
+    """
+    settings = read_typed(folder / SETTINGS_FILE, _Settings, _AGAIN)
+    vocabulary, casing = Vocabulary.load(folder / VOCABULARY_FILE), read_casing(folder)
+    if casing.do_lower_case is None or "max_seq_length" not in settings:
+        raise UserError(f"{folder}: does not say how its text is cut; {_AGAIN}.")
+    answers, length = settings.get("answers"), settings["max_seq_length"]
+    is_whole = is_named(folder / CONFIG_FILE)
+    if is_whole:
+        path = folder / CONFIG_FILE
+        config = BertConfig.from_hugging_face(read_json_object(path), str(path))
+    else:
+        config = _config_of_old(folder, answers, len(vocabulary), length)
+    labels = tuple(settings.get("labels", ()))
+    return ExportedModel(
+        config=config,
+        text=TextSettings(vocabulary, casing.do_lower_case, casing.strip_accents),
+        labels=labels or ((SCORE,) if answers == SCORE else ()),
+        is_multi_label=answers == LABELS,
+        gives_vectors=answers == EMBEDDING,
+        prompt=settings.get("prompt", ""),
+        max_seq_length=length,
+        is_whole=is_whole,
+    )
+
+
+def _config_of_old(folder: Path, answers: str | None, tokens: int, length: int) -> BertConfig:
+    """What an export from before it held a configuration says: enough for texts with one row."""
+    if answers in (None, OUTPUTS):
+        raise UserError(
+            f"{folder}: is an older export that does not say what it answers; {_AGAIN}."
+        )
+    config = BertConfig(vocab_size=tokens, max_position_embeddings=length)
+    return with_task_settings(config, {"max_seq_length": length})

@@ -1,0 +1,141 @@
+"""A model asked from Python: texts in, answers out."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from keras_bert_impl.engines.config import FLOAT32
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.serving.answerer import Answer, Answerer, ask, instances_of
+from pipelines.answering.config import AnsweringConfig
+from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
+
+
+class Predictor:
+    """A model of any kind with all that it answers; several threads may ask at once.
+
+    Args:
+        model: an open model.
+
+    Attributes:
+        kind: what it gives first: "label", "labels", "number", "answer", "entities", "choice",
+            "masked_words", "next_sentence" or "vector".
+        signatures: the names of all that it answers, the first one is asked by default.
+        description: what is known of the model, as JSON values.
+    """
+
+    def __init__(self, model: OpenAnsweringModel) -> None:
+        self._model = model
+        self.signatures = tuple(model.answerers)
+        self.kind = model.answerers[self.signatures[0]].kind
+        self.description = dict(model.description)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_name: str | os.PathLike[str],
+        *,
+        engine: str | None = None,
+        precision: str = FLOAT32,
+        deterministic: bool = False,
+        max_seq_length: int | None = None,
+        top_k: int = 10,
+        calibration_texts: Iterable[Any] = (),
+        trust_saved_model: bool = False,
+        bert_config_file: str | None = None,
+        vocab_file: str | None = None,
+        do_lower_case: bool | None = None,
+    ) -> Self:
+        """Opens a model.
+
+        Args:
+            path_or_name: a model directory, a TF1 checkpoint, a run's folder or checkpoint, a name
+                on the Hugging Face hub, an export for OpenVINO, or a SavedModel.
+            engine: "tensorflow", or "openvino", which is faster on CPUs, has to be installed, and
+                starts in a second from the second time on.
+            precision: "float32", "bfloat16", or with OpenVINO "int8".
+            deterministic: compute every text alone, so that it gets the same numbers whatever
+                stands beside it.
+            max_seq_length: the most tokens of a row; by default as in training.
+            top_k: how many words are given for each [MASK].
+            calibration_texts: texts like those to come; some hundred of them give the scales of
+                int8, once, which are kept next to the model.
+            trust_saved_model: load a SavedModel, which is a program.
+            bert_config_file: the configuration, where none lies with the weights.
+            vocab_file: the vocabulary, where none lies with the weights.
+            do_lower_case: the casing, where no file says it.
+
+        Raises:
+            UserError: there is no such model, it answers nothing, or its engine is not installed.
+        """
+        config = AnsweringConfig(
+            model=os.fspath(path_or_name),
+            engine=engine,
+            engine_precision=precision,
+            deterministic=deterministic,
+            max_seq_length=max_seq_length,
+            top_k=top_k,
+            trust_saved_model=trust_saved_model,
+            bert_config_file=bert_config_file,
+            vocab_file=vocab_file,
+            do_lower_case=do_lower_case,
+        )
+        return cls(open_answering_model(config, lambda: calibration_texts))
+
+    def __call__(self, texts: Any, *, signature: str | None = None) -> Any:
+        """Answers texts.
+
+        Args:
+            texts: a text; a pair of texts, a question with its passage or a context with its
+                endings as a tuple; an instance as a dict of the signature's inputs; or a list of
+                any of them.
+            signature: which of `signatures` is asked; by default the first one that takes as many
+                texts.
+
+        Returns:
+            An answer (a dict of JSON values), or of a list the answers in its order.
+
+        Raises:
+            UserError: something is not what the model answers.
+        """
+        one = isinstance(texts, str | tuple | Mapping) or not isinstance(texts, Iterable)
+        asked: Sequence[Any] = [texts] if one else list(texts)
+        answerer = self._answerer(signature, asked)
+        answers: list[Answer] = ask(answerer, instances_of(answerer, asked))
+        return answers[0] if one else answers
+
+    def _answerer(self, signature: str | None, asked: Sequence[Any]) -> Answerer:
+        answerers = self._model.answerers
+        if signature is not None:
+            if signature not in answerers:
+                raise UserError(
+                    f"this model has no signature {shown(signature)}; choose "
+                    f"{', '.join(self.signatures)}."
+                )
+            return answerers[signature]
+        main = answerers[self.signatures[0]]
+        fitting = (one for one in answerers.values() if all(_fits(one, x) for x in asked))
+        return next(fitting, main)
+
+    def close(self) -> None:
+        """Lets the engine go; nothing may be asked afterwards."""
+        self._model.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _fits(answerer: Answerer, asked: Any) -> bool:
+    """Whether something has the answerer's inputs, by their names or their number."""
+    if isinstance(asked, Mapping):
+        return set(asked) == {one.name for one in answerer.inputs}
+    return (len(asked) if isinstance(asked, tuple) else 1) == len(answerer.inputs)

@@ -1,0 +1,65 @@
+"""What stands beside an exported graph, read again."""
+
+import json
+
+import pytest
+
+from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.exported import is_openvino_export, read_exported
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
+
+SETTINGS = {"answers": "label", "max_seq_length": 9, "labels": ["no", "yes"]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    WORD_VOCABULARY.write(tmp_path / "vocab.txt")
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    (tmp_path / "settings.json").write_text(json.dumps(SETTINGS))
+    config = with_task_settings(tiny_config(), {"task": "any", "doc_stride": 5})
+    (tmp_path / "config.json").write_text(json.dumps(config.to_hugging_face()))
+    return tmp_path
+
+
+def test_all_that_the_model_directory_said_is_there(folder):
+    found = read_exported(folder)
+    assert (found.labels, found.max_seq_length, found.is_multi_label) == (("no", "yes"), 9, False)
+    assert (found.text.do_lower_case, found.text.vocabulary) == (False, WORD_VOCABULARY)
+    assert task_settings(found.config) == {"task": "any", "doc_stride": 5}
+    assert found.is_whole
+
+
+@pytest.mark.parametrize(
+    ("answers", "labels", "several", "vectors"),
+    [("labels", ("no", "yes"), True, False), ("embedding", ("no", "yes"), False, True)],
+)
+def test_it_says_what_it_answers(folder, answers, labels, several, vectors):
+    (folder / "settings.json").write_text(json.dumps({**SETTINGS, "answers": answers}))
+    found = read_exported(folder)
+    assert (found.labels, found.is_multi_label, found.gives_vectors) == (labels, several, vectors)
+
+
+def test_an_older_one_is_opened_as_far_as_it_says_what_it_is(folder):
+    (folder / "config.json").unlink()
+    found = read_exported(folder)
+    assert (found.is_whole, found.config.max_position_embeddings) == (False, 9)
+    for answers in (None, "outputs"):
+        (folder / "settings.json").write_text(json.dumps({**SETTINGS, "answers": answers}))
+        with pytest.raises(UserError, match="export it again"):
+            read_exported(folder)
+
+
+def test_one_that_does_not_say_how_text_is_cut_is_told(folder):
+    (folder / "tokenizer_config.json").unlink()
+    with pytest.raises(UserError, match="how its text is cut; export it again"):
+        read_exported(folder)
+
+
+def test_exports_are_known_by_their_files(folder):
+    assert not is_openvino_export(folder)
+    (folder / "model.xml").touch()
+    assert is_openvino_export(folder)
+    (folder / "model.tflite").touch()
+    with pytest.raises(UserError, match="for LiteRT"):
+        is_openvino_export(folder)

@@ -1,0 +1,114 @@
+"""What a command asks: which answerer, and the instances of lines, columns and options."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.answerer import Input
+from pipelines.answering.asked_texts import asked_texts, chosen_answerer
+from pipelines.answering.config import PredictConfig
+
+
+def answerer(signature, kind, *inputs):
+    return SimpleNamespace(signature=signature, kind=kind, inputs=inputs)
+
+
+TEXT = answerer("text", "label", Input("text"))
+PAIR = answerer("text_pair", "label", Input("text_a"), Input("text_b"))
+QUESTION = answerer("serving_default", "answer", Input("question"), Input("passage"))
+CHOICE = answerer("text", "choice", Input("context"), Input("endings", is_list=True))
+ENTITIES = [answerer(name, "entities", Input("text")) for name in ("text", "raw_text")]
+
+
+def chosen(answerers, **options):
+    model = SimpleNamespace(answerers={one.signature: one for one in answerers})
+    return chosen_answerer(model, PredictConfig(model="m", **options))
+
+
+def instances(answerer, **options):
+    return [(one.instance, one.where) for one in asked_texts(config(**options), answerer)]
+
+
+def config(**options):
+    return PredictConfig(model="m", **options)
+
+
+def test_a_text_or_a_pair_finds_its_signature():
+    assert chosen([PAIR, TEXT], text=["a"]) is TEXT
+    assert chosen([TEXT, PAIR], text=["a"], text_pair=["b"]) is PAIR
+    assert chosen([PAIR, TEXT], input_file="x") is PAIR  # as in training
+    assert chosen([PAIR, TEXT], input_file="x", text_column="t") is TEXT
+    assert chosen([TEXT, PAIR], input_file="x", signature="text_pair") is PAIR
+    assert chosen(ENTITIES, text=["a"]).signature == "raw_text"
+    assert chosen(ENTITIES, text=["a"], signature="text").signature == "text"
+
+
+def test_what_the_model_does_not_answer_is_told():
+    for options in ({"question": ["a"], "passage_file": "p"}, {"context": "a", "ending": ["b"]}):
+        with pytest.raises(UserError, match="this model is asked with `text`"):
+            chosen([TEXT, PAIR], **options)
+    with pytest.raises(UserError, match="asked with `question` and `passage`"):
+        chosen([QUESTION], text=["a"], text_pair=["b"])
+
+
+def test_options_are_instances():
+    asked = instances(TEXT, text=["a", "b"])
+    assert asked == [({"text": "a"}, "`text` 1"), ({"text": "b"}, "`text` 2")]
+    assert instances(PAIR, text=["a"], text_pair=["b"])[0][0] == {"text_a": "a", "text_b": "b"}
+    assert instances(CHOICE, context="a", ending=["b", "c"])[0][0] == {
+        "context": "a",
+        "endings": ["b", "c"],
+    }
+
+
+def test_every_question_is_about_the_passage(tmp_path):
+    (tmp_path / "p.txt").write_text(" a\nb ")
+    asked = instances(QUESTION, question=["x", "y"], passage_file=str(tmp_path / "p.txt"))
+    assert [one["passage"] for one, _ in asked] == [" a\nb "] * 2
+
+
+def test_lines_are_texts_empty_ones_too(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("a\n\nb\n")
+    asked = instances(TEXT, input_file=str(path))
+    assert [one["text"] for one, _ in asked] == ["a", "", "b"]
+    assert asked[2][1] == f"{path}: line 3"
+    with pytest.raises(UserError, match="lines hold one text each"):
+        instances(PAIR, input_file=str(path))
+
+
+@pytest.mark.parametrize(
+    ("header", "options"),
+    [
+        ("text_a,text_b", {}),
+        ("sentence1,sentence2", {}),
+        ("x,y", {"text_column": "x", "text_pair_column": "y"}),
+    ],
+)
+def test_pairs_stand_in_columns(tmp_path, header, options):
+    path = tmp_path / "pairs.csv"
+    path.write_text(f'{header}\n"a, b",c\n')
+    asked = instances(PAIR, input_file=str(path), **options)
+    assert asked == [({"text_a": "a, b", "text_b": "c"}, f"{path}: line 2")]
+
+
+def test_choices_stand_in_a_list_or_in_columns(tmp_path):
+    expected = {"context": "a", "endings": ["b", "c"]}
+    (tmp_path / "x.csv").write_text("context,endings0,endings1\na,b,c\n")
+    (tmp_path / "x.jsonl").write_text('{"context": "a", "endings": ["b", "c"]}\n')
+    for name in ("x.csv", "x.jsonl"):
+        assert instances(CHOICE, input_file=str(tmp_path / name))[0][0] == expected
+
+
+def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": 5}\n')
+    with pytest.raises(UserError, match="line 1 has 5 in the column 'text', which is no text"):
+        instances(TEXT, input_file=str(path))
+    with pytest.raises(UserError, match="'body'"):
+        instances(TEXT, input_file=str(path), text_column="body")
+    with pytest.raises(UserError, match="has no columns context and endings"):
+        instances(CHOICE, input_file=str(path))
+    with pytest.raises(UserError, match="is asked with one text; leave it out"):
+        instances(TEXT, input_file=str(path), text_pair_column="text")

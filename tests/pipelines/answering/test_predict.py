@@ -1,0 +1,78 @@
+"""Files that are answered: every kind in a table, the line of what is wrong, blocks."""
+
+import json
+
+import pytest
+
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.multiple_choice import BertMultipleChoice
+from keras_bert_impl.models.token_models import BertSpanLabeler
+from pipelines.answering import predict as job
+from pipelines.answering.config import PredictConfig
+from pipelines.answering.predict import predict
+from tests.support.model_folders import tiny_config, write_any, write_classifier
+
+
+def answered(folder, path, **options):
+    config = PredictConfig(
+        model=str(folder),
+        input_file=str(path),
+        output_file=str(path.parent / "out"),
+        format="json",
+        **options,
+    )
+    predict(config)
+    return [json.loads(line) for line in (path.parent / "out").read_text().splitlines()]
+
+
+def test_blocks_are_answered_one_after_the_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(job, "_BLOCK", 3)
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    (tmp_path / "lines.txt").write_text("".join(f"the {'dog ' * n}\n" for n in range(8)))
+    found = answered(folder, tmp_path / "lines.txt")
+    assert [one["input"]["text"].count("dog") for one in found] == [*range(8)]
+
+
+def test_a_bad_record_is_named_by_its_line(tmp_path):
+    folder = write_any(
+        tmp_path / "model",
+        BertMultipleChoice(
+            with_task_settings(tiny_config(), {"task": "swag", "num_choices": 2}), 2
+        ),
+    )
+    path = tmp_path / "choices.jsonl"
+    good = {"context": "the dog", "endings": ["runs", "sleeps"]}
+    path.write_text(f"{json.dumps(good)}\n" + json.dumps({**good, "endings": ["runs"]}) + "\n")
+    with pytest.raises(UserError, match=r"choices.jsonl: line 2: `endings` has 1 texts"):
+        answered(folder, path)
+    assert not (tmp_path / "out").exists()  # nothing half done
+    path.write_text(json.dumps(good) + "\n")
+    assert len(answered(folder, path)[0]["answer"]["probabilities"]) == 2
+    table = tmp_path / "choices.csv"
+    table.write_text("context,endings0,endings1\nthe dog,runs,sleeps\n")
+    assert answered(folder, table)[0]["input"] == good
+
+
+def test_questions_stand_in_columns_or_on_the_command_line(tmp_path, capsys):
+    settings = {"task": "squad", "max_query_length": 4, "doc_stride": 2}
+    folder = write_any(
+        tmp_path / "model", BertSpanLabeler(with_task_settings(tiny_config(), settings))
+    )
+    path = tmp_path / "questions.csv"
+    path.write_text("question,passage\nthe dog ?,a cat runs\n")
+    (found,) = answered(folder, path)
+    start, end = found["answer"]["start"], found["answer"]["end"]
+    assert found["answer"]["answer"] == "a cat runs"[start:end]
+    (tmp_path / "passage.txt").write_text("a cat\nruns")
+    asked = {"question": ("the dog ?",), "passage_file": str(tmp_path / "passage.txt")}
+    predict(PredictConfig(model=str(folder), signature="answers", **asked))
+    assert "(line " in capsys.readouterr().out
+
+
+def test_words_that_the_vocabulary_lacks_are_warned_of_once(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(job, "_BLOCK", 3)
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    (tmp_path / "lines.txt").write_text("entirely unknown words\n" * 9)
+    answered(folder, tmp_path / "lines.txt")
+    assert sum("become [UNK]" in one.message for one in caplog.records) == 1
