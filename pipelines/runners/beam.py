@@ -252,8 +252,8 @@ def _pipeline(runner: str, options: PipelineOptions) -> beam.Pipeline:
     except (AttributeError, ImportError, TypeError, ValueError) as error:
         said = " ".join(str(error).split())
         raise UserError(
-            f"`runner={runner}`: Beam cannot start it ({cut(said)}); name a runner of Beam's, or "
-            "mend its options."
+            f"`runner={cut(runner, 80)}`: Beam cannot start it ({cut(said, 300)}); name a runner "
+            "of Beam's, or mend its options."
         ) from error
 
 

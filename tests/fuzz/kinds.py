@@ -409,7 +409,7 @@ KINDS = {
                 " --picture=out.png",
                 "adapt --init_checkpoint=model --input_file=lines.txt --output_dir=out --dry_run"
                 " --num_train_steps=1 --num_workers=1 --max_seq_length=12"
-                " --max_predictions_per_seq=2",
+                " --max_predictions_per_seq=2 --examples_per_second=100",
             ),
             weight=4,
             outputs=("out.*",),

@@ -77,11 +77,15 @@ def test_a_mistake_that_a_worker_finds_is_one_sentence(tmp_path):
     assert not (tmp_path / "out" / "train.tfrecord.recipe.json").exists()
 
 
-@pytest.mark.parametrize("runner", ["1e-320", "no_such.Runner", "os.getcwd", "..", "Dataflow"])
+@pytest.mark.parametrize(
+    "runner", ["1e-320", "no_such.Runner", "os.getcwd", "..", "Dataflow", "x" * 5000]
+)
 def test_a_runner_that_cannot_start_is_one_sentence(tmp_path, runner):
     (tmp_path / "corpus.txt").write_text("the fox.\n\na hen.\n")
-    with pytest.raises(UserError, match=r"`runner=.*Beam cannot start it .* name a runner"):
+    sentence = r"`runner=.*Beam cannot start it .* name a runner"
+    with pytest.raises(UserError, match=sentence) as said:
         beam_runner.run_beam(make_config(tmp_path, runner=runner))
+    assert len(str(said.value)) < 500
 
 
 def test_a_missing_input_is_named(tmp_path):
