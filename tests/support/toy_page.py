@@ -127,10 +127,11 @@ MODELS = {
     "words": FixedModel(
         {
             "fill_mask_text": answerer(
-                *("fill_mask_text", "masked_words", TEXT, "tokens probabilities mask_counts"),
+                *("fill_mask_text", "masked_words", TEXT, "tokens probabilities num_truncated"),
                 lambda instance: {
                     "tokens": [["dog", "<i>cat</i>"]] * instance["text"].count("[MASK]"),
                     "probabilities": [[0.75, 0.125]] * instance["text"].count("[MASK]"),
+                    "num_truncated": max(0, len(instance["text"].split()) - 62),
                 },
             ),
             "next_sentence_text": answerer(

@@ -143,12 +143,18 @@ async function answerOf(panel, instance, signal) {
 }
 
 async function showMaskedWords(panel, instance, context) {
-  const { tokens: words, probabilities } = await answerOf(panel, instance, context.signal);
+  const answer = await answerOf(panel, instance, context.signal);
+  const { tokens: words, probabilities, num_truncated: left } = answer;
   const many = words.length > 1;
-  return words.map((named, number) => {
+  const notes = [
+    words.length ? null : "The text has no [MASK]; write [MASK] for the word to find.",
+    left ? `The text is longer than the model reads; ${counted(left, "token")} left out.` : null,
+  ].filter(Boolean);
+  const shown = words.map((named, number) => {
     const caption = many ? `What may stand at [MASK] ${number + 1}` : "What may stand at [MASK]";
     return bars(caption, named.map((word, place) => [word, probabilities[number][place]]));
   });
+  return [...notes.map((note) => element("p", { class: "sum" }, note)), ...shown];
 }
 
 async function showNextSentence(panel, instance, context) {

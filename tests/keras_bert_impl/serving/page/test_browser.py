@@ -42,6 +42,14 @@ def test_typed_words_are_filled_in_with_bars(page):
     assert widths[0] == pytest.approx(6 * widths[1], rel=0.1)  # 75 % and 12.5 %
 
 
+def test_a_text_without_a_mask_is_told_so_and_of_a_long_one_what_was_left_out(page):
+    page.open(model="words", text="The dog.")
+    assert page.texts(".result p") == ["The text has no [MASK]; write [MASK] for the word to find."]
+    page.open(model="words", text=f"The [MASK] {'dog ' * 80}")
+    (note,) = page.texts(".result p")
+    assert note == "The text is longer than the model reads; 20 tokens left out."
+
+
 @pytest.mark.parametrize(
     ("state", "shown"),
     [
