@@ -130,7 +130,9 @@ def test_a_wheel_has_one_top_level_package_and_all_of_its_files(wheel):
         file.relative_to(ROOT).as_posix()
         for package in PACKAGES
         for file in (ROOT / package).rglob("*")
-        if file.suffix in (".py", ".npz", ".cfg") or file.name == "py.typed"
+        if file.suffix in (".py", ".npz", ".cfg")
+        or file.name == "py.typed"
+        or file.parent.name == "static"
     }
     prefix = "keras_bert_impl/"
     assert names - metadata == {prefix + name.removeprefix(prefix) for name in files}
