@@ -49,7 +49,8 @@ LEAVES_A_CHILD = """
     out.write_text("done")
 """
 LOGS_AGAIN = """
-        Path("metrics.jsonl").write_text('{"step": 60}\\n')
+        new.write_text('{"step": 60}\\n')
+        new.replace("metrics.jsonl")
         work(part)
 """
 SAYS_NOTHING = ENDING.replace("Interrupted; all is well.", "")
