@@ -105,7 +105,10 @@ def placed(
 ) -> NDArray:
     """A table of vectors in which new tokens stand where their neighbours put them.
 
-    What the model knew stays as it is, and so does a new token without a vector.
+    What the model knew stays as it is, and so does a new token without a vector. The known tokens
+    say how the one space is turned into the other; where fewer of them are used than there are
+    dimensions they do not, and the table stays as it is: a made language of
+    a few letters learned far worse with such vectors (masked loss 2.8 in place of 0.8).
 
     Args:
         table: the model's vectors [tokens, width].
@@ -114,7 +117,7 @@ def placed(
         vectors: those [used, width].
     """
     is_new = np.isin(used, np.fromiter(new, np.int64))
-    if not is_new.any() or is_new.all():
+    if not is_new.any() or np.count_nonzero(~is_new) < table.shape[1]:
         return table
     known = table[used[~is_new]].astype(np.float64)
     centre, away = known.mean(axis=0), vectors[~is_new].mean(axis=0)
