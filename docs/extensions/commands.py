@@ -51,7 +51,7 @@ class Commands:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def end(self) -> float:
-        """Ends what still runs in the background; gives the processor seconds of all commands since the last end."""
+        """Ends what still runs; gives the processor seconds of all commands since the last end."""
         for program in self._running:
             program.send_signal(15)
         for program in self._running:
