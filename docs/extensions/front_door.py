@@ -8,6 +8,7 @@ from sphinx.util.docutils import SphinxDirective
 import keras_bert_impl
 
 _SHOWN: set[str] = set()
+_OURS = ("keras_bert_impl", "pipelines")
 
 
 def names_of(rooms: list[str]) -> list[str]:
@@ -36,9 +37,18 @@ class FrontDoor(SphinxDirective):
 
 
 def _documented(name: str) -> list[str]:
-    kind = "class" if isinstance(getattr(keras_bert_impl, name), type) else "function"
-    members = ["   :members:"] if kind == "class" else []
-    return [f".. auto{kind}:: keras_bert_impl.{name}", *members, ""]
+    value = getattr(keras_bert_impl, name)
+    if not isinstance(value, type):
+        return [f".. autofunction:: keras_bert_impl.{name}", ""]
+    options = ["   :members:", f"   :inherited-members: {_others(value)}"]
+    if "__call__" in vars(value):
+        options.append("   :special-members: __call__")
+    return [f".. autoclass:: keras_bert_impl.{name}", *options, ""]
+
+
+def _others(kind: type) -> str:
+    """The first ancestor that is not of this package, whose members are documented elsewhere."""
+    return next(one.__name__ for one in kind.__mro__ if not one.__module__.startswith(_OURS))
 
 
 def _all_are_shown(*_: object) -> None:
