@@ -46,7 +46,16 @@ def _documented(name: str) -> list[str]:
     options = [f"   :members: {', '.join(_members(value))}"]
     if "__call__" in vars(value):
         options.append("   :special-members: __call__")
-    return [f".. autoclass:: keras_bert_impl.{name}", *options, ""]
+    return [f".. autoclass:: keras_bert_impl.{name}{_arguments(value)}", *options, ""]
+
+
+def _arguments(kind: type) -> str:
+    """The arguments of a class whose `__init__` is hidden by a `__new__` of Keras."""
+    if kind.__new__ is object.__new__:
+        return ""
+    own = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    plain = [one.replace(annotation=inspect.Parameter.empty) for one in own]
+    return str(inspect.Signature(plain))
 
 
 def _members(kind: type) -> list[str]:
