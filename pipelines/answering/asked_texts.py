@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import text_lines
+from keras_bert_impl.files import open_input, text_lines
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Input, Instance
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.answering.config import PredictConfig
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.tables.columns import check_columns, check_first_row, choose_columns, value_of
 from pipelines.tables.files import Record, TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines, read_text
@@ -68,7 +69,7 @@ def asked_texts(config: PredictConfig, answerer: Answerer) -> Iterator[Placed]:
     if config.input_file:
         return _of_file(config, config.input_file, answerer)
     if config.question:
-        passage = read_text(str(config.passage_file))
+        passage = read_text(str(config.passage_file), config.text_encoding)
         asked: Iterable[tuple[Any, ...]] = ((one, passage) for one in config.question)
         option = "question"
     elif config.context:
@@ -96,15 +97,27 @@ def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[P
                 f"{name}: lines hold one text each, but this model is asked with "
                 f"{' and '.join(one.name for one in answerer.inputs)}; give CSV, TSV or JSON lines."
             )
-        lines = enumerate(_streamed(name), 1) if is_stream(name) else read_lines(name)
+        read = _streamed_lines if is_stream(name) else read_lines
+        lines = read(name, config.text_encoding)
         return (Placed({first: line}, f"{name}: line {number}") for number, line in lines)
-    file = open_table(name, header=columns is None or not columns.isdecimal())
+    header = columns is None or not columns.isdecimal()
+    file = open_table(name, header=header, encoding=config.text_encoding)
     found = _columns_of(config, file, answerer.inputs)
     return (_of_record(file, record, answerer.inputs, found) for record in file.records())
 
 
-def _streamed(name: str) -> Iterator[str]:
-    return text_lines("/dev/stdin" if name == "-" else name, stream=True)
+def _streamed_lines(name: str, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
+    return enumerate(_streamed("/dev/stdin" if name == "-" else name, encoding), 1)
+
+
+def _streamed(name: str, encoding: TextEncoding) -> Iterator[str]:
+    """The lines of a pipe, each as soon as it is there."""
+    if encoding.is_utf8:
+        yield from map(encoding.composed, text_lines(name, stream=True))
+        return
+    with open_input(name, stream=True) as file:
+        for line in encoding.recoded_lines(name, file):
+            yield line.decode().rstrip("\r\n")
 
 
 def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input]) -> list[str]:

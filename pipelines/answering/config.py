@@ -12,8 +12,9 @@ from keras_bert_impl.engines.config import (
     check_engine,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.serving.config import SavedModelTrust
+from pipelines.corpora.encodings import TextEncoding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,12 +85,12 @@ class PredictConfig(AnsweringConfig):
     question: Sequence[str] = option(
         (), "A question about the passage, for a model of questions.", repeated=True
     )
-    passage_file: str | None = option(None, "A UTF-8 file with the passage.")
+    passage_file: str | None = option(None, "A file with the passage.")
     context: str | None = option(None, "What is continued, for a model of choices.")
     ending: Sequence[str] = option((), "What may follow the context; one for each.", repeated=True)
     input_file: str | None = option(
         None,
-        "UTF-8 text, one text a line (/dev/stdin as well); or CSV, TSV or JSON, plain or packed, "
+        "Text, one text a line (/dev/stdin as well); or CSV, TSV or JSON, plain or packed, "
         "known by the file's ending or by text_column.",
     )
     text_column: str | None = option(
@@ -99,6 +100,7 @@ class PredictConfig(AnsweringConfig):
         "guessed where it is plain.",
     )
     text_pair_column: str | None = option(None, "The column of the second texts.")
+    text_encoding: TextEncoding = nested(TextEncoding)
     output_file: str | None = option(
         None, "The file to write; it appears when it is complete. By default standard output."
     )
