@@ -25,7 +25,7 @@ from keras_bert_impl.options import check_options, option
 from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.many_runs.runs import in_own_process, stop_on_signal
 from tools.config_flags import ConfigFlags
-from tools.endings import CONTINUES
+from tools.endings import CONTINUES, tell_stopped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +235,7 @@ def _run(config: DemoConfig) -> None:
             _show(step, f"[{number}/{len(steps)}] ")
             seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step, stop)
             if stop.requested:
-                print(f"Stopped in step {number}; earlier ones are kept, and {CONTINUES} the demo.")
+                tell_stopped(f" in step {number}; earlier ones are kept, and {CONTINUES} the demo.")
                 return
     print("\nTry next:")
     for step in next_steps(folder):
