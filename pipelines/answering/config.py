@@ -12,8 +12,9 @@ from keras_bert_impl.engines.config import (
     check_engine,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.serving.config import SavedModelTrust
+from pipelines.corpora.encodings import TextEncoding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,15 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust):
         "says.",
         at_least=5,
     )
-    top_k: int = option(10, "How many words are given for each [MASK].", at_least=1)
+    top_k: int = option(
+        10,
+        "How many words are given for each [MASK]; a SavedModel gives as many as it was exported "
+        "with.",
+        at_least=1,
+    )
+    vectors: bool = option(
+        False, "Give the vector of each text, as `embed` does, whatever the model was trained for."
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -99,6 +108,13 @@ class PredictConfig(AnsweringConfig):
         "guessed where it is plain.",
     )
     text_pair_column: str | None = option(None, "The column of the second texts.")
+    quotation: str = option(
+        "auto",
+        "Whether fields of CSV and TSV stand in quotation marks where they need to; of TSV the "
+        "file's beginning tells.",
+        choices=("auto", "yes", "no"),
+    )
+    text_encoding: TextEncoding = nested(TextEncoding)
     output_file: str | None = option(
         None, "The file to write; it appears when it is complete. By default standard output."
     )
@@ -136,3 +152,6 @@ class PredictConfig(AnsweringConfig):
             raise UserError("`question` and `passage_file` belong together; give both.")
         if bool(self.context) != bool(self.ending):
             raise UserError("`context` and `ending` belong together; give both.")
+        for name in ("text_column", "text_pair_column"):
+            if getattr(self, name) and not self.input_file:
+                raise UserError(f"`{name}` is a column of `input_file`; give both.")
