@@ -1,8 +1,10 @@
 """Answers questions by a passage: the best answers, with their positions in the text.
 
 The model is the model/ folder of a run of run_squad, or a SavedModel of export_saved_model, which
-must be trusted, because it is a program. The passage may have any length. Answers are the passage's
-own characters, and positions count its characters from 0, with its blanks and line breaks.
+must be trusted, because it is a program. An export for OpenVINO starts in a second, as a model
+directory does with --engine=openvino from the second time on. The passage may have any length.
+Answers are the passage's own characters, and positions count its characters from 0, with its blanks
+and line breaks.
 
 Example:
   keras-bert answer --model=squad/model --question='When did it rain?' --passage_file=weather.txt
@@ -17,7 +19,7 @@ from pipelines.tasks.questions.options import AnswerConfig
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
-    from pipelines.tasks.questions.answering import AnsweredQuestion
+    from pipelines.answering.asked_passages import AnsweredQuestion
 
 FLAGS = ConfigFlags(__doc__, AnswerConfig)
 
@@ -38,7 +40,7 @@ def _show_json(answered: "AnsweredQuestion") -> None:
 
 
 def _run(config: AnswerConfig) -> None:
-    from pipelines.tasks.questions.answering import answer
+    from pipelines.answering.asked_passages import answer
 
     show = _show_json if config.format == "json" else _show_table
     for answered in answer(config):

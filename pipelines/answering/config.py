@@ -2,23 +2,19 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any, Self
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
-from keras_bert_impl.engines.config import (
-    ENGINES,
-    FLOAT32,
-    PRECISIONS,
-    TENSORFLOW,
-    check_engine,
-)
+from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import REQUIRED, check_options, nested, option
-from keras_bert_impl.serving.config import SavedModelTrust
+from keras_bert_impl.options import REQUIRED, nested, option
+from keras_bert_impl.serving.config import FillMaskConfig, SavedModelTrust
 from pipelines.corpora.encodings import TextEncoding
+from pipelines.tasks.questions.options import AnswerConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnsweringConfig(CheckpointOptions, SavedModelTrust):
+class AnsweringConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
     """Which model answers, and what computes it.
 
     Raises:
@@ -29,18 +25,6 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust):
         REQUIRED,
         "A model directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the Hugging "
         "Face hub, an export for OpenVINO, or a SavedModel.",
-    )
-    engine: str | None = option(
-        None,
-        "What computes: tensorflow, or openvino, which is faster on CPUs and starts in a second "
-        "from the second time on; by default openvino for an export for it, else tensorflow.",
-        choices=ENGINES,
-    )
-    engine_precision: str = option(
-        FLOAT32,
-        "The number format to compute in; the scales of int8 (openvino only) are found once on "
-        "the first texts, and kept next to the model.",
-        choices=PRECISIONS,
     )
     deterministic: bool = option(
         False,
@@ -63,14 +47,22 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust):
         False, "Give the vector of each text, as `embed` does, whatever the model was trained for."
     )
 
-    def __post_init__(self) -> None:
-        check_options(self)
-        try:
-            check_engine(self.engine or TENSORFLOW, FLOAT32)
-            if self.engine is not None:
-                check_engine(self.engine, self.engine_precision)
-        except UserError as error:
-            raise UserError(str(error).replace("`precision=", "`engine_precision=")) from error
+    @classmethod
+    def of(cls, job: FillMaskConfig | AnswerConfig, **more: Any) -> Self:
+        """The options of a job that asks a model in one way.
+
+        Args:
+            job: names the model, and what computes it.
+            **more: further options.
+        """
+        return cls(
+            model=str(job.model),
+            engine=job.engine,
+            engine_precision=job.engine_precision,
+            trust_saved_model=job.trust_saved_model,
+            **job.description(),
+            **more,
+        )
 
 
 TABLE, JSON = "table", "json"

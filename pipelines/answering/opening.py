@@ -11,7 +11,7 @@ from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.task_settings import served_length
-from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
+from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW, EngineChoice
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine, open_graph
@@ -93,6 +93,27 @@ def open_answering_model(config: AnsweringConfig, texts: Texts = tuple) -> OpenA
     config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
     source = find_model(config.model, **config.description())
     return _opened(config, source, _asked_of_source(config, source), texts)
+
+
+def is_asked_in_graph(model: str | Path, choice: EngineChoice) -> bool:
+    """Whether TensorFlow is to answer in a signature's graph, as where nothing else is said.
+
+    Its last digits are those of a SavedModel; an answerer's rows are made outside the graph.
+    """
+    plain = choice.engine in (None, TENSORFLOW) and choice.engine_precision == FLOAT32
+    return plain and not is_openvino_export(Path(model).expanduser())
+
+
+def no_texts() -> Iterable[Any]:
+    """Refuses to find the scales of int8 on a few texts: they are kept for all that come.
+
+    Raises:
+        UserError: always.
+    """
+    raise UserError(
+        "`engine_precision=int8` finds its scales on the first texts of a file and keeps them: "
+        "answer an `input_file` with some hundred by `keras-bert predict`, no stream, first."
+    )
 
 
 def _of_saved_model(config: AnsweringConfig, folder: Path) -> OpenAnsweringModel:

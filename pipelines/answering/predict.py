@@ -22,7 +22,7 @@ from pipelines.answering.asked_texts import (
     texts_in,
 )
 from pipelines.answering.config import JSON, PredictConfig
-from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
+from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
 from pipelines.answering.tables import table_of
 
 _BLOCK = 1024
@@ -49,12 +49,9 @@ def predict(config: PredictConfig) -> int:
         check_output(config.output_file)
     model: OpenAnsweringModel | None = None
 
-    def first_texts() -> list[Any]:
+    def first_texts() -> Iterable[Any]:
         if config.input_file is None or is_stream(config.input_file):
-            raise UserError(
-                "`engine_precision=int8` finds its scales on the first texts and keeps them: give "
-                "an `input_file` with some hundred, no stream, the first time."
-            )
+            return no_texts()
         assert model is not None
         some = asked_texts(config, chosen_answerer(model, config))
         return [dict(one.instance) for one in itertools.islice(some, _SAMPLE)]

@@ -13,6 +13,9 @@ from pipelines.tasks.questions.rows import WindowSettings
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
 
+ANSWERS = "answers"
+"""The signature that gives the best answers."""
+
 
 @dataclass(frozen=True)
 class ServingSettings:

@@ -1,10 +1,6 @@
 """Every kind of model, asked in two ways: by an answerer, and by its signature inside a graph."""
 
-import json
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +23,6 @@ from tests.support.model_folders import WORDS, tiny_config, write_any
 from tests.support.run_checkpoints import change_json
 from tests.support.two_ways import ODD_TEXTS, answers_of, check_same, served_answers
 
-PROJECT = Path(__file__).parents[3]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
 
@@ -178,21 +173,6 @@ def test_an_export_from_before_it_held_a_configuration(folders, tmp_path):
     assert "layers" not in model.description
     with pytest.raises(UserError, match="export it again"):
         opened(of_answers)
-
-
-def test_an_export_needs_no_tensorflow(folders, tmp_path):
-    folder = export(folders("label"), tmp_path / "export")
-    program = (
-        "import sys\n"
-        "from tools.predict import main\n"
-        "code = main(sys.argv[1:])\n"
-        "sys.exit(code or sorted({'tensorflow', 'keras', 'torch'} & set(sys.modules)) or 0)"
-    )
-    arguments = [f"--model={folder}", "--text=the dog runs", "--format=json"]
-    command = [sys.executable, "-c", program, *arguments]  # a process without TensorFlow
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, check=True)
-    (expected,) = answers_of(opened(folders("label")), "text", ["the dog runs"])
-    check_same([json.loads(done.stdout)["answer"]], [expected])
 
 
 PLAIN = {

@@ -111,7 +111,7 @@ def test_scales_of_int8_are_found_on_the_file_that_is_answered(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("text_a,text_b\n" + "the dog,a cat\n" * 3)
     one = PredictConfig(model=str(folder), engine="openvino", engine_precision="int8", text=("a",))
-    with pytest.raises(UserError, match="finds its scales on the first texts and keeps them"):
+    with pytest.raises(UserError, match="on the first texts of a file and keeps them"):
         predict(one)
     found = answered(folder, path, engine="openvino", engine_precision="int8")
     expected = answered(folder, path)
