@@ -12,6 +12,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import nested, option
 from keras_bert_impl.serving.answerer import AnsweringModel, ask
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
+from pipelines.answering.asked_words import CountingAnswerer
 from pipelines.answering.config import AnsweringConfig
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def serve_models(
             )
         models = dict[str, AnsweringModel]()
         for name, how in config.models().items():
-            models[name] = model = _opened(how)
+            models[name] = model = _opened(how, name)
             stack.callback(model.close)
             _LOGGER.info("%s: %s", name, ", ".join(model.answerers))
         others = beside(models)
@@ -137,7 +138,7 @@ def serve_models(
         serve(app, config, listening)
 
 
-def _opened(config: AnsweringConfig) -> AnsweringModel:
+def _opened(config: AnsweringConfig, name: str) -> AnsweringModel:
     from pipelines.answering.opening import open_answering_model
 
     model = open_answering_model(config)
@@ -146,7 +147,13 @@ def _opened(config: AnsweringConfig) -> AnsweringModel:
     except BaseException:
         model.close()
         raise
-    return model
+    if model.text is None:
+        return model
+    counting = {
+        signature: CountingAnswerer(answerer, model.text, name)
+        for signature, answerer in model.answerers.items()
+    }
+    return dataclasses.replace(model, answerers=counting)
 
 
 def _warm_up(model: AnsweringModel) -> None:

@@ -410,8 +410,11 @@ KINDS = {
                 "adapt --init_checkpoint=model --input_file=lines.txt --output_dir=out --dry_run"
                 " --num_train_steps=1 --num_workers=1 --max_seq_length=12"
                 " --max_predictions_per_seq=2 --examples_per_second=100",
+                "predict --model=model --input_file=lines.txt --output_file=out.jsonl"
+                " --format=json",
+                "explain --model=model --text=dog --output_file=out.html",
             ),
-            weight=4,
+            weight=5,
             outputs=("out.*",),
             seconds=90,
             megabytes=1500,
@@ -473,6 +476,42 @@ KINDS = {
             weight=5,
             seconds=90,
             megabytes=1500,
+        ),
+        Kind(
+            "exported",
+            seeds.exported,
+            {
+                "exported/*.json": f"{_JSON} gone",
+                "exported/vocab.txt": "lines bytes special gone",
+                "exported/model.*": "bytes special gone",
+                "train.csv": _TABLE,
+            },
+            (
+                "predict --model=exported --text=dog --format=json",
+                "predict --model=exported --input_file=train.csv --text_column=text"
+                " --output_file=out.jsonl --format=json",
+            ),
+            weight=20,
+            streams=("train.csv",),
+            seconds=60,
+            megabytes=1000,
+        ),
+        Kind(
+            "kept_graph",
+            seeds.exported,
+            {"model/openvino_graphs/**/*": "json bytes special gone"},
+            ("predict --model=model --engine=openvino --text=dog --format=json",),
+            weight=6,
+            made_again=("model/openvino_graphs/**/*",),
+            seconds=120,
+            megabytes=2000,
+        ),
+        Kind(
+            "request_bodies",
+            seeds.request_bodies,
+            {"*.json": "json json json bytes"},
+            (readers.request_bodies,),
+            weight=30,
         ),
         Kind(
             "resumed_run",

@@ -102,8 +102,34 @@ def trivia_questions() -> None:
     path = Path("qa/wikipedia-train.json")
     for read in (read_questions, read_training_questions):
         for question in read(path, version_2_with_negative=False):
-            if "secret" in question.passage.text:
+            if "the secret is" in question.passage.text:
                 raise RuntimeError("a file beside the tree was read")
+
+
+def request_bodies() -> None:
+    """Sends bodies to the server's three forms, without sockets and without a model."""
+    from keras_bert_impl.errors import UserError
+    from keras_bert_impl.serving.http.app import make_app
+    from keras_bert_impl.serving.http.config import ServerConfig
+    from tests.support.asgi_client import ask
+    from tests.support.toy_answerer import ToyModel, ToyVectors
+
+    toys = {"toy": ToyModel(), "vectors": ToyModel({"embed": ToyVectors()})}
+    app = make_app(toys, ServerConfig())
+    forms = {"predict": "models/toy:predict", "regress": "models/toy:regress"}
+    for name, form in (forms | {"vectors": "embeddings"}).items():
+        body = Path(f"{name}.json").read_bytes()
+        kind = [("content-type", "application/json")]
+        reply = ask(app, "POST", f"/v1/{form}", body, kind)
+        if reply.status >= 500:
+            raise RuntimeError(f"{reply.status}: {reply.body[:200]!r}")
+        if reply.status != 200:
+            raise UserError(f"{name}.json: {_said(reply)}")
+
+
+def _said(reply):
+    said = reply.json()["error"]
+    return said if isinstance(said, str) else said["message"]
 
 
 def google_configuration() -> None:

@@ -142,6 +142,28 @@ def saved_model(folder: Path) -> None:
     shutil.rmtree(folder / "model")
 
 
+def exported(folder: Path) -> None:
+    """A classifier exported for OpenVINO, the same as a model directory with a kept graph."""
+    from tools import export_model, predict
+
+    labels(folder)
+    model = f"--model={folder}/model"
+    _done(export_model.main([model, f"--output_dir={folder}/exported", "--format=openvino"]))
+    _done(predict.main([model, "--text=a dog", "--engine=openvino", f"--output_file={folder}/a"]))
+    (folder / "a").unlink()
+
+
+def request_bodies(folder: Path) -> None:
+    """What is sent to the server's forms: two of TensorFlow Serving's, and OpenAI's."""
+    bodies = {
+        "predict": {"signature_name": "text", "instances": [{"text": "the dog"}, {"text": "배"}]},
+        "regress": {"signature_name": "text", "examples": [{"text": "a cat"}]},
+        "vectors": {"model": "vectors", "input": ["a", "b"], "encoding_format": "float"},
+    }
+    for name, body in bodies.items():
+        (folder / f"{name}.json").write_text(json.dumps(body))
+
+
 def tf1_checkpoint(folder: Path) -> None:
     """google's form of a checkpoint."""
     from tools import convert_checkpoint

@@ -57,6 +57,19 @@ class ToyAnswerer:
         return [{"score": float(output["sum"])} for output in outputs]
 
 
+class ToyVectors(ToyAnswerer):
+    """Gives each text a vector of two numbers: its characters, and always the same."""
+
+    def __init__(self, value: float = 0.5) -> None:
+        super().__init__(signature="embed", kind="vector", outputs={"embedding": "a vector"})
+        self.value = value
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """The sums, and the value."""
+        del prepared
+        return [{"embedding": [float(one["sum"]), self.value]} for one in outputs]
+
+
 @dataclass
 class ToyModel:
     """A model with one toy answerer."""

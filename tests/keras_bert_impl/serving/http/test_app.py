@@ -12,21 +12,10 @@ from keras_bert_impl.serving.http import bodies
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.config import ServerConfig
 from tests.support.asgi_client import ask, request
-from tests.support.toy_answerer import ToyAnswerer, ToyModel
+from tests.support.toy_answerer import ToyAnswerer, ToyModel, ToyVectors
 
 PREDICT = "/v1/models/toy:predict"
 TEXT = {"instances": ["abc"]}
-
-
-class Vectors(ToyAnswerer):
-    """Gives each text a vector of two numbers."""
-
-    def __init__(self, value=0.5):
-        super().__init__(signature="embed", kind="vector", outputs={"embedding": "a vector"})
-        self.value = value
-
-    def finish(self, prepared, outputs):
-        return [{"embedding": [float(one["sum"]), self.value]} for one in outputs]
 
 
 class Labels(ToyAnswerer):
@@ -46,7 +35,7 @@ def labelled():
 def app_of(answerer=None, **config):
     models = {
         "toy": ToyModel({"text": answerer or ToyAnswerer()}),
-        "vectors": ToyModel({"embed": Vectors()}),
+        "vectors": ToyModel({"embed": ToyVectors()}),
         "labels": labelled(),
     }
     return make_app(models, ServerConfig(**config))
@@ -246,7 +235,7 @@ def test_a_server_that_is_about_to_stop_is_not_ready():
 
 
 def test_a_number_that_is_none_is_no_answer():
-    app = make_app({"vectors": ToyModel({"embed": Vectors(float("nan"))})}, ServerConfig())
+    app = make_app({"vectors": ToyModel({"embed": ToyVectors(float("nan"))})}, ServerConfig())
     reply = ask(app, "POST", "/v1/models/vectors:predict", TEXT)
     assert reply.status == 500
     assert "finite" in reply.json()["error"]
