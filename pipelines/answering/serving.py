@@ -139,9 +139,9 @@ def serve_models(
 
 
 def _opened(config: AnsweringConfig, name: str) -> AnsweringModel:
-    from pipelines.answering.opening import open_answering_model
+    from pipelines.answering.opening import no_texts, open_answering_model
 
-    model = open_answering_model(config)
+    model = open_answering_model(config, no_texts)
     try:
         _warm_up(model)
     except BaseException:
@@ -161,5 +161,8 @@ def _warm_up(model: AnsweringModel) -> None:
     for answerer in model.answerers.values():
         needed = [one for one in answerer.inputs if one.needed]
         instance: dict[str, Any] = {one.name: ["a", "b"] if one.is_list else "a" for one in needed}
-        with contextlib.suppress(UserError):  # a text without [MASK], say
-            ask(answerer, [instance])
+        try:
+            answerer.prepare([instance])
+        except UserError:  # another number of endings, say
+            continue
+        ask(answerer, [instance])  # what the engine lacks is told now, and not to each client

@@ -52,3 +52,12 @@ def test_each_question_is_asked_once_before_clients_come():
     model = ToyModel({"text": ToyAnswerer()})
     _warm_up(model)
     assert model.answerers["text"].sizes == [1]
+
+
+def test_what_the_engine_lacks_is_told_before_clients_come():
+    class Lacking(ToyAnswerer):
+        def compute(self, rows):
+            raise UserError("no scales")
+
+    with pytest.raises(UserError, match="no scales"):
+        _warm_up(ToyModel({"text": Lacking()}))
