@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import text_lines
+from keras_bert_impl.files import open_input, text_lines
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Input, Instance
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.answering.config import PredictConfig
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.tables.columns import check_columns, check_first_row, choose_columns, value_of
 from pipelines.tables.files import Record, TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines, read_text
@@ -122,7 +123,8 @@ def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[P
             f"{name}: lines hold one text each, but this model is asked with "
             f"{' and '.join(one.name for one in inputs)}; give CSV, TSV or JSON lines."
         )
-    lines = _lines(config, name)
+    read = _streamed_lines if is_stream(name) else read_lines
+    lines = read(name, config.text_encoding)
     return (Placed({inputs[0].name: line}, f"{name}: line {number}") for number, line in lines)
 
 
@@ -136,17 +138,18 @@ def _table(config: PredictConfig) -> TableFile:
     )
 
 
-def _lines(config: PredictConfig, name: str) -> Iterator[tuple[int, str]]:
-    encoding = config.text_encoding
-    if not is_stream(name):
-        return read_lines(name, encoding)
-    if not encoding.is_utf8:
-        raise UserError(
-            f"{name}: a stream is read as UTF-8; leave out `encoding={encoding.encoding}` and "
-            f"convert it (iconv -f {encoding.encoding} -t UTF-8), or name a file."
-        )
-    lines = text_lines("/dev/stdin" if name == "-" else name, stream=True)
-    return enumerate(map(encoding.composed, lines), 1)
+def _streamed_lines(name: str, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
+    return enumerate(_streamed("/dev/stdin" if name == "-" else name, encoding), 1)
+
+
+def _streamed(name: str, encoding: TextEncoding) -> Iterator[str]:
+    """The lines of a pipe, each as soon as it is there."""
+    if encoding.is_utf8:
+        yield from map(encoding.composed, text_lines(name, stream=True))
+        return
+    with open_input(name, stream=True) as file:
+        for line in encoding.recoded_lines(name, file):
+            yield line.decode().rstrip("\r\n")
 
 
 def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input]) -> list[str]:

@@ -85,12 +85,12 @@ class PredictConfig(AnsweringConfig):
     question: Sequence[str] = option(
         (), "A question about the passage, for a model of questions.", repeated=True
     )
-    passage_file: str | None = option(None, "A UTF-8 file with the passage.")
+    passage_file: str | None = option(None, "A file with the passage.")
     context: str | None = option(None, "What is continued, for a model of choices.")
     ending: Sequence[str] = option((), "What may follow the context; one for each.", repeated=True)
     input_file: str | None = option(
         None,
-        "UTF-8 text, one text a line (/dev/stdin as well); or CSV, TSV or JSON, plain or packed, "
+        "Text, one text a line (/dev/stdin as well); or CSV, TSV or JSON, plain or packed, "
         "known by the file's ending or by text_column.",
     )
     text_column: str | None = option(
