@@ -20,7 +20,7 @@ from pipelines.ablations.planning import training_tokens
 from pipelines.adaptation.config import AdaptConfig
 from pipelines.adaptation.steps import Asked
 from pipelines.corpora.sources import find_sources
-from pipelines.corpora.split_sentences import SplitSentencesConfig
+from pipelines.corpora.split_sentences import SplitSentencesConfig, check_text
 from pipelines.many_runs.runs import in_own_process
 from pipelines.runs.plan_run import PlanRunConfig, measure_rate
 from pipelines.runs.pretraining_config import RunPretrainingConfig
@@ -41,8 +41,9 @@ def plan_lines(config: AdaptConfig, source: ModelSource, asked: Asked) -> list[s
         asked: what the tools are asked for.
 
     Raises:
-        UserError: the text is not there, or a step cannot be taken.
+        UserError: the text is not there or cannot be read, or a step cannot be taken.
     """
+    check_text(asked.text)
     size = _text_bytes(asked.text)
     added, training = config.words.num_new_tokens, asked.pretraining.training
     model = source.config.replace(vocab_size=source.config.vocab_size + added)

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,8 @@ from pipelines.corpora.unpacking import say_what_was_dropped
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)
+# A file that unpacks to far more than a text does is known after 64 of them.
+_BLOCKS_LOOKED_AT = 80
 _SHARD = re.compile(r"sentences-\d{5,}-of-\d{5,}\.txt")
 _LANGUAGES_BY_SCRIPT = (
     ("ko", re.compile("[\uac00-\ud7a3]")),
@@ -137,6 +140,24 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
     progress.close()
     say_what_was_dropped(dropped)
     return SentenceCounts(documents, sentences)
+
+
+def check_text(config: SplitSentencesConfig) -> None:
+    """Looks at the beginning of the text, for a job that has other long work before it reads all.
+
+    What is wrong with its form, its encoding, its fields or its packing shows in a second or two.
+    Pipes and data sets are left alone: they are read once.
+
+    Raises:
+        UserError: as `split_sentences`.
+    """
+    reading = config.reading
+    sources = find_sources(config.input_file, reading.input_format, reading.text_encoding)
+    files = (source for source in sources if Path(source.name).is_file())
+    blocks = (block for source in files for block in read_blocks(source, reading))
+    for block in itertools.islice(blocks, _BLOCKS_LOOKED_AT):
+        for _ in paragraphs_of(decode_block(block, reading), reading):
+            pass
 
 
 def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock:

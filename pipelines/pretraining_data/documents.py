@@ -179,6 +179,8 @@ def sample_lines(
     blocks: Sequence[TextBlock],
     open_file: Callable[[str], AbstractContextManager[IO[bytes]]],
     encoding: TextEncoding = UTF_8,
+    *,
+    drop_invalid: bool = False,
 ) -> list[str]:
     """Lines from the beginnings of some blocks, spread over the text.
 
@@ -186,15 +188,21 @@ def sample_lines(
         blocks: the text.
         open_file: opens a file of it for reading bytes.
         encoding: see `read_lines`.
+        drop_invalid: see `read_lines`.
+
+    Raises:
+        UserError: as `read_lines`.
     """
     lines: list[str] = []
     for block in blocks[:: -(-len(blocks) // _BLOCKS_SAMPLED) or 1]:
         with open_file(block.path) as file:
             file.seek(block.start)
             data = file.read(min(block.end - block.start, _BYTES_SAMPLED))
-        # What is ill-formed is refused later, with its place. The last line may be cut.
-        text = encoding.composed(data.decode(encoding.encoding, "ignore")).split("\n")
-        lines += text if block.end - block.start <= _BYTES_SAMPLED else text[:-1] or text
+        is_cut = block.end - block.start > _BYTES_SAMPLED
+        whole = data[: data.rfind(b"\n") + 1] if is_cut else data
+        # Of a single line its last character may be cut.
+        drop = drop_invalid or not whole
+        lines += read_lines(block, whole or data, encoding, drop_invalid=drop)
     return lines
 
 

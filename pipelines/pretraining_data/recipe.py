@@ -226,6 +226,11 @@ class PretrainingDataConfig:
             )
 
     @property
+    def drops_invalid(self) -> bool:
+        """Whether ill-formed bytes are left out."""
+        return self.invalid_utf8 == "drop"
+
+    @property
     def output_names(self) -> list[str]:
         """The paths that `output_file` names: all shards in common, or each of several."""
         return items_of(self.output_file)

@@ -69,7 +69,9 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
     config.unknown.check(
-        sample_lines(blocks, FileSystems.open, config.text_encoding),
+        sample_lines(
+            blocks, FileSystems.open, config.text_encoding, drop_invalid=config.drops_invalid
+        ),
         config.text_settings(vocabulary),
         config.input_file,
     )
@@ -176,8 +178,8 @@ class TokenizeBlock(beam.DoFn):
         with FileSystems.open(block.path) as file:
             file.seek(block.start)
             data = file.read(block.end - block.start)
-        drop = self._config.invalid_utf8 == "drop"
-        lines = read_lines(block, data, self._config.text_encoding, drop_invalid=drop)
+        asked = self._config
+        lines = read_lines(block, data, asked.text_encoding, drop_invalid=asked.drops_invalid)
         sentences = encode_block(lines, self._tokenizer.encode_lines, self._dtype)
         _count("documents", len(sentences.document_sizes))
         _count("sentences", len(sentences.sentence_lengths))

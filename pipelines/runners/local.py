@@ -68,7 +68,9 @@ def run_local(config: PretrainingDataConfig) -> Description:
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
     config.unknown.check(
-        sample_lines(text.blocks, open_input, config.text_encoding),
+        sample_lines(
+            text.blocks, open_input, config.text_encoding, drop_invalid=config.drops_invalid
+        ),
         config.text_settings(vocabulary),
         config.input_file,
     )
@@ -220,7 +222,7 @@ def _corpus(
         vocabulary.sha256,
         config.do_lower_case,
         config.strip_accents,
-        config.invalid_utf8 == "drop",
+        config.drops_invalid,
         config.text_encoding,
     )
     key = {**settings.as_json, "format": _FORMAT}

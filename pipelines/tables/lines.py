@@ -112,8 +112,10 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
     try:
         return bounded_loads(content)
     except (ValueError, RecursionError) as error:
-        fault = fault_of_json(error)
-        raise UserError(f"{path}: {fault}; mend it, or name {wanted}.") from error
+        fault, remedy = fault_of_json(error), "mend it"
+        if isinstance(error, UnicodeDecodeError):
+            remedy = remedy_of_encoding(content, encoding)
+        raise UserError(f"{path}: {fault}; {remedy}, or name {wanted}.") from error
     except MemoryError as error:
         raise too_large_for_memory(path) from error
 

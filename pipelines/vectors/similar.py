@@ -57,8 +57,10 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
             together.
     """
     vectors = _open_vectors(config.vectors_file)
-    queries = [*config.query, *(open_texts(config.query_file) if config.query_file else ())]
-    texts = open_texts(config.input_file, config.text_column, config.text_encoding)
+    encoding = config.text_encoding
+    asked = open_texts(config.query_file, encoding=encoding) if config.query_file else ()
+    queries = [*config.query, *asked]
+    texts = open_texts(config.input_file, config.text_column, encoding)
     next(iter(texts), None)  # a missing file is told before the model is opened
     width = find_model(config.model, do_lower_case=config.do_lower_case).config.hidden_size
     if width != vectors.shape[1]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError, shown
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.tables.files import Record, open_table
 
 _ENDING = re.compile(r"ending(\d+)")
@@ -39,13 +40,20 @@ class Choice:
     line: int
 
 
-def read_choices(path: Path, *, labelled: bool, num_choices: int | None = None) -> Iterator[Choice]:
+def read_choices(
+    path: Path,
+    *,
+    labelled: bool,
+    num_choices: int | None = None,
+    encoding: TextEncoding = UTF_8,
+) -> Iterator[Choice]:
     r"""Reads the examples of a file.
 
     Args:
         path: CSV, TSV or JSON lines, plain or packed.
         labelled: whether every example must have a label.
         num_choices: how many endings every example must have; None: as many as the first one.
+        encoding: how its text stands in bytes.
 
     Raises:
         UserError: a column is missing, an ending is empty, examples have different numbers of
@@ -59,7 +67,7 @@ def read_choices(path: Path, *, labelled: bool, num_choices: int | None = None) 
         Choice(identifier='0', context='It rains.', endings=('She sings.', 'She runs.'), label=1,
         line=2)
     """
-    for number, record in enumerate(open_table(str(path)).records()):
+    for number, record in enumerate(open_table(str(path), encoding=encoding).records()):
         choice = _choice(path, record, number, labelled)
         if num_choices is None:
             num_choices = len(choice.endings)

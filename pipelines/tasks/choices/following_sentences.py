@@ -15,7 +15,8 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, check_options, nested, option
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.corpora.sources import find_sources
 from pipelines.corpora.unpacking import decode, lines_of, read_line_blocks
 
@@ -35,6 +36,7 @@ class MakeSwagConfig:
     input_file: Sequence[str] = option(
         (), "Sentences, one a line, an empty line between documents: split_sentences writes them."
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
     output_dir: Path = option(REQUIRED, "The folder that gets train.csv and val.csv.")
     dev_share: float = option(
         0.1, "The share of the documents whose examples are held out.", more_than=0, at_most=0.5
@@ -97,7 +99,7 @@ def make_swag(config: MakeSwagConfig) -> SwagCounts:
         endings = [f"ending{number}" for number in range(_ENDINGS)]
         for table in tables.values():
             table.writerow(["", *_COLUMNS, *endings, "label"])
-        for number, sentences in enumerate(_documents(config.input_file)):
+        for number, sentences in enumerate(_documents(config.input_file, config.text_encoding)):
             draw = np.random.default_rng([config.seed, number])
             split = "dev" if draw.random() < config.dev_share else "train"
             for example in examples_of(sentences, draw, config):
@@ -160,13 +162,13 @@ def _words(text: str) -> set[str]:
     return {*_WORDS.findall(text.lower())}
 
 
-def _documents(names: Iterable[str]) -> Iterator[list[str]]:
+def _documents(names: Iterable[str], encoding: TextEncoding) -> Iterator[list[str]]:
     """The sentences of each document."""
-    for source in find_sources(list(names), "text"):
+    for source in find_sources(list(names), "text", encoding):
         sentences = list[str]()
-        for block in read_line_blocks(source.name):
+        for block in read_line_blocks(source.name, encoding=encoding):
             for number, line in enumerate(lines_of(block), start=block.first_line):
-                sentence = decode(source.name, number, line).text.strip() if line else ""
+                sentence = decode(source.name, number, line, encoding).text.strip() if line else ""
                 if sentence:
                     sentences.append(sentence)
                 elif sentences:

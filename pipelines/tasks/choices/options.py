@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, bounded, option
+from keras_bert_impl.options import FREE, bounded, nested, option
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 
 ANY_NUMBER = 1
@@ -20,6 +21,7 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
         UserError: a value out of range, or no file is named.
     """
 
+    OF_FILES: ClassVar = ("encoding", "unicode_form")
     IN_A_MODEL: ClassVar = {"num_choices": bounded(int, at_least=1)}
     FILE_NAMES: ClassVar = {"train": "train.csv", "dev": "val.csv", "test": "test.csv"}
 
@@ -36,6 +38,12 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
     test_file: Path | None = option(
         None, "Examples to predict, as train_file; evaluated where they have labels.", resume=FREE
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
+
+    @property
+    def file_encoding(self) -> TextEncoding:
+        """See `FineTuningConfig.file_encoding`."""
+        return self.text_encoding
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,6 +13,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.training.guesses import Guess
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
@@ -40,10 +41,12 @@ class ChoiceFile(NamedTuple):
     Attributes:
         path: the file.
         labelled: whether the right endings are known.
+        encoding: how its text stands in bytes.
     """
 
     path: Path
     labelled: bool
+    encoding: TextEncoding = UTF_8
 
 
 class ChoiceAnswer(NamedTuple):
@@ -90,8 +93,10 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
 
     def examples(self, split: str) -> Iterable[Choice]:
         """The examples of a split, in their order; without labels where not all have one."""
-        path, labelled = self.source(split)
-        choices = read_choices(path, labelled=labelled, num_choices=self.num_choices)
+        path, labelled, encoding = self.source(split)
+        choices = read_choices(
+            path, labelled=labelled, num_choices=self.num_choices, encoding=encoding
+        )
         # Of a file with some labels only, rows with and without would not fit together.
         return choices if labelled else (replace(choice, label=None) for choice in choices)
 
@@ -278,12 +283,15 @@ class _Builder(TaskBuilder[RunSwagConfig, ChoiceFile, int, ChoiceFile, ChoiceTas
     )
 
     def _open(self, split: str, name: Path) -> ChoiceFile:
-        return ChoiceFile(name, split != "test" or _first(name).label is not None)
+        encoding = self._config.text_encoding
+        labelled = split != "test" or _first(name, encoding).label is not None
+        return ChoiceFile(name, labelled, encoding)
 
     def _find(self, files: Mapping[str, ChoiceFile]) -> int:
         if self._trained is not None and self._known.get("task") == NAME:
             return ChoiceTask.of_model(self._trained.config).num_choices
-        return len(_first(next(iter(files.values())).path).endings)
+        first = next(iter(files.values()))
+        return len(_first(first.path, first.encoding).endings)
 
     def _check(self, split: str, file: ChoiceFile, found: int) -> ChoiceFile:
         del split, found  # every example is checked when its row is made
@@ -293,5 +301,5 @@ class _Builder(TaskBuilder[RunSwagConfig, ChoiceFile, int, ChoiceFile, ChoiceTas
         return ChoiceTask(found, sources)
 
 
-def _first(path: Path) -> Choice:
-    return next(iter(read_choices(path, labelled=False)))
+def _first(path: Path, encoding: TextEncoding) -> Choice:
+    return next(iter(read_choices(path, labelled=False, encoding=encoding)))

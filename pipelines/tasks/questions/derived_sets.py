@@ -11,7 +11,8 @@ import numpy as np
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import check_output, make_folder, open_whole
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, check_options, nested, option
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.metrics.answer_texts import squad_words
 from pipelines.tasks.questions.files import read_questions
 from pipelines.tasks.questions.passages import Passage, Question
@@ -29,6 +30,7 @@ class MakeUnanswerableConfig:
     """
 
     input_file: Path = option(REQUIRED, "Questions in SQuAD's form, plain or packed.")
+    text_encoding: TextEncoding = nested(TextEncoding)
     output_file: Path = option(REQUIRED, "The file to write, in SQuAD 2.0's form.")
     share: float = option(
         0.5,
@@ -58,6 +60,7 @@ class SplitSquadConfig:
     """
 
     input_file: Path = option(REQUIRED, "Questions in SQuAD's form, plain or packed.")
+    text_encoding: TextEncoding = nested(TextEncoding)
     output_dir: Path = option(REQUIRED, "The folder that gets first.json and second.json.")
     first_articles: int = option(
         0, "How many articles go to first.json; 0 is half of them.", at_least=0
@@ -104,7 +107,7 @@ def make_unanswerable(config: MakeUnanswerableConfig) -> MovedCounts:
     check_output(config.output_file)
     articles: list[list[Question]] = []
     count = moved = wanted = 0
-    for number, article in enumerate(_articles(config.input_file)):
+    for number, article in enumerate(_articles(config.input_file, config.text_encoding)):
         draw = np.random.default_rng([config.seed, number])
         answered = [one for one in article if one.answers and not one.is_impossible]
         chosen = [one for one in answered if draw.random() < config.share]
@@ -173,7 +176,7 @@ def split_squad(config: SplitSquadConfig) -> SplitCounts:
     Raises:
         UserError: the file is not in SQuAD's form, or has too few articles.
     """
-    articles = _articles(config.input_file)
+    articles = _articles(config.input_file, config.text_encoding)
     first = config.first_articles or len(articles) // 2
     if not 0 < first < len(articles):
         raise UserError(
@@ -203,9 +206,9 @@ def _check_not_moved_before(path: Path, article: Iterable[Question]) -> None:
         )
 
 
-def _articles(path: Path) -> list[list[Question]]:
+def _articles(path: Path, encoding: TextEncoding) -> list[list[Question]]:
     """The questions of each article."""
-    questions = read_questions(path, version_2_with_negative=True)
+    questions = read_questions(path, version_2_with_negative=True, encoding=encoding)
     return [list(some) for _, some in groupby(questions, key=lambda one: one.passage.article)]
 
 

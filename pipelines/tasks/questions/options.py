@@ -232,6 +232,7 @@ class ScoreAnswersConfig:
     predictions_file: Path = option(
         REQUIRED, "JSON: an object with the answer to each question by its id; empty for none."
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
     null_odds_file: Path | None = option(
         None, "JSON: an object with the odds of no answer; with it come the best thresholds."
     )

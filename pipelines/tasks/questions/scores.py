@@ -151,12 +151,15 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
     Raises:
         UserError: a file is not what it should be, or the predictions are for other questions.
     """
-    content = read_json(config.data_file, WANTED)
+    encoding = config.text_encoding
+    content = read_json(config.data_file, WANTED, encoding)
     if is_trivia(content):
         return _score_trivia(config, content)
     negative = config.version_2_with_negative
-    questions = list(read_questions(config.data_file, version_2_with_negative=negative))
-    guesses = _read(config.predictions_file, str, "an answer")
+    questions = list(
+        read_questions(config.data_file, version_2_with_negative=negative, encoding=encoding)
+    )
+    guesses = encoding.composed_value(_read(config.predictions_file, str, "an answer"))
     odds = dict[str, float]()
     if config.null_odds_file:
         odds = _read(config.null_odds_file, float, "a number")

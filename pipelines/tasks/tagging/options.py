@@ -221,6 +221,7 @@ class ScoreTagsConfig:
         "the first file.",
         choices=(AUTO, "iob1", "iob2", "bioes", "bilou", "bare"),
     )
+    text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -91,7 +91,7 @@ def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
 
 def _layout(config: ScoreTagsConfig, path: Path) -> Layout:
     """The layout of a file, its tag that of the column of right tags."""
-    layout = find_layout(path, config.word_column)
+    layout = find_layout(path, config.word_column, encoding=config.text_encoding)
     right = (config.tag_column or layout.width - 1) - 1
     if layout.width < 3 or right >= layout.width - 1:
         raise UserError(

@@ -1,3 +1,5 @@
+import gzip
+
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import find_model
@@ -45,6 +47,28 @@ def test_an_evaluation_is_of_what_is_held_out_or_as_much_as_is_asked_for(tmp_pat
 def test_a_text_that_is_not_there_is_told_before_anything_starts(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         lines_of(tmp_path, input_file=(str(tmp_path / "none.txt"),))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("text.txt", "한국어 위키백과\n".encode("cp949") * 9, "text.txt: is not UTF-8"),
+        ("text.jsonl", b'{"text": "a."}\n' * 9 + b'{"body": "b."}\n', "text.jsonl: line 10"),
+        (
+            "text.txt.gz",
+            gzip.compress((b"a" * 999 + b"\n") * 90_000),
+            "unpacks to more than 200 times its size",
+        ),
+    ],
+)
+def test_a_bad_text_is_told_before_a_step_is_timed(tmp_path, monkeypatch, name, content, sentence):
+    def timed(*_):
+        pytest.fail("a step was timed")
+
+    monkeypatch.setattr("pipelines.adaptation.planning._examples_per_second", timed)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=sentence):
+        lines_of(tmp_path, input_file=(str(tmp_path / name),), examples_per_second=None)
 
 
 @pytest.mark.slow
