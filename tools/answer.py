@@ -19,7 +19,7 @@ from pipelines.tasks.questions.options import AnswerConfig
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
-    from pipelines.answering.asked_passages import AnsweredQuestion
+    from pipelines.tasks.questions.answering import AnsweredQuestion
 
 FLAGS = ConfigFlags(__doc__, AnswerConfig)
 
@@ -40,7 +40,7 @@ def _show_json(answered: "AnsweredQuestion") -> None:
 
 
 def _run(config: AnswerConfig) -> None:
-    from pipelines.answering.asked_passages import answer
+    from pipelines.tasks.questions.answering import answer
 
     show = _show_json if config.format == "json" else _show_table
     for answered in answer(config):

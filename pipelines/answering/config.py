@@ -8,9 +8,8 @@ from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, nested, option
-from keras_bert_impl.serving.config import FillMaskConfig, SavedModelTrust
+from keras_bert_impl.serving.config import SavedModelTrust
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.tasks.questions.options import AnswerConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,11 +47,11 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
     )
 
     @classmethod
-    def of(cls, job: FillMaskConfig | AnswerConfig, **more: Any) -> Self:
+    def of(cls, job: Any, **more: Any) -> Self:
         """The options of a job that asks a model in one way.
 
         Args:
-            job: names the model, and what computes it.
+            job: a config that names the model and what computes it, as `fill_mask`'s does.
             **more: further options.
         """
         return cls(

@@ -279,9 +279,11 @@ def _forms_and_model(
 def _vectors_of(
     config: AnsweringConfig, source: ModelSource, policy: str
 ) -> tuple[Sequence[Form], UnbuiltModel]:
-    sentence = sentence_settings_of(source)
-    length = config.max_seq_length or sentence.max_seq_length
-    form = VectorForm(source, sentence, served_length(source.config, length))
+    sentence, positions = sentence_settings_of(source), source.config.max_position_embeddings
+    # As `embed` reads it, whatever the length of its task was.
+    length = config.max_seq_length or sentence.max_seq_length or positions
+    source.config.check_length(length, at_least=3)
+    form = VectorForm(source, sentence, length)
     return [form], unbuilt_embedder(source, sentence, policy)
 
 

@@ -8,10 +8,10 @@ import lzma
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.answering.asked_passages import read_passage
 from pipelines.tables.files import open_table, read_table
 from pipelines.tables.lines import read_json, read_lines, read_text
 from pipelines.tasks.choices.files import read_choices
+from pipelines.tasks.questions.answering import read_passage
 from pipelines.tasks.questions.files import read_questions
 from pipelines.tasks.tagging.files import find_layout, read_sentences
 from pipelines.vectors.texts import open_texts

@@ -3,7 +3,7 @@
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.answering.asked_passages import read_passage
+from pipelines.tasks.questions.answering import read_passage
 
 
 def test_a_passage_keeps_its_blanks_and_line_ends(tmp_path):
