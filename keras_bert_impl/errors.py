@@ -19,7 +19,7 @@ _JOINERS = "\u200c\u200d"  # Persian and Indic words are spelled with them
 
 
 class UserError(Exception):
-    """Bad input that the user can mend.
+    """Bad input that the user can correct.
 
     The message is one sentence that names the file, line, parameter or record and says what to do.
     The command-line tools print it and exit with code 1, without a traceback; any other exception
@@ -39,7 +39,7 @@ class UserError(Exception):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is told, a sentence each."""
+        """The sentences of the message."""
         return (str(self),)
 
 
@@ -64,7 +64,7 @@ class SeveralUserError(UserError):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is told, a sentence each."""
+        """The sentences of the message."""
         return self._sentences
 
 

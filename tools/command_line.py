@@ -21,7 +21,7 @@ from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly, is_no_retracing
 from keras_bert_impl.training.stop_signal import take_stop
-from tools.endings import EXIT_DONE, EXIT_USER_ERROR, run_to_an_end
+from tools.endings import EXIT_DONE, EXIT_USER_ERROR, end_of_stopped, run_to_an_end
 from tools.list_flags import SeveralFlag, define_several
 
 _INDENT = " " * 6
@@ -578,4 +578,4 @@ def _run(
             sys.stderr.write(f"{how}: {' '.join(flag_set.in_flags(sentence).split())}\n")
         return EXIT_USER_ERROR if number is None else EXIT_SIGNAL + number
     number = take_stop()
-    return EXIT_DONE if number is None else EXIT_SIGNAL + number
+    return EXIT_DONE if number is None else end_of_stopped(number)

@@ -1,8 +1,8 @@
 """Shows that a word's vector depends on its sense: cosines between the uses of one word.
 
-Each use's vector is the sum of the last layers; of a word of several tokens it is their mean. By
-default a sentence uses "bank" three times: twice for where the money is and once for the side of a
-river.
+The vector of a use is the sum of the last layers; if the word has several tokens, it is their
+mean. The default text uses "bank" three times: twice for the place with the money and once for the
+side of a river.
 
 Examples:
   keras-bert compare_word_senses --model=bert --picture=senses.png

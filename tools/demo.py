@@ -25,7 +25,7 @@ from keras_bert_impl.options import check_options, option
 from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.many_runs.runs import in_own_process, stop_on_signal
 from tools.config_flags import ConfigFlags
-from tools.endings import CONTINUES
+from tools.endings import CONTINUES, tell_stopped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +61,7 @@ _MASKED = (
 )
 
 
-_MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ = 64, 10
-_LENGTHS = (
-    f"--max_seq_length={_MAX_SEQ_LENGTH}",
-    f"--max_predictions_per_seq={_MAX_PREDICTIONS_PER_SEQ}",
-)
+_LENGTHS = ("--max_seq_length=64", "--max_predictions_per_seq=10")
 _PARTS = {"train": 10, "held_out": 2}  # how often each document is used, with new draws each time
 
 
@@ -144,16 +140,10 @@ def _model_steps(folder: Path, num_train_steps: int) -> list[Step]:
             ),
         ),
         Step(
-            "A SavedModel that serves ids and raw text",
-            "export_saved_model",
-            (f"--model={folder}/run/model", f"--output_dir={folder}/saved_model"),
-        ),
-        Step(
-            "A fresh process loads it and fills in masked words",
+            "A fresh process loads the model and fills in masked words",
             "fill_mask",
             (
-                f"--model={folder}/saved_model",
-                "--trust_saved_model",
+                f"--model={folder}/run/model",
                 *(f"--text={text}" for text in _MASKED),
             ),
         ),
@@ -181,13 +171,9 @@ def next_steps(folder: Path) -> list[Step]:
             ),
         ),
         Step(
-            "A vector for each sentence, for search",
-            "embed",
-            (
-                f"--model={folder}/run/model",
-                f"--input_file={folder}/held_out.txt",
-                f"--output_file={folder}/vectors.npy",
-            ),
+            "Export it as a SavedModel, for programs that know TensorFlow only",
+            "export_saved_model",
+            (f"--model={folder}/run/model", f"--output_dir={folder}/saved_model"),
         ),
     ]
 
@@ -249,7 +235,7 @@ def _run(config: DemoConfig) -> None:
             _show(step, f"[{number}/{len(steps)}] ")
             seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step, stop)
             if stop.requested:
-                print(f"Stopped in step {number}; earlier ones are kept, and {CONTINUES} the demo.")
+                tell_stopped(f" in step {number}; earlier ones are kept, and {CONTINUES} the demo.")
                 return
     print("\nTry next:")
     for step in next_steps(folder):
@@ -258,16 +244,10 @@ def _run(config: DemoConfig) -> None:
 
 def _report(folder: Path, seconds: dict[str, float]) -> str:
     """What was reached, beside what guessing reaches."""
-    from pipelines.runs.demo_report import DemoPaths, demo_report  # loads TensorFlow
+    from pipelines.runs.demo_report import DemoPaths, demo_report
 
-    paths = DemoPaths(
-        text=folder / "train.txt",
-        train=folder / "shards" / "train.tfrecord",
-        held_out=folder / "shards" / "held_out.tfrecord",
-        run=folder / "run",
-        saved_model=folder / "saved_model",
-    )
-    return demo_report(paths, seconds, _MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ)
+    paths = DemoPaths(folder / "train.txt", folder / "shards" / "train.tfrecord", folder / "run")
+    return demo_report(paths, seconds)
 
 
 main = FLAGS.main_of(_run, continues=True)

@@ -1,8 +1,8 @@
 """Gives every text of a file one vector.
 
-Texts are lines, or a column of CSV, TSV or JSON. Those of like length are computed together,
-whatever their order. A run that is stopped or killed goes on with the same command, after the last
-whole block of 16,384 texts. With the extra openvino installed, --engine=openvino is faster on CPUs,
+Texts are lines, or a column of CSV, TSV or JSON. Those of similar length are computed together, in
+any order. After a stop or a kill the same command continues, after the last whole block of 16,384
+texts. With the extra openvino installed, --engine=openvino is faster on CPUs,
 and --precision=int8 the fastest.
 
 Examples:

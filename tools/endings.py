@@ -15,6 +15,7 @@ EXIT_DONE, EXIT_USER_ERROR = 0, 1
 
 CONTINUES = "the same command continues"
 _BEGINS_ANEW = "the same command begins anew"
+_told = False  # of the command that runs: whether it has said where it stopped
 _NAMED = 3  # of more files a sentence says how many
 
 
@@ -22,6 +23,23 @@ def end_quietly() -> None:
     """From the interpreter's end on, Ctrl-C ends it without a traceback: all work is done."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_DFL)
+
+
+def tell_stopped(sentence: str) -> None:
+    """Prints where a tool stopped that could save its work, and how to go on."""
+    global _told
+    _told = True
+    print(f"Stopped{sentence}")
+
+
+def end_of_stopped(number: int) -> int:
+    """The exit code of a tool that a signal asked to stop, and that ended in good order.
+
+    A stop may come when nothing is left to do; it is told then that all is done.
+    """
+    if not _told:
+        sys.stderr.write("Stopped, but all was finished before.\n")
+    return EXIT_SIGNAL + number
 
 
 def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
@@ -37,6 +55,8 @@ def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
     Returns:
         The exit code: 130 after Ctrl-C, 143 after SIGTERM.
     """
+    global _told
+    _told = False
     with stops_raise() as stops:
         try:
             code = work(stops)

@@ -11,7 +11,7 @@ from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.training.run_directory import RunDirectory
 from tools.command_line import show_lines
 from tools.config_flags import ConfigFlags
-from tools.endings import CONTINUES
+from tools.endings import CONTINUES, tell_stopped
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.options import FineTuningConfig
@@ -53,7 +53,7 @@ def run_once_or_often(
     for path in results.files:
         print(f"wrote {path}")
     if not results.finished:
-        print(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
+        tell_stopped(f"; finished runs and checkpoints are kept, and {CONTINUES}.")
 
 
 def _kept_at_the_start(config: "FineTuningConfig") -> AbstractContextManager[None]:
@@ -74,7 +74,7 @@ def show_results(results: "FineTuningResults") -> None:
 
     training = results.training
     if training and not training.finished:
-        print(f"Stopped after step {training.step:,}, which is saved; {CONTINUES}.")
+        tell_stopped(f" after step {training.step:,}, which is saved; {CONTINUES}.")
     elif training and not training.is_new:
         print("Training was finished before; its model is in model/ of the output folder.")
     for name, value in sorted(results.evaluation.items()):

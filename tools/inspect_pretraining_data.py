@@ -3,7 +3,7 @@ r"""Shows what is in pre-training shards: examples in words, figures, and a page
   keras-bert inspect_pretraining_data --input_file=data/train.tfrecord --vocab_file=vocab.txt \
       --html=data/train.html
 
-A masked position is printed as what stands there, with the true token in «…».
+A masked position is printed as the token that the model sees, with the true token in «…».
 """
 
 import sys

@@ -1,8 +1,9 @@
 """Makes a set in SWAG's form out of any text: which of four sentences follows a sentence?
 
-The other three stand in the same document. Documents are held out whole: val.csv has their
-examples, train.csv those of all others. Prints how many there are, and which share of the held-out
-ones is found by lexical overlap alone (the ending that shares most of its words with the context).
+The other three are from the same document. Whole documents are held out: val.csv has their
+examples, train.csv all others. The tool prints how many examples there are, and how many of the
+held-out ones lexical overlap alone finds (the ending that shares most of its words with the
+context).
 
 Example:
   keras-bert make_swag --input_file=sentences.txt --output_dir=following

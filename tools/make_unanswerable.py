@@ -1,8 +1,8 @@
 """Adds questions without an answer to a set in SQuAD's form: SQuAD 2.0's form out of SQuAD 1.1.
 
-A share of the questions also stands with another passage of its article, one that does not have the
-text of any of the question's answers. What is written is for --version_2_with_negative of
-run_squad. A passage may answer a moved question in other words; that is not noticed.
+A share of the questions is asked again about another passage of the same article, one that contains
+none of the question's answers. The result is for run_squad --version_2_with_negative. If a passage
+answers a moved question in other words, the tool does not notice.
 
 Example:
   keras-bert make_unanswerable --input_file=train-v1.1.json --output_file=train-moved.json

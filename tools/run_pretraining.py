@@ -19,7 +19,7 @@ from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 from tools.config_flags import ConfigFlags, add_tpu_flags
-from tools.endings import CONTINUES
+from tools.endings import CONTINUES, tell_stopped
 
 FLAGS = ConfigFlags(__doc__, RunPretrainingConfig)
 add_tpu_flags(FLAGS)
@@ -38,7 +38,7 @@ def _run(config: RunPretrainingConfig) -> None:
         flags = f" (not looked at: {', '.join(results.changed)})" if results.changed else ""
         print(f"{config.output_dir}: this run is finished; its model is in model/{flags}.")
     elif results.training and not results.training.finished:
-        print(f"Stopped after step {results.training.step:,}, which is saved; {CONTINUES}.")
+        tell_stopped(f" after step {results.training.step:,}, which is saved; {CONTINUES}.")
     for number, figures in enumerate(results.rehearsal, start=1):
         print(f"Dry run: a step of phase {number} gives loss {figures['loss']:.4f}.")
     for name, value in sorted(results.evaluation.items()):

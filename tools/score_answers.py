@@ -1,7 +1,7 @@
 """Scores the answers of any system, as the official scripts of SQuAD, KorQuAD and TriviaQA do.
 
-The figures stand beside the bounds of their intervals (95 %, bootstrap over articles). A file of
-TriviaQA is known by what it holds, and its evidence is not needed.
+Each figure comes with its 95 % interval (bootstrap over articles). A file of TriviaQA is recognised
+by its content, and its evidence is not needed.
 
 Example:
   keras-bert score_answers --data_file=dev-v2.0.json --predictions_file=predictions.json

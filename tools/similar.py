@@ -1,6 +1,6 @@
 """Finds the texts of a file that are nearest to a text, by vectors that embed made.
 
-Each text stands with the cosine of the two vectors and its number in the file.
+Each text is printed with the cosine of the two vectors and its number in the file.
 
 Example:
   keras-bert embed --model=all-MiniLM-L6-v2 --input_file=lines.txt --output_file=lines.npy

@@ -1,8 +1,7 @@
 """Splits a set in SQuAD's form in two by articles, so that a threshold is found on other questions.
 
-first.json has half of the articles (or --first_articles of them), second.json the others. A
-threshold for no answer that was found on the questions it is evaluated on makes the figures too
-good.
+first.json has half of the articles (or --first_articles of them), second.json the others. If you
+evaluate a threshold on the questions on which it was found, the figures are too good.
 
 Example:
   keras-bert split_squad --input_file=dev-v2.0.json --output_dir=halves

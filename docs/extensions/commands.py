@@ -50,13 +50,15 @@ class Commands:
         client.chmod(0o755)
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def end(self) -> None:
-        """Asks what still runs in the background to end, and waits for it."""
+    def end(self) -> float:
+        """Ends what still runs; gives the processor seconds of all commands since the last end."""
         for program in self._running:
             program.send_signal(15)
         for program in self._running:
             program.wait(timeout=60)
+        seconds = sum(program.processor_seconds for program in self._running)
         self._running = []
+        return seconds
 
     def _accept(self) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""The directive `run`: an example is executed when the site is built, and its output is shown.
+"""The directives `run` and `picture`: an example is executed when the site is built, and shown.
 
 A page works in a folder of its own, `_run/PAGE`, which is emptied before its first example. Blocks
 of `sh` are commands as a reader types them; blocks of `python` share their names on the page, and
@@ -14,12 +14,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from docutils.parsers.rst.directives.images import Image
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
@@ -36,13 +36,18 @@ def _commands() -> Commands:
     return Commands()
 
 
+def _processor_seconds() -> float:
+    """Of this process and of those that it waited for."""
+    return sum(os.times()[:4])
+
+
 class Session:
     """What the examples of one page share: a folder, and Python's names."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._names: dict[str, Any] = {"__name__": "__main__"}
-        self._start = time.monotonic()
+        self._start = _processor_seconds()
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
 
@@ -86,8 +91,8 @@ class Session:
         return True
 
     def seconds(self) -> float:
-        """How long the page has taken so far."""
-        return time.monotonic() - self._start
+        """The processor seconds of the page so far, without those of `keras-bert`."""
+        return _processor_seconds() - self._start
 
 
 class Run(SphinxDirective):
@@ -138,6 +143,18 @@ class Run(SphinxDirective):
         return "\n".join(lines)
 
 
+class Picture(Image):  # type: ignore[misc]  # docutils has no types
+    """A picture that an example of the page made; nothing where examples are not run."""
+
+    def run(self) -> list[nodes.Node]:
+        """The picture, found in the page's folder."""
+        environment = self.state.document.settings.env
+        if not environment.config.run_examples:
+            return []
+        self.arguments[0] = f"/_run/{Path(environment.docname).name}/{self.arguments[0]}"
+        return list(super().run())
+
+
 def _literal(text: str, language: str, kind: str) -> nodes.literal_block:
     return nodes.literal_block(text, text, language=language, classes=[kind])
 
@@ -155,8 +172,8 @@ def _session(app: Sphinx, page: str) -> Session:
 def _end_sessions(*_: Any) -> None:
     while _SESSIONS:
         page, session = _SESSIONS.popitem()
-        _commands().end()
-        _LOG.info("examples of %s: %.0f s", page, session.seconds())
+        seconds = session.seconds() + _commands().end()
+        _LOG.info("examples of %s: %.0f s of processor time", page, seconds)
 
 
 def _prepare(app: Sphinx) -> None:
@@ -175,6 +192,7 @@ def _prepare(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Adds the directive to Sphinx."""
     app.add_directive("run", Run)
+    app.add_directive("picture", Picture)
     app.add_config_value("run_examples", True, "env")  # a quick look goes without
     app.connect("builder-inited", _prepare)
     app.connect("env-updated", _end_sessions)

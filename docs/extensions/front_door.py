@@ -1,5 +1,7 @@
 """The directive `front_door`: the public names of rooms, with their docstrings."""
 
+import inspect
+
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -8,6 +10,8 @@ from sphinx.util.docutils import SphinxDirective
 import keras_bert_impl
 
 _SHOWN: set[str] = set()
+_FOR_KERAS = ("build", "compute_output_spec", "from_config", "get_config")  # called by Keras alone
+_OURS = ("keras_bert_impl", "pipelines")
 
 
 def names_of(rooms: list[str]) -> list[str]:
@@ -36,9 +40,35 @@ class FrontDoor(SphinxDirective):
 
 
 def _documented(name: str) -> list[str]:
-    kind = "class" if isinstance(getattr(keras_bert_impl, name), type) else "function"
-    members = ["   :members:"] if kind == "class" else []
-    return [f".. auto{kind}:: keras_bert_impl.{name}", *members, ""]
+    value = getattr(keras_bert_impl, name)
+    if not isinstance(value, type):
+        return [f".. autofunction:: keras_bert_impl.{name}", ""]
+    options = [f"   :members: {', '.join(_members(value))}"]
+    if "__call__" in vars(value):
+        options.append("   :special-members: __call__")
+    return [f".. autoclass:: keras_bert_impl.{name}{_arguments(value)}", *options, ""]
+
+
+def _arguments(kind: type) -> str:
+    """The arguments of a class whose `__init__` is hidden by a `__new__` of Keras."""
+    if kind.__new__ is object.__new__:
+        return ""
+    own = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    plain = [one.replace(annotation=inspect.Parameter.empty) for one in own]
+    return str(inspect.Signature(plain))
+
+
+def _members(kind: type) -> list[str]:
+    """What a class has of this package's own: inherited, too, but nothing of Keras' classes."""
+    ours = [one for one in kind.__mro__ if one.__module__.startswith(_OURS)]
+    named = {name: None for one in ours for name, value in vars(one).items() if value.__doc__}
+    shown = [name for name in named if not name.startswith("_") and name not in _FOR_KERAS]
+    return [name for name in shown if _is_described(kind, name)]
+
+
+def _is_described(kind: type, name: str) -> bool:
+    value = inspect.getattr_static(kind, name)
+    return isinstance(value, property | staticmethod | classmethod) or inspect.isfunction(value)
 
 
 def _all_are_shown(*_: object) -> None:

@@ -11,9 +11,9 @@ class CheckpointOptions:
     """Options of every job that reads a checkpoint of any format."""
 
     bert_config_file: str | None = option(
-        None, "google's bert_config.json, where none lies next to the checkpoint."
+        None, "google's bert_config.json, if there is none beside the checkpoint."
     )
-    vocab_file: str | None = option(None, "The vocabulary, where none lies next to the checkpoint.")
+    vocab_file: str | None = option(None, "The vocabulary, if there is none beside the checkpoint.")
     do_lower_case: bool | None = option(
         None, "Whether text is lower-cased, where the checkpoint does not say it."
     )

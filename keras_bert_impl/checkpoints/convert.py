@@ -85,8 +85,8 @@ def read_portable(
 
     Args:
         checkpoint: the model, in any form that `find_model` understands.
-        bert_config_file: the configuration, where none lies next to the checkpoint.
-        vocab_file: the vocabulary, where none lies next to the checkpoint.
+        bert_config_file: the configuration, if there is none beside the checkpoint.
+        vocab_file: the vocabulary, if there is none beside the checkpoint.
         do_lower_case: the casing, where no file next to the checkpoint says it.
 
     Raises:

@@ -150,10 +150,10 @@ def find_model(
 
     Args:
         path_or_name: the model, in any form above; None for a new one.
-        bert_config_file: the configuration, where none lies with the weights.
-        vocab_file: the vocabulary, where none lies with the weights or the configuration. It must
-            not contradict one that lies with the weights.
-        do_lower_case: the casing, where no file says it; it must not contradict one that does.
+        bert_config_file: the configuration, if there is none beside the weights.
+        vocab_file: the vocabulary, if there is none beside the weights or the configuration. It
+            must not contradict one beside the weights.
+        do_lower_case: the casing, if no file says it; it must not contradict one that does.
         model_size: a published size, for a new model in place of `bert_config_file`.
         told: what else says the casing, such as the description of the shards to train on; it
             counts after the files next to the weights.

@@ -124,9 +124,9 @@ class ConfiguredModel(keras.Model):
             path_or_name: a model directory (Hugging Face's form), google's TF1 checkpoint or the
                 folder that it lies in, a run's folder or checkpoint, or a name on the Hugging Face
                 hub such as "klue/bert-base"; see `checkpoints.model_source`.
-            bert_config_file: the configuration, where none lies with the weights.
-            vocab_file: the vocabulary, where none lies with the weights.
-            do_lower_case: the casing, where no file says it.
+            bert_config_file: the configuration, if there is none beside the weights.
+            vocab_file: the vocabulary, if there is none beside the weights.
+            do_lower_case: the casing, if no file says it.
             **options: further arguments of the model, e.g. `dtype` or `num_labels`.
 
         Returns:

@@ -29,10 +29,10 @@ class BertClassifier(LabeledModel):
     Args:
         config: the model's configuration.
         num_labels: the number of labels.
-        pooling: what the vector of the whole input is: "pooler", BERT's own; "cls", the first
-            token's of the last layer; "mean", the mean of all tokens' there, for encoders trained
-            for it; "last", the pooler's at the last token instead of the first, for left-to-right
-            attention. By default what the configuration says; it is kept in there.
+        pooling: the vector of the whole input: "pooler", BERT's own; "cls", the first token's in
+            the last layer; "mean", the mean of all tokens' in the last layer, for encoders trained
+            for it; "last", the pooler over the last token instead of the first, for left-to-right
+            attention. By default as the configuration says, which keeps it.
         label_units: of a regression that is trained: its weights stay in units of the training
             labels' mean and deviation, while its outputs are in those of the labels. A head that
             starts near 0 learns labels from 1 to 5, or thousands, as soon as labels around 0.

@@ -140,14 +140,14 @@ Ids = NDArray[np.int32]
 class Embedder:
     """A model with its tokenizer: texts in, one vector each out.
 
-    Texts of like length are computed together, whatever their order, with little padding. Memory
-    is that of the model, of some 16,000 texts and of the vectors that are given back.
+    Texts of similar length are computed together, in any order, with little padding. Memory is
+    that of the model, of some 16,000 texts and of the vectors that are given back.
 
     Args:
         model: the encoder with its pooling; its present weights are used. One that is not built
             needs an engine, and is built where it is asked for.
         text: the vocabulary, the casing and the accents.
-        settings: how many tokens are read, and what stands in front of every text.
+        settings: how many tokens are read, and what is put before every text.
         engine: what computes the model; by default what is fastest on TensorFlow.
         deterministic: compute every text alone, so that it gets the same bytes whatever stands
             beside it.
@@ -209,10 +209,10 @@ class Embedder:
 
         Args:
             path_or_name: a model directory, a TF1 checkpoint or a name on the Hugging Face hub.
-            pooling: "mean", "cls" or "pooler"; by default what the directory says, else "mean".
-            normalize: whether vectors have length 1; by default what it says, else not.
-            max_seq_length: longer texts are truncated; by default what it says, else the model's
-                positions.
+            pooling: "mean", "cls" or "pooler"; by default as the directory says, else "mean".
+            normalize: whether vectors have length 1; by default as the directory says, else not.
+            max_seq_length: longer texts are truncated; by default as the directory says, else to
+                the model's positions.
             engine: "tensorflow" or "openvino", which is faster on CPUs and has to be installed.
             precision: "float32" or "bfloat16", which is faster where the processor knows it and
                 accurate to two digits; with OpenVINO also "int8", which is faster still.
@@ -220,10 +220,10 @@ class Embedder:
                 beside it.
             calibration_texts: texts like those to come; some hundred of them give the scales of
                 int8, once, which are kept next to the model.
-            do_lower_case: the casing, where no file says it.
+            do_lower_case: the casing, if no file says it.
 
         Raises:
-            UserError: there is no such model, it is not whole, its vector is made in a way that
+            UserError: there is no such model, it is incomplete, its vector is made in a way that
                 does not exist here, or the engine is not installed.
         """
         check_engine(engine, precision)
@@ -287,7 +287,7 @@ class Embedder:
             float32 [texts, hidden]; of one text [1, hidden].
 
         Raises:
-            UserError: something is no text.
+            UserError: an element is not a text.
         """
         rows, pairs = as_texts(texts)
         if pairs is not None:

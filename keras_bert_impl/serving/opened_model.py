@@ -75,8 +75,8 @@ def open_model(
     Args:
         path_or_name: the model, in any form that `find_model` understands.
         build: builds a model of another kind, whose weights are then taken from the source.
-        bert_config_file: the configuration, where none lies with the weights.
-        vocab_file: the vocabulary, where none lies with the weights.
+        bert_config_file: the configuration, if there is none beside the weights.
+        vocab_file: the vocabulary, if there is none beside the weights.
         do_lower_case: the casing, where no file next to the weights says it.
 
     Raises:

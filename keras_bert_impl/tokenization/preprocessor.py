@@ -129,8 +129,8 @@ _SPECIAL_TOKENS = 3  # [CLS] A [SEP] B [SEP]
 class BertPreprocessor(StringLayer):
     """Turns texts, or pairs of texts, into what the models take: `[CLS] A [SEP] B [SEP]`.
 
-    It stands in `tf.data` (`dataset.map`, before or after `batch`) or in a model in front of the
-    encoder, so that the model takes strings. It gives what `Tokenizer` gives and runs on the CPU.
+    Use it in `tf.data` (`dataset.map`, before or after `batch`), or in a model before the encoder,
+    so that the model takes strings. It gives what `Tokenizer` gives and runs on the CPU.
     A process that loads an exported model with it must have imported `tensorflow_text`.
 
     Args:
@@ -185,9 +185,9 @@ class BertPreprocessor(StringLayer):
         Args:
             path_or_name: the model, as for `BertEncoder.from_pretrained`.
             max_seq_length: see above.
-            bert_config_file: the configuration, where none lies with the weights.
-            vocab_file: the vocabulary, where none lies with the weights.
-            do_lower_case: the casing, where no file says it.
+            bert_config_file: the configuration, if there is none beside the weights.
+            vocab_file: the vocabulary, if there is none beside the weights.
+            do_lower_case: the casing, if no file says it.
             **options: further arguments of the layer.
 
         Raises:
@@ -207,7 +207,7 @@ class BertPreprocessor(StringLayer):
         Args:
             texts: UTF-8, strings [batch] or [batch, 1], or one string (a scalar); or pairs: a
                 tuple of two such tensors, or a list of tuples of two strings.
-            text_pairs: the second texts of pairs, where they are given apart; of the same shape.
+            text_pairs: the second texts of pairs, if they are given apart; of the same shape.
 
         Returns:
             `input_ids`, `input_mask` and `segment_ids`, int32 [batch, length] each, or [length]

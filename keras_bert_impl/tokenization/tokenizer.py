@@ -64,13 +64,13 @@ class LineTokenizer(Protocol):
 
 
 class Tokenizer:
-    """Cuts lines into the tokens of a vocabulary by the rules of reference.py.
+    """Splits lines into the tokens of a vocabulary by the rules of reference.py.
 
     Args:
         settings: the vocabulary, the casing and the accents.
-        special_tokens: "split" treats a literal "[MASK]" in a line like any text (google's code
-            does); "keep" makes it the one token (Hugging Face does). The other four special tokens
-            likewise.
+        special_tokens: "split" treats a literal "[MASK]" in a line like any text, as google's
+            code does; "keep" reads it as the special token, as Hugging Face does. The same holds
+            for the other four.
 
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -129,9 +129,9 @@ class Tokenizer:
         Args:
             path_or_name: the model, as for `BertEncoder.from_pretrained`.
             special_tokens: see above.
-            bert_config_file: the configuration, where none lies with the weights.
-            vocab_file: the vocabulary, where none lies with the weights.
-            do_lower_case: the casing, where no file says it.
+            bert_config_file: the configuration, if there is none beside the weights.
+            vocab_file: the vocabulary, if there is none beside the weights.
+            do_lower_case: the casing, if no file says it.
 
         Raises:
             UserError: there is no such model, or nothing says how its text is cut.
@@ -182,7 +182,7 @@ class Tokenizer:
         return np.split(block.ids, block.offsets[1:-1]) if texts else []
 
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
-        """Cuts lines into ids, without [CLS] and [SEP].
+        """Splits lines into ids, without [CLS] and [SEP].
 
         Args:
             lines: lines of text; bytes are UTF-8, and bytes that are not are dropped.
@@ -197,7 +197,7 @@ class Tokenizer:
     def encode_lines_with_spans(
         self, lines: Sequence[str | bytes], unit: Literal["bytes", "characters"] = "bytes"
     ) -> SpanBlock:
-        """Cuts lines into ids and says where in its line each token stands.
+        """Splits lines into ids and gives the position of each token in its line.
 
         A token reaches to where the next character begins that left something, or to the line's
         end: an accent that is stripped belongs to its letter. Where two tokens share a character
@@ -230,7 +230,7 @@ class Tokenizer:
         )
 
     def encode(self, line: str | bytes) -> list[int]:
-        """Cuts one line into ids, without [CLS] and [SEP].
+        """Splits one line into ids, without [CLS] and [SEP].
 
         Raises:
             UserError: several lines were given.
@@ -243,7 +243,7 @@ class Tokenizer:
         return _as_int32(self._cut([line], with_spans=False).ids).tolist()
 
     def tokenize(self, line: str | bytes) -> list[str]:
-        """Cuts one line into tokens."""
+        """Splits one line into tokens."""
         tokens = self.vocabulary.tokens
         return [tokens[number] for number in self.encode(line)]
 

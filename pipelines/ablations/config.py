@@ -229,7 +229,10 @@ class RunAblationsConfig:
         resume=FREE,
     )
     operations_per_second: float | None = option(
-        None, "What plan_run printed for this machine; a dry run then says hours.", more_than=0
+        None,
+        "What plan_run printed for this machine; a dry run then says hours.",
+        at_least=1,
+        at_most=1e21,
     )
     dry_run: bool = option(
         False, "List all runs with their commands and needs, and start none.", resume=ONCE

@@ -96,7 +96,8 @@ class AdaptConfig(CheckpointOptions):
         None,
         "How many examples a second this machine trains, for the plan; by default a few steps are "
         "timed.",
-        more_than=0,
+        at_least=1e-9,
+        at_most=1e15,
         resume=FREE,
     )
     dry_run: bool = option(False, "Say what it will take, and write nothing.", resume=ONCE)

@@ -13,7 +13,7 @@ from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
 
 
 class Predictor:
-    """A model of any kind with all that it answers; several threads may ask at once.
+    """A model of any kind and the answers that it gives; several threads may ask it at once.
 
     Args:
         model: an open model.
@@ -21,7 +21,7 @@ class Predictor:
     Attributes:
         kind: what it gives first: "label", "labels", "number", "answer", "entities", "choice",
             "masked_words", "next_sentence" or "vector".
-        signatures: the names of all that it answers, the first one is asked by default.
+        signatures: the names of the answers that it gives; the first one is the default.
         description: what is known of the model, as JSON values.
     """
 
@@ -64,9 +64,9 @@ class Predictor:
             calibration_texts: texts like those to come; some hundred of them give the scales of
                 int8, once, which are kept next to the model.
             trust_saved_model: load a SavedModel, which is a program.
-            bert_config_file: the configuration, where none lies with the weights.
-            vocab_file: the vocabulary, where none lies with the weights.
-            do_lower_case: the casing, where no file says it.
+            bert_config_file: the configuration, if there is none beside the weights.
+            vocab_file: the vocabulary, if there is none beside the weights.
+            do_lower_case: the casing, if no file says it.
 
         Raises:
             UserError: there is no such model, it answers nothing, or its engine is not installed.
@@ -125,7 +125,7 @@ class Predictor:
         return next(fitting, main)
 
     def close(self) -> None:
-        """Lets the engine go; nothing may be asked afterwards."""
+        """Releases the engine; the predictor cannot be used afterwards."""
         self._model.close()
 
     def __enter__(self) -> Self:

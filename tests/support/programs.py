@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 class Program:
     """A running program with the members of `subprocess.Popen` that tests use.
 
+    `processor_seconds` is what it and the processes that it waited for have used, at its end.
+
     Args:
         words: the module and its arguments, or `-c` and a program and its arguments.
         env: the whole environment; None for this process' own.
@@ -51,12 +53,14 @@ class Program:
         server.stdin.flush()
         self.pid = int(server.stdout.readline())
         self.returncode = None
+        self.processor_seconds = 0.0
 
     def poll(self):
         """The exit code, minus the signal that ended it, or None while it runs."""
         if self.returncode is None:
             with contextlib.suppress(FileNotFoundError):
-                self.returncode = int((self._folder / "code").read_text())
+                code, seconds = (self._folder / "code").read_text().split()
+                self.returncode, self.processor_seconds = int(code), float(seconds)
         return self.returncode
 
     def send_signal(self, number):
@@ -135,14 +139,15 @@ def _serve():
         """Writes down how children ended."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if not pid:
                 return
             folder = folders.pop(pid)
             code = Path(folder) / "code.new"
-            code.write_text(str(os.waitstatus_to_exitcode(status)))
+            seconds = used.ru_utime + used.ru_stime
+            code.write_text(f"{os.waitstatus_to_exitcode(status)} {seconds}")
             code.rename(code.with_name("code"))
 
     signal.signal(signal.SIGCHLD, bury)

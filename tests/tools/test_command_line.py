@@ -12,6 +12,7 @@ from keras_bert_impl.options import as_list_text
 from keras_bert_impl.training.stop_signal import on_stop
 from tools import command_line
 from tools.__main__ import tool_names
+from tools.endings import tell_stopped
 
 KEPT = "what is finished is kept, and the same command continues"
 
@@ -241,6 +242,22 @@ def test_a_stop_that_was_heeded_is_no_success(number, code, error):
 
     assert command_line.run(command_line.FlagSet(""), main, []) == code
     assert command_line.run(command_line.FlagSet(""), lambda: None, []) == 0
+
+
+@pytest.mark.usefixtures("keyboard")
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_stop_is_told_once_even_where_nothing_was_left_to_do(is_told, capsys):
+    def main():
+        with on_stop():
+            signal.raise_signal(signal.SIGINT)
+        if is_told:
+            tell_stopped(" after step 7.")
+
+    for _ in range(2):
+        assert command_line.run(command_line.FlagSet(""), main, []) == 130
+        printed = capsys.readouterr()
+        assert printed.out == ("Stopped after step 7.\n" if is_told else "")
+        assert ("Stopped, but all was finished before." in printed.err) is not is_told
 
 
 def test_a_bug_keeps_its_traceback():

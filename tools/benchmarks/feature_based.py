@@ -21,6 +21,7 @@ from pathlib import Path
 from keras_bert_impl.models.head_settings import FEATURES
 from keras_bert_impl.options import REQUIRED, check_options, option
 from tools.config_flags import ConfigFlags
+from tools.endings import tell_stopped
 
 FINE_TUNING = "fine_tuning"
 _FIGURES = {"eval_f1": "dev", "eval_test_f1": "test"}
@@ -133,7 +134,7 @@ def _run(config: FeatureBasedConfig) -> None:
             seconds = round(time.monotonic() - began)
             print(json.dumps({"cell": str(folder), "seconds": seconds, "flags": words}), flush=True)
             if not finished or (stop.requested and folder != last):
-                print("Stopped; the same command continues.")
+                tell_stopped("; the same command continues.")
                 return
     print("\n".join(lines))
 

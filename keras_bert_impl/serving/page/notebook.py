@@ -48,8 +48,8 @@ def show_attention(
     Args:
         model: a model directory, a TF1 checkpoint, a name of the hub, or an opened model.
         text: a text, a pair of texts (a tuple), or a list of them.
-        text_pair: the second text, where it is given apart.
-        description: what `find_model` takes of what the model does not say of itself.
+        text_pair: the second text, if it is given apart.
+        description: further arguments of `find_model`, such as `vocab_file`.
 
     Returns:
         An object that a notebook shows; its `attentions` hold the numbers, and `page()` gives a

@@ -14,7 +14,7 @@ export function bars(caption, named, chosen = []) {
     percent(share),
     bar(share),
   ]);
-  return table(caption, ["Name", "Share", unseen("Bar")], rows, { class: "bars" });
+  return table(caption, ["Answer", "Probability", unseen("Bar")], rows, { class: "bars" });
 }
 
 function bar(share) {

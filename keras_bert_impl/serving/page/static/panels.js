@@ -69,7 +69,7 @@ const KINDS = {
   },
   vector: {
     title: "Similarity",
-    about: "How like texts are to each other. Write one text a line.",
+    about: "How similar texts are to each other. Write one text a line.",
     example: { text: "How do I get my money back?\nRefunds take two weeks.\nThe weather is fine today.\nIt is sunny." },
     manyTexts: true,
     show: showSimilarity,

@@ -131,7 +131,8 @@ function inputOf(panel, field) {
 
 function labelOf(field, many) {
   const name = field.name.replaceAll("_", " ");
-  const notes = [field.about, many && "one a line", !field.needed && "may be left out"].filter(Boolean);
+  const about = field.about === "a text" ? null : field.about; // the name says it
+  const notes = [about, many && "one a line", !field.needed && "may be left out"].filter(Boolean);
   return `${name[0].toUpperCase()}${name.slice(1)}${notes.length ? ` (${notes.join("; ")})` : ""}`;
 }
 
