@@ -110,9 +110,8 @@ def test_entities(tmp_path):
 
 
 def test_endings(tmp_path):
-    config = with_task_settings(
-        tiny_config(), {"task": "swag", "num_choices": 4, "max_seq_length": 12}
-    )
+    own = {"task": "swag", "num_choices": 4, "max_seq_length": 12}
+    config = with_task_settings(tiny_config(), own)
     model = write_any(tmp_path / "model", BertMultipleChoice(config, 4))
     path = write_json_lines(tmp_path / "dev.jsonl", 12)
     run(run_swag, model, tmp_path / "run", f"--dev_file={path}")
