@@ -4,19 +4,23 @@ import contextlib
 import dataclasses
 import logging
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import nested, option
-from keras_bert_impl.serving.answerer import AnsweringModel, ask
+from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, ask
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
 from pipelines.answering.asked_words import CountingAnswerer
 from pipelines.answering.config import AnsweringConfig
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
+
+    from keras_bert_impl.serving.http.app import Service
+    from pipelines.answering.opening import OpenAnsweringModel
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -119,6 +123,7 @@ def serve_models(
     need_server()
     from keras_bert_impl.serving.http.app import make_app
     from keras_bert_impl.serving.http.server import listen, serve
+    from pipelines.answering.opening import no_texts, open_answering_model
 
     key = config.key()
     # A port that is taken is told before a model is opened.
@@ -128,25 +133,25 @@ def serve_models(
                 "Whoever reaches %s may ask; with `api_key_file` only those who know a key.",
                 config.host,
             )
-        models = dict[str, AnsweringModel]()
+        opened, models = list[AnsweringModel](), dict[str, AnsweringModel]()
         for name, how in config.models().items():
-            models[name] = model = _opened(how, name)
+            model = open_answering_model(how, no_texts)
             stack.callback(model.close)
+            _warm_up(model)
+            opened.append(model)
+            models[name] = _counting(model, name)
             _LOGGER.info("%s: %s", name, ", ".join(model.answerers))
         others = beside(models)
         app = make_app(models, config, routes=others.routes, open_paths=others.open_paths)
+        app.state.service.is_warm = False
+        filling = threading.Thread(target=_fill_up, args=(opened, app.state.service))
+        stack.callback(filling.join)
+        filling.start()
         serve(app, config, listening)
 
 
-def _opened(config: AnsweringConfig, name: str) -> AnsweringModel:
-    from pipelines.answering.opening import no_texts, open_answering_model
-
-    model = open_answering_model(config, no_texts)
-    try:
-        _warm_up(model)
-    except BaseException:
-        model.close()
-        raise
+def _counting(model: "OpenAnsweringModel", name: str) -> AnsweringModel:
+    """A model that tells where its vocabulary does not fit what is asked."""
     if model.text is None:
         return model
     counting = {
@@ -159,10 +164,34 @@ def _opened(config: AnsweringConfig, name: str) -> AnsweringModel:
 def _warm_up(model: AnsweringModel) -> None:
     """Asks each question once, so that the first client does not wait for what is made then."""
     for answerer in model.answerers.values():
-        needed = [one for one in answerer.inputs if one.needed]
-        instance: dict[str, Any] = {one.name: ["a", "b"] if one.is_list else "a" for one in needed}
+        instance = _instance(answerer, "a")
         try:
             answerer.prepare([instance])
         except UserError:  # another number of endings, say
             continue
         ask(answerer, [instance])  # what the engine lacks is told now, and not to each client
+
+
+def _fill_up(models: Sequence[AnsweringModel], service: "Service") -> None:
+    """Asks as much at once as there ever will be, so that memory shows before the load comes.
+
+    Clients are answered meanwhile.
+    """
+    for answerer in [one for model in models for one in model.answerers.values()]:
+        tokens = min(answerer.tokens_at_once, _MOST_TOKENS) * answerer.batches_at_once
+        count = max(answerer.batches_at_once, tokens // _WORDS)
+        if service.stopping:
+            return
+        with contextlib.suppress(UserError, RuntimeError):  # the model may be closed meanwhile
+            ask(answerer, [_instance(answerer, " ".join(["a"] * _WORDS))] * count)
+    service.is_warm = True
+
+
+_WORDS = 62  # with [CLS] and [SEP] 64 tokens
+_MOST_TOKENS = 1024
+
+
+def _instance(answerer: Answerer, text: str) -> dict[str, Any]:
+    """What an answerer may be asked, made of a text."""
+    needed = [one for one in answerer.inputs if one.needed]
+    return {one.name: [text, text] if one.is_list else text for one in needed}

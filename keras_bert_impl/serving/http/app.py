@@ -105,6 +105,10 @@ class Service:
     Args:
         models: by name.
         config: bounds.
+
+    Attributes:
+        stopping: it takes no more requests.
+        is_warm: what is made at the first use is made; until then it is not ready, but answers.
     """
 
     def __init__(self, models: Mapping[str, AnsweringModel], config: ServerConfig) -> None:
@@ -112,7 +116,7 @@ class Service:
         self._figures = Figures()
         self._bodies = BodyReader(config.max_body_mebibytes, config.read_seconds)
         self._started = int(time.time())
-        self.stopping = False
+        self.stopping, self.is_warm = False, True
         self._batchers = {
             (name, signature): self._batcher(name, signature, answerer)
             for name, model in models.items()
@@ -260,6 +264,8 @@ class Service:
     async def _ready(self, _request: Request) -> Response:
         if self.stopping:
             raise RequestError(503, "the server is about to stop.", retry_after=1)
+        if not self.is_warm:
+            raise RequestError(503, "the server warms up.", retry_after=1)
         return _json({"status": "ready"})
 
     async def _metrics(self, _request: Request) -> Response:

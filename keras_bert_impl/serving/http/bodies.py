@@ -13,8 +13,10 @@ from keras_bert_impl.json_files import parse_json
 from keras_bert_impl.serving.http.faults import RequestError, bad_request
 
 _BODIES_AT_ONCE = 16  # of the largest size: what all bodies that wait may hold together
-_MOST_BRACKETS = 200_000  # an empty list is two bytes of JSON and 56 of memory
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_MOST_SIGNS = 200_000  # an empty list is two bytes of JSON and 56 of memory
+_SIGNS = (b"[", b"{", b",")  # each begins a value
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_SMALL = 64 << 10  # bytes that are read as JSON in less than a millisecond
 
 
 @dataclasses.dataclass
@@ -30,6 +32,7 @@ class BodyReader:
     mebibytes: int
     seconds: float
     held: int = 0
+    _turn: asyncio.Lock = dataclasses.field(default_factory=asyncio.Lock)
 
     async def json(self, request: Request) -> Any:
         """Reads the JSON value of a request.
@@ -39,30 +42,37 @@ class BodyReader:
                 no JSON (400).
             ClientDisconnect: the client went away.
         """
-        content = await self._content(request)
-        _check_brackets(content)
+        self._check_head(request)
+        content = bytearray()
         try:
-            return parse_json(content, "the body", "send a JSON object", finite=True)
-        except UserError as error:
-            raise bad_request(str(error)) from None
+            await self._receive(request, content)
+            if len(content) <= _SMALL:
+                return _parsed(content)
+            # The loop reads at most one large body in a turn, however many are there: clients and
+            # deadlines are not to wait for all of them.
+            async with self._turn:
+                await asyncio.sleep(0)
+                return _parsed(content)
+        finally:
+            self.held -= len(content)
 
-    async def _content(self, request: Request) -> bytes:
-        most = self.mebibytes << 20
-        coding = request.headers.get("content-encoding", "identity")
-        if coding != "identity":
+    def _check_head(self, request: Request) -> None:
+        if request.headers.get("content-encoding", "identity") != "identity":
             raise RequestError(415, "the body is packed; send it as it is.")
         # More digits than a machine counts in come as text, too.
-        length = request.headers.get("content-length", "0")
+        length, most = request.headers.get("content-length", "0"), self.mebibytes << 20
         if len(length) > len(str(most)) or int(length) > most:
             raise self._too_large()
-        chunks, size = list[bytes](), 0
+
+    async def _receive(self, request: Request, content: bytearray) -> None:
+        """Adds a body to what there is of it, and to what is held."""
+        most = self.mebibytes << 20
         try:
             async with asyncio.timeout(self.seconds):
                 async for chunk in request.stream():
-                    chunks.append(chunk)
-                    size += len(chunk)
+                    content += chunk
                     self.held += len(chunk)
-                    if size > most:
+                    if len(content) > most:
                         raise self._too_large()
                     if self.held > most * _BODIES_AT_ONCE:
                         raise RequestError(
@@ -71,9 +81,6 @@ class BodyReader:
         except TimeoutError:
             sentence = f"the body did not arrive within {self.seconds:g} seconds."
             raise RequestError(408, sentence, headers={"Connection": "close"}) from None
-        finally:
-            self.held -= size
-        return b"".join(chunks)
 
     def _too_large(self) -> RequestError:
         sentence = f"the body has more than {self.mebibytes} MiB; send it in parts."
@@ -81,16 +88,26 @@ class BodyReader:
         return RequestError(413, sentence)
 
 
-def _check_brackets(content: bytes) -> None:
-    """Refuses lists and objects without number: little JSON may take much memory.
+def _parsed(content: bytearray) -> Any:
+    _check_values(content)
+    try:
+        return parse_json(bytes(content), "the body", "send a JSON object", finite=True)
+    except UserError as error:
+        raise bad_request(str(error)) from None
+
+
+def _check_values(content: bytes | bytearray) -> None:
+    """Refuses values without number: little JSON may take much memory, and long to read.
 
     Raises:
         RequestError: there are too many outside of texts: 413.
     """
-    if content.count(b"[") + content.count(b"{") > _MOST_BRACKETS:
-        outside = _TEXT.sub(b"", content)
-        if outside.count(b"[") + outside.count(b"{") > _MOST_BRACKETS:
-            raise RequestError(413, "the body has too many lists and objects; send it in parts.")
+    if _signs_of(content) > _MOST_SIGNS and _signs_of(_TEXT.sub(b"", content)) > _MOST_SIGNS:
+        raise RequestError(413, "the body has too many values; send it in parts.")
+
+
+def _signs_of(content: bytes | bytearray) -> int:
+    return sum(map(content.count, _SIGNS))
 
 
 def to_json(value: Any) -> bytes:

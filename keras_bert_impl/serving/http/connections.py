@@ -38,6 +38,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._head_bytes = 0
         self._in_head = True
+        self._has_ended = False  # a request, in the data that is read now
+        self._next_has_begun = False  # a head, after the last whole one
         self._fault = 400
         self._deadline: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
@@ -46,6 +48,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begins to count the seconds of the first head."""
         super().connection_made(transport)
+        # Whatever the reader leaves is counted as waiting for it, not only from 64 KiB on.
+        transport.set_write_buffer_limits(high=0)
         if len(self.connections) > self.most_connections:
             transport.abort()
             return
@@ -62,10 +66,11 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Reads on, unless the head has grown too large."""
+        self._has_ended = False
         super().data_received(data)
         if self.transport.is_closing():
             return
-        if self._in_head:
+        if self._in_head and not self._has_ended:  # else most of it may be the request before
             self._head_bytes += len(data)
             if self._head_bytes > _MOST_HEAD:
                 self._refuse(431)
@@ -91,7 +96,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A head begins."""
         super().on_message_begin()
-        self._in_head, self._head_bytes = True, 0
+        self._in_head, self._head_bytes, self._next_has_begun = True, 0, True
 
     def on_headers_complete(self) -> None:
         """A head is there."""
@@ -99,14 +104,21 @@ class BoundedProtocol(HttpToolsProtocol):
             self._fault = 431
             raise ValueError("the head is too large")  # `send_400_response` answers
         super().on_headers_complete()
-        self._in_head = False
+        self._in_head = self._next_has_begun = False
         self._head_is_there()
         self._unanswered().append(self.cycle)
 
     def on_message_complete(self) -> None:
         """A request is there; what comes next is the head of another one."""
         super().on_message_complete()
-        self._in_head, self._head_bytes = True, 0
+        self._in_head, self._head_bytes, self._has_ended = True, 0, True
+
+    def on_response_complete(self) -> None:
+        """Counts the seconds of a head that began while this answer was made."""
+        super().on_response_complete()
+        if self._next_has_begun and self._is_idle() and not self.transport.is_closing():
+            self._unset_keepalive_if_required()
+            self._await_head()
 
     def send_400_response(self, msg: str) -> None:
         """Tells that something is no HTTP."""

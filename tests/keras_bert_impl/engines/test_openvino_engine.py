@@ -1,6 +1,8 @@
 """OpenVINO's outputs, held to the model's own."""
 
+import resource
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,3 +72,19 @@ def test_closing_waits_for_what_is_computed_and_ends_it(graph):
     with pytest.raises(RuntimeError, match="closed"):
         engine.compute_one(inputs())
     engine.close()
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_whatever_shapes_come(graph):
+    """OpenVINO and oneDNN keep code for the shapes that they have met; ours are bounded."""
+    engine = OpenVinoEngine(lambda: graph, threads=1)
+    shapes = [(rows, length) for rows in range(1, 41) for length in range(3, 23)]
+    np.random.default_rng(1).shuffle(shapes)
+
+    def bytes_after(some):
+        for rows, length in some:
+            engine.compute_one(inputs(batch=rows, length=length, seed=0))
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    warm = bytes_after(shapes[:400])
+    assert bytes_after(shapes[400:]) - warm < 16e6  # 70 without the bounds

@@ -1,7 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.answering.serving import ServeConfig, _warm_up
+from pipelines.answering.serving import ServeConfig, _fill_up, _warm_up
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 
@@ -61,3 +63,17 @@ def test_what_the_engine_lacks_is_told_before_clients_come():
 
     with pytest.raises(UserError, match="no scales"):
         _warm_up(ToyModel({"text": Lacking()}))
+
+
+def test_full_batches_are_computed_before_it_is_ready():
+    toy = ToyAnswerer(tokens_at_once=512, batches_at_once=2)
+    service = SimpleNamespace(stopping=False, is_warm=False)
+    _fill_up([ToyModel({"text": toy})], service)
+    assert service.is_warm
+    assert sum(toy.sizes) * 123 >= 2 * 512  # texts of 62 letters and 61 blanks
+
+
+def test_a_stopped_server_warms_up_no_further():
+    toy = ToyAnswerer()
+    _fill_up([ToyModel({"text": toy})], SimpleNamespace(stopping=True, is_warm=False))
+    assert toy.sizes == []

@@ -234,6 +234,13 @@ def test_a_server_that_is_about_to_stop_is_not_ready():
     assert ask(app, "GET", "/healthz").status == 200
 
 
+def test_a_server_that_warms_up_answers_and_says_that_it_is_not_ready():
+    app = app_of()
+    app.state.service.is_warm = False
+    assert ask(app, "GET", "/readyz").status == 503
+    assert ask(app, "POST", PREDICT, TEXT).status == 200
+
+
 def test_a_number_that_is_none_is_no_answer():
     app = make_app({"vectors": ToyModel({"embed": ToyVectors(float("nan"))})}, ServerConfig())
     reply = ask(app, "POST", "/v1/models/vectors:predict", TEXT)

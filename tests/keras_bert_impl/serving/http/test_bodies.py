@@ -1,10 +1,13 @@
+import asyncio
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
 
-from keras_bert_impl.serving.http.bodies import _check_brackets, to_json
+from keras_bert_impl.serving.http import bodies
+from keras_bert_impl.serving.http.bodies import BodyReader, _check_values, to_json
 from keras_bert_impl.serving.http.faults import RequestError
 
 VALUES = st.recursive(
@@ -23,10 +26,43 @@ def test_what_is_written_is_json_of_the_same_value_or_refused(value):
         assert "NaN" in written or "Infinity" in written
 
 
-@pytest.mark.parametrize("brackets", [b"[]", b"{}"])
-def test_lists_without_number_are_refused_and_those_in_texts_are_not(brackets):
-    text = b'["' + brackets * 200_001 + b'\\"' + brackets * 9 + b'"]'
-    _check_brackets(text)
+@pytest.mark.parametrize("values", [b"[]", b"{}", b"1,"])
+def test_values_without_number_are_refused_and_those_in_texts_are_not(values):
+    text = b'["' + values * 200_001 + b'\\"' + values * 9 + b'"]'
+    _check_values(text)
     with pytest.raises(RequestError) as refused:
-        _check_brackets(b"[" + (brackets + b",") * 200_001 + b"1]")
+        _check_values(b"[" + (values + b",") * 200_001 + b"1]")
     assert refused.value.status == 413
+
+
+def asked(content):
+    async def receive():
+        return {"type": "http.request", "body": content, "more_body": False}
+
+    return Request({"type": "http", "method": "POST", "headers": []}, receive)
+
+
+def test_a_turn_of_the_loop_reads_one_large_body_at_most(monkeypatch):
+    turns, read_in = 0, []
+    parse = bodies.parse_json
+    monkeypatch.setattr(
+        bodies, "parse_json", lambda *some, **more: read_in.append(turns) or parse(*some, **more)
+    )
+
+    async def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def read():
+        reader = BodyReader(mebibytes=1, seconds=5)
+        counting = asyncio.create_task(count())
+        large = json.dumps(["a" * 100_000]).encode()
+        values = await asyncio.gather(*(reader.json(asked(large)) for _ in range(5)))
+        assert reader.held == 0
+        counting.cancel()
+        return values
+
+    assert asyncio.run(read()) == [["a" * 100_000]] * 5
+    assert len(set(read_in)) == 5

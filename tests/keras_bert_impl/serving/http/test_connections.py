@@ -1,10 +1,15 @@
 """Clients that mean no good, with real sockets."""
 
+import asyncio
+import contextlib
 import socket
 import time
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
+from keras_bert_impl.serving.http.connections import BoundedProtocol
 from tests.support.served import read_all, served_toy
 
 HEAD = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\n"
@@ -68,6 +73,37 @@ def test_blank_lines_between_requests_do_not_keep_a_connection_open(server):
         started = time.monotonic()
         assert read_all(connection).startswith(b"HTTP/1.1 200")
         assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("length", [70_000, 100_000, 200_000])
+def test_a_request_that_comes_in_one_piece_is_no_large_head(server, length):
+    body = b'{"instances": ["%s"]}' % (b"a" * length)
+    head = HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    reply = server.send([head + body])
+    assert reply.endswith(b"[%d.0]}" % length)
+
+
+def test_half_a_head_behind_a_whole_request_times_out_as_any_other(server):
+    body = b'{"instances": ["abc"]}'
+    head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+    reply = server.send([head + body + HEAD])
+    assert b"[3.0]" in reply
+    assert b"HTTP/1.1 408" in reply
+
+
+def test_whatever_is_not_read_counts_as_waiting_for_its_reader():
+    async def limits():
+        loop = asyncio.get_running_loop()
+        config = uvicorn.Config(lambda: None, factory=True)
+        with contextlib.closing(socket.socketpair()[0]) as ours:
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: BoundedProtocol(config, ServerState(), {}), ours
+            )
+            found = transport.get_write_buffer_limits()
+            transport.abort()
+        return found
+
+    assert asyncio.run(limits()) == (0, 0)
 
 
 def test_an_idle_connection_is_closed(server):
