@@ -1,9 +1,10 @@
 """Gives the words that may stand at [MASK] in a text, with their probabilities.
 
 The model is a model directory with a masked-LM head, or a SavedModel of export_saved_model (asked
-through its raw-text signature), which must be trusted, because it is a program. A text longer than
-the model's positions is read around its first [MASK] only. A text without [MASK] is named by its
-line on standard error; the others are filled in, and the exit code is 1.
+through its raw-text signature), which must be trusted, because it is a program. An export for
+OpenVINO starts in a second, as a model directory does with --engine=openvino from the second time
+on. A text longer than the model's positions is read around its first [MASK] only. A text without
+[MASK] is named by its line on standard error; the others are filled in, and the exit code is 1.
 
 Example:
   keras-bert fill_mask --model=run/model --text='The [MASK] of the list is returned.'
@@ -43,7 +44,7 @@ def _show_json(filled: "FilledText") -> None:
 
 
 def _run(config: FillMaskConfig) -> None:
-    from keras_bert_impl.serving.fill_mask import fill_mask
+    from pipelines.answering.masked_texts import fill_mask
 
     show = _show_json if config.format == "json" else _show_table
     results = fill_mask(config)

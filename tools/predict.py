@@ -25,7 +25,7 @@ def _run(config: PredictConfig) -> None:
 
     count = predict(config)
     if config.output_file:
-        print(f"{count} answers: {config.output_file}")
+        print(f"{count} answer{'s' * (count != 1)}: {config.output_file}")
 
 
 main = FLAGS.main_of(_run)

@@ -46,6 +46,36 @@ class EngineConfig:
         check_engine(self.engine, self.precision)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EngineChoice:
+    """What computes a model that may lie there as a graph of OpenVINO's alone.
+
+    Raises:
+        UserError: a choice is unknown, or the engine has no such precision.
+    """
+
+    engine: str | None = option(
+        None,
+        "What computes: tensorflow, or openvino, which is faster on CPUs and starts in a second "
+        "from the second time on; by default openvino for an export for it, else tensorflow.",
+        choices=ENGINES,
+    )
+    engine_precision: str = option(
+        FLOAT32,
+        "The number format to compute in; the scales of int8 (openvino only) are found once on "
+        "the first texts of a file, and kept next to the model.",
+        choices=PRECISIONS,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.engine is not None and self.engine_precision in PRECISIONS:
+            try:
+                check_engine(self.engine, self.engine_precision)
+            except UserError as error:
+                raise UserError(str(error).replace("`precision=", "`engine_precision=")) from error
+
+
 def check_engine(engine: str, precision: str) -> None:
     """Refuses an engine that does not exist, or that has no such precision.
 

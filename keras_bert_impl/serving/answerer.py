@@ -260,6 +260,20 @@ def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
     ]
 
 
+def fits(answerer: HasInputs, asked: Any) -> bool:
+    """Whether something has an answerer's inputs: an instance by their names, else as many texts.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> pairs = SimpleNamespace(inputs=[Input("text_a"), Input("text_b")])
+        >>> fits(pairs, "a"), fits(pairs, ("a", "b")), fits(pairs, {"text": "a"})
+        (False, True, False)
+    """
+    if isinstance(asked, Mapping):
+        return set(asked) == {one.name for one in answerer.inputs}
+    return (len(asked) if isinstance(asked, tuple) else 1) == len(answerer.inputs)
+
+
 def main_answerer(model: AnsweringModel, signature: str | None = None) -> Answerer:
     """The answerer of a signature, by default the first one.
 

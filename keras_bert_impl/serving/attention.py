@@ -18,7 +18,8 @@ from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -55,7 +56,7 @@ class AttentionModel:
     def __init__(self, source: ModelSource, engine: str = TENSORFLOW) -> None:
         self._source, self._engine_name, self._lock = source, engine, threading.Lock()
         self._compute: Callable[[Batch], NDArray[np.float32]] | None = None
-        self._tokenizer: Any = None
+        self._tokenizer: PlainTokenizer | None = None
 
     @classmethod
     def open(
@@ -93,9 +94,11 @@ class AttentionModel:
         rows = []
         for number, text in enumerate(texts, start=1):
             pair = text if isinstance(text, tuple) else (text, "")
+            block = self._known_tokenizer().encode_lines(pair)
+            first, second = np.split(block.ids, block.offsets[1:-1])
             # One more than there are positions: a text that is too long is noticed below.
-            row = self._known_tokenizer()([pair], max_seq_length=longest + 1)
-            row = {name: array[0] for name, array in row.items()}
+            packed = pack_batch([first], [second], self.vocabulary, longest + 1)
+            row = {name: array[0] for name, array in packed.items()}
             self.check_length(row["input_ids"].shape[-1], f"text {number}")
             rows.append(row)
         return [self.of_row(row) for row in rows]
@@ -151,11 +154,9 @@ class AttentionModel:
         restore(encoder, str(self._source.checkpoint))
         return encoder
 
-    def _known_tokenizer(self) -> Any:
+    def _known_tokenizer(self) -> PlainTokenizer:
         if self._tokenizer is None:
-            from keras_bert_impl.tokenization.tokenizer import Tokenizer
-
-            self._tokenizer = Tokenizer(
+            self._tokenizer = PlainTokenizer(
                 self._source.text, "keep" if _keeps_special_tokens(self._source) else "split"
             )
         return self._tokenizer

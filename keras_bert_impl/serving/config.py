@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
+from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.options import REQUIRED, check_options, option
 
 
@@ -61,14 +62,14 @@ class SavedModelTrust:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FillMaskConfig(CheckpointOptions, SavedModelTrust):
+class FillMaskConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
     """Which texts to fill in, and with which model.
 
     Raises:
         UserError: a value out of range.
     """
 
-    model: str = option(REQUIRED, "A SavedModel, or a model in any form.")
+    model: str = option(REQUIRED, "A SavedModel, an export for OpenVINO, or a model in any form.")
     text: Sequence[str] = option(
         (),
         "A text with [MASK] in it, or several lines of them; repeat the flag for more.",
@@ -79,6 +80,3 @@ class FillMaskConfig(CheckpointOptions, SavedModelTrust):
     format: str = option(
         "table", "A table to read, or one JSON object a line.", choices=("table", "json")
     )
-
-    def __post_init__(self) -> None:
-        check_options(self)

@@ -12,11 +12,10 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.text_files import text_in_assets
-from keras_bert_impl.errors import SeveralUserError, UserError
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.serving.config import FillMaskConfig
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.unknown_words import check_words
 from keras_bert_impl.tokenization.vocabulary import MASK
 
 SIGNATURE = "fill_mask_text"
@@ -57,46 +56,6 @@ class GivenText(NamedTuple):
 
     text: str
     where: str
-
-
-@dataclass(frozen=True)
-class FilledTexts:
-    """What became of the texts.
-
-    Attributes:
-        filled: those with [MASK], in their order.
-        refused: a sentence for each text without [MASK].
-    """
-
-    filled: list[FilledText]
-    refused: list[str]
-
-
-def fill_mask(config: FillMaskConfig) -> FilledTexts:
-    """Fills in the texts that a configuration gives; those without [MASK] are told by their place.
-
-    Raises:
-        UserError: there is no text, none of them has [MASK], or the model is not what it should be.
-    """
-    given = read_texts(config)
-    refused = [
-        f"{one.where}: '{_short(one.text)}' has no {MASK}; write {MASK} for the word to find."
-        for one in given
-        if MASK not in one.text
-    ]
-    texts = [one.text for one in given if MASK in one.text]
-    if not texts:
-        raise SeveralUserError(refused)
-    answers = FillMask.load(
-        config.model,
-        config.top_k,
-        trust_saved_model=config.trust_saved_model,
-        **config.description(),
-    )
-    if answers.text is not None:
-        without_masks = (text.replace(MASK, " ") for text in texts)
-        check_words(without_masks, answers.text, "the texts", may_refuse=False)
-    return FilledTexts(answers.fill(texts, config.top_k), refused)
 
 
 def read_texts(config: FillMaskConfig) -> list[GivenText]:
@@ -195,7 +154,7 @@ class FillMask:
         for text in texts:
             if MASK not in text:
                 raise UserError(
-                    f"'{_short(text)}' has no {MASK}; write {MASK} for the word to find."
+                    f"'{shortened(text)}' has no {MASK}; write {MASK} for the word to find."
                 )
         filled: list[FilledText] = []
         for start in range(0, len(texts), _BATCH):
@@ -248,5 +207,6 @@ def _serve_model(
     return lambda texts: served.call(SIGNATURE, {"text": texts}), opened.text
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """A text for a sentence."""
     return text if len(text) <= 60 else f"{text[:57]}..."

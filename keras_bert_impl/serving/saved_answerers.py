@@ -166,8 +166,13 @@ class SavedAnswers(NamedTuple):
     text: TextSettings | None
 
 
-def load_saved_answers(folder: Path, *, trusted: bool) -> SavedAnswers:
+def load_saved_answers(folder: Path, *, trusted: bool, deterministic: bool = False) -> SavedAnswers:
     """Loads a SavedModel of `export_saved_model`.
+
+    Args:
+        folder: the SavedModel.
+        trusted: whether it may be loaded.
+        deterministic: compute every text alone.
 
     Raises:
         UserError: it is not trusted, cannot be loaded, or answers no texts.
@@ -185,8 +190,9 @@ def load_saved_answers(folder: Path, *, trusted: bool) -> SavedAnswers:
             continue
         inputs = {one: specs[one].shape[1] if specs[one].shape.rank > 1 else None for one in specs}
         ordered = {one: inputs[one] for one in sorted(inputs, key=_order_of_input)}
-        ask = loaded.ask(name)
-        found.append(SavedSignature(name, kind, ordered, sorted(outputs), ask, text))
+        one = SavedSignature(name, kind, ordered, sorted(outputs), loaded.ask(name), text)
+        one.tokens_at_once = 1 if deterministic else one.tokens_at_once
+        found.append(one)
     if not found:
         raise UserError(
             f"{folder}: has no signature that takes texts and answers them; export it again, or "

@@ -12,7 +12,7 @@ from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.planning import parameters_by_part
 from keras_bert_impl.progress import format_duration
-from pipelines.ablations.config import SIZES_TABLE, STEPS_FIGURE, TaskRun
+from pipelines.ablations.config import MODELS_TABLE, SIZES_TABLE, STEPS_FIGURE, TaskRun
 from pipelines.ablations.study import Column, Row, Study, Table
 from pipelines.many_runs.cells import Cell, Result
 from pipelines.many_runs.spread import (
@@ -21,6 +21,7 @@ from pipelines.many_runs.spread import (
     markdown_table,
     number,
     shared_letters,
+    welch_interval,
     without_nan,
 )
 
@@ -30,7 +31,8 @@ RULE = (
     "correction for the number of pairs). Letters with one seed of pre-training speak of these "
     "very models: another seed of pre-training is not in the deviation."
 )
-_MISSING = "–"
+DIFFERENCE = "How much more BERT has, with Welch's 95 % interval:"
+_MISSING, _FEWEST = "–", 2
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class Report:
         lines = ["# Ablations", "", RULE, "", *self._check_lines()]
         for table in self._study.tables:
             lines += ["", f"## {table.title}", "", *self._table_lines(table)]
+            if table.name == MODELS_TABLE:
+                lines += ["", DIFFERENCE, "", *self._difference_lines(table)]
             if table.name == STEPS_FIGURE:
                 lines += ["", "![scores against steps](steps.png)"]
         return [*lines, "", "## Runs", "", *self._run_lines()]
@@ -158,6 +162,22 @@ class Report:
         ]
         header = ["", *table.notes, *further, *(column.label for column in table.columns)]
         return markdown_table(header, rows)
+
+    def _difference_lines(self, table: Table) -> list[str]:
+        """What the first model has more than each of the others."""
+        bert, *others = table.rows
+        rows = [
+            [row.label, *(self._difference(table, (bert, row), column) for column in table.columns)]
+            for row in others
+        ]
+        return markdown_table(["than", *(column.label for column in table.columns)], rows)
+
+    def _difference(self, table: Table, pair: tuple[Row, Row], column: Column) -> str:
+        ours, theirs = (self.scores(table, row, column) for row in pair)
+        if min(len(ours), len(theirs)) < _FEWEST:
+            return _MISSING
+        low, high = welch_interval(ours, theirs)
+        return f"{(low + high) / 2:+.4f} ({low:+.4f} to {high:+.4f})"
 
     def _column(self, table: Table, column: Column) -> list[str]:
         groups = [self.scores(table, row, column) for row in table.rows]

@@ -1,7 +1,7 @@
 """What a command asks: instances of a model's inputs, each with its place for messages."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError, shown
@@ -15,6 +15,14 @@ from pipelines.tables.files import Record, TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines, read_text
 
 _STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-")
+
+_OPTIONS = {
+    "text_a": "text",
+    "text_b": "text_pair",
+    "passage": "passage_file",
+    "endings": "ending",
+}
+"""The options that give inputs, where they are called otherwise."""
 
 
 class Placed(NamedTuple):
@@ -38,16 +46,26 @@ def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
             )
         return model.answerers[config.signature]
     main = next(iter(model.answerers.values()))
-    fitting = [one for one in model.answerers.values() if _fits(one, config)]
-    if not fitting:
-        names = " and ".join(f"`{one.name}`" for one in main.inputs)
+    file = _table(config) if config.input_file and _is_guessed(config) else None
+    fitting = [one for one in model.answerers.values() if _fits(one, config, file)]
+    if not fitting and file is None:
+        names = " and ".join(f"`{_OPTIONS.get(one.name, one.name)}`" for one in main.inputs)
         raise UserError(f"this model is asked with {names}; give these, or name another model.")
+    fitting = fitting or [main]
     # Entities are asked of text as people write it, with marks at the ends of words.
     return next((one for one in fitting if one.signature == "raw_text"), fitting[0])
 
 
-def _fits(answerer: Answerer, config: PredictConfig) -> bool:
+def _is_guessed(config: PredictConfig) -> bool:
+    """Whether the columns of a table say what is asked."""
+    named = config.text_column or config.text_pair_column
+    return not named and form_by_name(str(config.input_file)) is not None
+
+
+def _fits(answerer: Answerer, config: PredictConfig, file: TableFile | None) -> bool:
     """Whether an answerer takes what is given."""
+    if file is not None:
+        return all(_has(file, one) for one in answerer.inputs)
     if config.question or answerer.kind == "answer":
         of_question = bool(config.question or config.input_file)
         return of_question and answerer.kind == "answer"
@@ -65,22 +83,28 @@ def asked_texts(config: PredictConfig, answerer: Answerer) -> Iterator[Placed]:
     Raises:
         UserError: a file is not what it should be.
     """
-    names = [one.name for one in answerer.inputs]
     if config.input_file:
         return _of_file(config, config.input_file, answerer)
+    option, asked = _of_options(config)
+    names = [one.name for one in answerer.inputs]
+    return (
+        Placed(dict(zip(names, one, strict=True)), f"`{option}`{number}")
+        for number, one in zip(_numbers(len(asked)), asked, strict=True)
+    )
+
+
+def _of_options(config: PredictConfig) -> tuple[str, Sequence[tuple[Any, ...]]]:
+    """An option of the command line, and what is asked by it."""
     if config.question:
         passage = read_text(str(config.passage_file), config.text_encoding)
-        asked: Iterable[tuple[Any, ...]] = ((one, passage) for one in config.question)
-        option = "question"
-    elif config.context:
-        asked, option = [(config.context, list(config.ending))], "context"
-    else:
-        pairs = zip(config.text, config.text_pair, strict=True)
-        asked, option = (pairs if config.text_pair else ((one,) for one in config.text)), "text"
-    return (
-        Placed(dict(zip(names, one, strict=True)), f"`{option}` {number}")
-        for number, one in enumerate(asked, 1)
-    )
+        return "question", [(one, passage) for one in config.question]
+    if config.context:
+        return "context", [(config.context, list(config.ending))]
+    return "text", [*zip(config.text, *filter(None, [config.text_pair]), strict=True)]
+
+
+def _numbers(count: int) -> Iterable[str]:
+    return [""] if count == 1 else (f" {number}" for number in range(1, count + 1))
 
 
 def is_stream(name: str) -> bool:
@@ -89,21 +113,29 @@ def is_stream(name: str) -> bool:
 
 
 def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[Placed]:
-    first = answerer.inputs[0].name
+    inputs = answerer.inputs
+    if _is_guessed(config) or config.text_column or config.text_pair_column:
+        file = _table(config)
+        found = _columns_of(config, file, inputs)
+        return (_of_record(file, record, inputs, found) for record in file.records())
+    if len(inputs) > 1:
+        raise UserError(
+            f"{name}: lines hold one text each, but this model is asked with "
+            f"{' and '.join(one.name for one in inputs)}; give CSV, TSV or JSON lines."
+        )
+    read = _streamed_lines if is_stream(name) else read_lines
+    lines = read(name, config.text_encoding)
+    return (Placed({inputs[0].name: line}, f"{name}: line {number}") for number, line in lines)
+
+
+def _table(config: PredictConfig) -> TableFile:
     columns = config.text_column or config.text_pair_column
-    if columns is None and (is_stream(name) or form_by_name(name) is None):
-        if len(answerer.inputs) > 1:
-            raise UserError(
-                f"{name}: lines hold one text each, but this model is asked with "
-                f"{' and '.join(one.name for one in answerer.inputs)}; give CSV, TSV or JSON lines."
-            )
-        read = _streamed_lines if is_stream(name) else read_lines
-        lines = read(name, config.text_encoding)
-        return (Placed({first: line}, f"{name}: line {number}") for number, line in lines)
-    header = columns is None or not columns.isdecimal()
-    file = open_table(name, header=header, encoding=config.text_encoding)
-    found = _columns_of(config, file, answerer.inputs)
-    return (_of_record(file, record, answerer.inputs, found) for record in file.records())
+    return open_table(
+        str(config.input_file),
+        header=columns is None or not columns.isdecimal(),
+        quotation=config.quotation,
+        encoding=config.text_encoding,
+    )
 
 
 def _streamed_lines(name: str, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
@@ -175,3 +207,10 @@ def _value(file: TableFile, record: Record, field: Input, column: str) -> Any:
             "which is no text; mend the line."
         )
     return value
+
+
+def texts_in(instances: Iterable[Instance]) -> Iterator[str]:
+    """All texts of instances, whatever else stands there."""
+    for value in itertools.chain.from_iterable(map(Mapping.values, instances)):
+        texts = value if isinstance(value, list) else [value]
+        yield from (text for text in texts if isinstance(text, str))

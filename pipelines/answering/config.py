@@ -2,23 +2,18 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any, Self
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
-from keras_bert_impl.engines.config import (
-    ENGINES,
-    FLOAT32,
-    PRECISIONS,
-    TENSORFLOW,
-    check_engine,
-)
+from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import REQUIRED, check_options, nested, option
+from keras_bert_impl.options import REQUIRED, nested, option
 from keras_bert_impl.serving.config import SavedModelTrust
 from pipelines.corpora.encodings import TextEncoding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnsweringConfig(CheckpointOptions, SavedModelTrust):
+class AnsweringConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
     """Which model answers, and what computes it.
 
     Raises:
@@ -29,18 +24,6 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust):
         REQUIRED,
         "A model directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the Hugging "
         "Face hub, an export for OpenVINO, or a SavedModel.",
-    )
-    engine: str | None = option(
-        None,
-        "What computes: tensorflow, or openvino, which is faster on CPUs and starts in a second "
-        "from the second time on; by default openvino for an export for it, else tensorflow.",
-        choices=ENGINES,
-    )
-    engine_precision: str = option(
-        FLOAT32,
-        "The number format to compute in; the scales of int8 (openvino only) are found once on "
-        "the first texts, and kept next to the model.",
-        choices=PRECISIONS,
     )
     deterministic: bool = option(
         False,
@@ -53,16 +36,32 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust):
         "says.",
         at_least=5,
     )
-    top_k: int = option(10, "How many words are given for each [MASK].", at_least=1)
+    top_k: int = option(
+        10,
+        "How many words are given for each [MASK]; a SavedModel gives as many as it was exported "
+        "with.",
+        at_least=1,
+    )
+    vectors: bool = option(
+        False, "Give the vector of each text, as `embed` does, whatever the model was trained for."
+    )
 
-    def __post_init__(self) -> None:
-        check_options(self)
-        try:
-            check_engine(self.engine or TENSORFLOW, FLOAT32)
-            if self.engine is not None:
-                check_engine(self.engine, self.engine_precision)
-        except UserError as error:
-            raise UserError(str(error).replace("`precision=", "`engine_precision=")) from error
+    @classmethod
+    def of(cls, job: Any, **more: Any) -> Self:
+        """The options of a job that asks a model in one way.
+
+        Args:
+            job: a config that names the model and what computes it, as `fill_mask`'s does.
+            **more: further options.
+        """
+        return cls(
+            model=str(job.model),
+            engine=job.engine,
+            engine_precision=job.engine_precision,
+            trust_saved_model=job.trust_saved_model,
+            **job.description(),
+            **more,
+        )
 
 
 TABLE, JSON = "table", "json"
@@ -100,6 +99,12 @@ class PredictConfig(AnsweringConfig):
         "guessed where it is plain.",
     )
     text_pair_column: str | None = option(None, "The column of the second texts.")
+    quotation: str = option(
+        "auto",
+        "Whether fields of CSV and TSV stand in quotation marks where they need to; of TSV the "
+        "file's beginning tells.",
+        choices=("auto", "yes", "no"),
+    )
     text_encoding: TextEncoding = nested(TextEncoding)
     output_file: str | None = option(
         None, "The file to write; it appears when it is complete. By default standard output."
@@ -138,3 +143,6 @@ class PredictConfig(AnsweringConfig):
             raise UserError("`question` and `passage_file` belong together; give both.")
         if bool(self.context) != bool(self.ending):
             raise UserError("`context` and `ending` belong together; give both.")
+        for name in ("text_column", "text_pair_column"):
+            if getattr(self, name) and not self.input_file:
+                raise UserError(f"`{name}` is a column of `input_file`; give both.")

@@ -11,13 +11,13 @@ from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.task_settings import served_length
-from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
+from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW, EngineChoice
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine, open_graph
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.answerer import Answerer, collate, instances_of
+from keras_bert_impl.serving.answerer import Answerer, collate, fits, instances_of
 from keras_bert_impl.serving.embedder import sentence_settings_of, unbuilt_embedder
 from keras_bert_impl.serving.exported import (
     ExportedModel,
@@ -40,6 +40,7 @@ from keras_bert_impl.training.config import dtype_policy
 from pipelines.answering.config import AnsweringConfig
 from pipelines.tasks.register import forms_of_task, task_of, unbuilt_task_model
 
+_VECTOR = VectorForm.kind
 _LABELLED = ("label", "labels", "entities")
 Texts = Callable[[], Iterable[Any]]
 
@@ -94,17 +95,68 @@ def open_answering_model(config: AnsweringConfig, texts: Texts = tuple) -> OpenA
     return _opened(config, source, _asked_of_source(config, source), texts)
 
 
-def _of_saved_model(config: AnsweringConfig, folder: Path) -> OpenAnsweringModel:
-    if config.engine == OPENVINO or config.engine_precision != FLOAT32:
-        raise UserError(
-            f"{folder}: is a SavedModel, which tensorflow computes as it was exported; leave out "
-            "`engine` and `engine_precision`, or name the model directory."
-        )
-    found = load_saved_answers(folder, trusted=config.trust_saved_model)
-    about = {"kind": found.answerers[0].kind, "engine": TENSORFLOW, "precision": FLOAT32}
-    return OpenAnsweringModel(
-        {one.signature: one for one in found.answerers}, about, found.text, lambda: None
+def is_asked_in_graph(model: str | Path, choice: EngineChoice) -> bool:
+    """Whether TensorFlow is to answer in a signature's graph, as where nothing else is said.
+
+    Its last digits are those of a SavedModel; an answerer's rows are made outside the graph.
+    """
+    plain = choice.engine in (None, TENSORFLOW) and choice.engine_precision == FLOAT32
+    return plain and not is_openvino_export(Path(model).expanduser())
+
+
+def no_texts() -> Iterable[Any]:
+    """Refuses to find the scales of int8 on a few texts: they are kept for all that come.
+
+    Raises:
+        UserError: always.
+    """
+    raise UserError(
+        "`engine_precision=int8` finds its scales on the first texts of a file and keeps them: "
+        "answer an `input_file` with some hundred by `keras-bert predict`, no stream, first."
     )
+
+
+def _of_saved_model(config: AnsweringConfig, folder: Path) -> OpenAnsweringModel:
+    chosen = {
+        "engine": config.engine == OPENVINO,
+        "engine_precision": config.engine_precision != FLOAT32,
+        "max_seq_length": config.max_seq_length,
+    }
+    _refuse(config, folder, "a SavedModel, which is asked as it was exported", chosen)
+    found = load_saved_answers(
+        folder, trusted=config.trust_saved_model, deterministic=config.deterministic
+    )
+    answerers = {one.signature: one for one in found.answerers}
+    if config.vectors:
+        answerers = {name: one for name, one in answerers.items() if one.kind == _VECTOR}
+        _check_vectors(folder, bool(answerers))
+    kind = next(iter(answerers.values())).kind
+    about = {"kind": kind, "engine": TENSORFLOW, "precision": FLOAT32}
+    return OpenAnsweringModel(answerers, about, found.text, lambda: None)
+
+
+def _refuse(config: AnsweringConfig, folder: Path, what: str, chosen: Mapping[str, Any]) -> None:
+    """Refuses options that an exported model has no use for.
+
+    Args:
+        config: the options.
+        folder: the model.
+        what: it is.
+        chosen: options besides those that describe a checkpoint; true where one is given.
+    """
+    described = {name: value is not None for name, value in config.description().items()}
+    for name, given in {**chosen, **described}.items():
+        if given:
+            raise UserError(
+                f"{folder}: is {what}; leave out `{name}`, or name the model directory."
+            )
+
+
+def _check_vectors(folder: Path, gives_vectors: bool) -> None:
+    if not gives_vectors:
+        raise UserError(
+            f"{folder}: gives no vectors; leave out `vectors`, or name the model directory."
+        )
 
 
 def _asked_of_export(
@@ -115,6 +167,7 @@ def _asked_of_export(
             f"{folder}: is an export for OpenVINO, which tensorflow cannot compute; leave `engine` "
             "out, or name the model directory."
         )
+    _refuse(config, folder, "an export, which says itself what it reads", {})
     config = dataclasses.replace(config, engine=OPENVINO)
     precision, same = config.engine_precision, config.deterministic
     engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
@@ -129,6 +182,8 @@ def _forms_of_export(
     config: AnsweringConfig, folder: Path, exported: ExportedModel, outputs: Sequence[str]
 ) -> Sequence[Form]:
     length = config.max_seq_length or exported.max_seq_length
+    if config.vectors:
+        _check_vectors(folder, exported.gives_vectors or "sequence_output" in outputs)
     if exported.gives_vectors:
         sentence = SentenceSettings(prompt=exported.prompt)
         return [VectorForm(exported, sentence, length)]
@@ -147,7 +202,7 @@ def _opened(
     config: AnsweringConfig, known: KnownModel, asked: Asked, texts: Texts
 ) -> OpenAnsweringModel:
     positions = known.config.max_position_embeddings
-    engine = asked.open(functools.partial(_calibration, asked.forms[0], texts))
+    engine = asked.open(functools.partial(_calibration, asked.forms, texts))
     answerers = {
         form.signature: EngineAnswerer(form, engine, positions, config.deterministic)
         for form in asked.forms
@@ -157,9 +212,10 @@ def _opened(
     )
 
 
-def _calibration(form: Form, texts: Texts) -> list[Features]:
-    """The inputs of some texts, a row each."""
+def _calibration(forms: Sequence[Form], texts: Texts) -> list[Features]:
+    """The inputs of some texts, a row each, of the form that is asked with such."""
     some = evenly_spread(texts(), CALIBRATION_ROWS)
+    form = next((form for form in forms if all(fits(form, one) for one in some)), forms[0])
     rows = form.prepare(instances_of(form, some)).rows if some else ()
     return [collate([row]) for row in evenly_spread(rows, CALIBRATION_ROWS)]
 
@@ -203,6 +259,8 @@ def _asked_of_source(config: AnsweringConfig, source: ModelSource) -> Asked:
 def _forms_and_model(
     config: AnsweringConfig, source: ModelSource, policy: str
 ) -> tuple[Sequence[Form], UnbuiltModel]:
+    if config.vectors:
+        return _vectors_of(config, source, policy)
     if (task := task_of(source.config)) is not None:
         forms = forms_of_task(source, config.max_seq_length)
         return forms, unbuilt_task_model(source, task, policy)
@@ -215,9 +273,17 @@ def _forms_and_model(
         follows = not (lacks(source, "pooler") or lacks(source, "next_sentence"))
         pretrained = pretrained_forms(config, source, next_sentence=follows)
         return pretrained, UnbuiltModel(build, source, "BertPretrainer")
-    sentence = sentence_settings_of(source)
-    length = config.max_seq_length or sentence.max_seq_length
-    form = VectorForm(source, sentence, served_length(source.config, length))
+    return _vectors_of(config, source, policy)
+
+
+def _vectors_of(
+    config: AnsweringConfig, source: ModelSource, policy: str
+) -> tuple[Sequence[Form], UnbuiltModel]:
+    sentence, positions = sentence_settings_of(source), source.config.max_position_embeddings
+    # As `embed` reads it, whatever the length of its task was.
+    length = config.max_seq_length or sentence.max_seq_length or positions
+    source.config.check_length(length, at_least=3)
+    form = VectorForm(source, sentence, length)
     return [form], unbuilt_embedder(source, sentence, policy)
 
 

@@ -13,9 +13,16 @@ from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.answerer import Answer, Answerer, ask
 from keras_bert_impl.tokenization.unknown_words import check_words
-from pipelines.answering.asked_texts import Placed, asked_texts, chosen_answerer, is_stream
+from keras_bert_impl.tokenization.vocabulary import MASK
+from pipelines.answering.asked_texts import (
+    Placed,
+    asked_texts,
+    chosen_answerer,
+    is_stream,
+    texts_in,
+)
 from pipelines.answering.config import JSON, PredictConfig
-from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
+from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
 from pipelines.answering.tables import table_of
 
 _BLOCK = 1024
@@ -42,12 +49,9 @@ def predict(config: PredictConfig) -> int:
         check_output(config.output_file)
     model: OpenAnsweringModel | None = None
 
-    def first_texts() -> list[Any]:
-        if config.input_file and is_stream(config.input_file):
-            raise UserError(
-                "`engine_precision=int8` finds its scales on texts, which a stream gives only "
-                "once; give a file the first time."
-            )
+    def first_texts() -> Iterable[Any]:
+        if config.input_file is None or is_stream(config.input_file):
+            return no_texts()
         assert model is not None
         some = asked_texts(config, chosen_answerer(model, config))
         return [dict(one.instance) for one in itertools.islice(some, _SAMPLE)]
@@ -116,9 +120,8 @@ def _check_words(config: PredictConfig, model: OpenAnsweringModel, block: list[P
     """Warns once where the vocabulary does not fit the first texts."""
     if model.text is None:
         return
-    values = (value for one in block for value in one.instance.values())
-    texts = [text for value in values for text in ([value] if isinstance(value, str) else value)]
-    words = [text.replace("[MASK]", " ") for text in texts if isinstance(text, str)]
+    texts = texts_in(one.instance for one in block)
+    words = [text.replace(MASK, " ") for text in texts]
     check_words(words, model.text, config.input_file or "the texts", may_refuse=False)
 
 

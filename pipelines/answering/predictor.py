@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from keras_bert_impl.engines.config import FLOAT32
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.serving.answerer import Answer, Answerer, ask, instances_of
+from keras_bert_impl.serving.answerer import Answer, Answerer, ask, fits, instances_of
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
 
@@ -41,6 +41,7 @@ class Predictor:
         deterministic: bool = False,
         max_seq_length: int | None = None,
         top_k: int = 10,
+        vectors: bool = False,
         calibration_texts: Iterable[Any] = (),
         trust_saved_model: bool = False,
         bert_config_file: str | None = None,
@@ -59,6 +60,7 @@ class Predictor:
                 stands beside it.
             max_seq_length: the most tokens of a row; by default as in training.
             top_k: how many words are given for each [MASK].
+            vectors: give the vector of each text, whatever the model was trained for.
             calibration_texts: texts like those to come; some hundred of them give the scales of
                 int8, once, which are kept next to the model.
             trust_saved_model: load a SavedModel, which is a program.
@@ -69,19 +71,23 @@ class Predictor:
         Raises:
             UserError: there is no such model, it answers nothing, or its engine is not installed.
         """
-        config = AnsweringConfig(
-            model=os.fspath(path_or_name),
-            engine=engine,
-            engine_precision=precision,
-            deterministic=deterministic,
-            max_seq_length=max_seq_length,
-            top_k=top_k,
-            trust_saved_model=trust_saved_model,
-            bert_config_file=bert_config_file,
-            vocab_file=vocab_file,
-            do_lower_case=do_lower_case,
-        )
-        return cls(open_answering_model(config, lambda: calibration_texts))
+        try:
+            config = AnsweringConfig(
+                model=os.fspath(path_or_name),
+                engine=engine,
+                engine_precision=precision,
+                deterministic=deterministic,
+                max_seq_length=max_seq_length,
+                top_k=top_k,
+                vectors=vectors,
+                trust_saved_model=trust_saved_model,
+                bert_config_file=bert_config_file,
+                vocab_file=vocab_file,
+                do_lower_case=do_lower_case,
+            )
+            return cls(open_answering_model(config, lambda: calibration_texts))
+        except UserError as error:  # of the command's option
+            raise UserError(str(error).replace("`engine_precision", "`precision")) from error
 
     def __call__(self, texts: Any, *, signature: str | None = None) -> Any:
         """Answers texts.
@@ -115,7 +121,7 @@ class Predictor:
                 )
             return answerers[signature]
         main = answerers[self.signatures[0]]
-        fitting = (one for one in answerers.values() if all(_fits(one, x) for x in asked))
+        fitting = (one for one in answerers.values() if all(fits(one, x) for x in asked))
         return next(fitting, main)
 
     def close(self) -> None:
@@ -132,10 +138,3 @@ class Predictor:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _fits(answerer: Answerer, asked: Any) -> bool:
-    """Whether something has the answerer's inputs, by their names or their number."""
-    if isinstance(asked, Mapping):
-        return set(asked) == {one.name for one in answerer.inputs}
-    return (len(asked) if isinstance(asked, tuple) else 1) == len(answerer.inputs)

@@ -123,7 +123,7 @@ def serve_models(
     need_server()
     from keras_bert_impl.serving.http.app import make_app
     from keras_bert_impl.serving.http.server import listen, serve
-    from pipelines.answering.opening import open_answering_model
+    from pipelines.answering.opening import no_texts, open_answering_model
 
     key = config.key()
     # A port that is taken is told before a model is opened.
@@ -135,7 +135,7 @@ def serve_models(
             )
         opened, models = list[AnsweringModel](), dict[str, AnsweringModel]()
         for name, how in config.models().items():
-            model = open_answering_model(how)
+            model = open_answering_model(how, no_texts)
             stack.callback(model.close)
             _warm_up(model)
             opened.append(model)
@@ -164,8 +164,12 @@ def _counting(model: "OpenAnsweringModel", name: str) -> AnsweringModel:
 def _warm_up(model: AnsweringModel) -> None:
     """Asks each question once, so that the first client does not wait for what is made then."""
     for answerer in model.answerers.values():
-        with contextlib.suppress(UserError):  # a text without [MASK], say
-            ask(answerer, [_instance(answerer, "a")])
+        instance = _instance(answerer, "a")
+        try:
+            answerer.prepare([instance])
+        except UserError:  # another number of endings, say
+            continue
+        ask(answerer, [instance])  # what the engine lacks is told now, and not to each client
 
 
 def _fill_up(models: Sequence[AnsweringModel], service: "Service") -> None:

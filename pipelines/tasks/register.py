@@ -32,7 +32,11 @@ SERVED_TASKS: dict[str, Callable[[BertConfig], Asked[Any, Any]]] = {
 }
 """The tasks that serve their models themselves: name → the task of a model."""
 
-_BY_ARCHITECTURE = {"BertForQuestionAnswering": QuestionTask.name}
+_BY_ARCHITECTURE = {
+    "BertForMultipleChoice": ChoiceTask.name,
+    "BertForQuestionAnswering": QuestionTask.name,
+    "BertForTokenClassification": TaggingTask.name,
+}
 """The tasks of published models, whose directories name none."""
 
 _MODELS = {
@@ -89,7 +93,8 @@ def open_task_model(
     """
     from keras_bert_impl.serving.opened_model import open_model
 
-    opened = open_model(folder, build=lambda source: task.head(source.config).model, **description)
+    build = lambda source: task.head(_with_labels(source)).model  # noqa: E731
+    opened = open_model(folder, build=build, **description)
     _check_trained(folder, task, opened.untrained)
     return opened
 
@@ -141,7 +146,15 @@ def unbuilt_task_model(source: ModelSource, task: Task[Any, Any], policy: str) -
 
 
 def _build(source: ModelSource, task: Task[Any, Any], policy: str) -> Any:
-    model = task.head(source.config, policy).model
+    model = task.head(_with_labels(source), policy).model
     report = restore(model, str(source.checkpoint))
     _check_trained(str(source.checkpoint), task, frozenset(x.split("/")[0] for x in report.new))
     return model
+
+
+def _with_labels(source: ModelSource) -> BertConfig:
+    """The configuration with a name for each label that the weights have: not all files say one."""
+    if not source.labels:
+        return source.config
+    names = {str(number): label for number, label in enumerate(source.labels)}
+    return source.config.replace(extra={**source.config.extra, "id2label": names})

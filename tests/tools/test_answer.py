@@ -59,6 +59,12 @@ def test_answers_are_the_passages_own_characters_with_their_places(inputs, capsy
         assert probabilities == sorted(probabilities, reverse=True)
 
 
+def test_openvino_finds_the_same_answers(inputs, capsys):
+    flags = ["--question=rain?", "--question=비가?", "--num_answers=5"]
+    code, out, _ = run(inputs, capsys, *flags)
+    assert (code, run(inputs, capsys, *flags, "--engine=openvino")[1]) == (0, out)
+
+
 def test_a_table_has_a_line_for_each_answer(inputs, capsys):
     code, out, _ = run(inputs, capsys, "--question=rain?", "--num_answers=2")
     lines = out.splitlines()
@@ -109,8 +115,9 @@ def test_what_a_user_can_mend_is_one_sentence(inputs, capsys, flags, sentence):
 
 def test_a_model_for_something_else_is_refused(inputs, capsys, tmp_path):
     folder = write_classifier(tmp_path / "model", ["no", "yes"])
-    code, _, error = run(inputs, capsys, "--question=x", model=folder)
-    assert (code, "holds no model for questions" in error) == (1, True)
+    for flags in ([], ["--engine=openvino"]):
+        code, _, error = run(inputs, capsys, "--question=x", *flags, model=folder)
+        assert (code, "holds no model for questions" in error) == (1, True)
 
 
 @pytest.mark.parametrize("form", ["model", "saved"])

@@ -1,5 +1,10 @@
 """explain as a user runs it."""
 
+import base64
+import json
+import re
+
+import numpy as np
 import pytest
 
 from tests.support.model_folders import write_encoder
@@ -25,6 +30,26 @@ def test_texts_and_pairs_become_one_page(model, tmp_path, capsys):
     code, out, _ = run(capsys, *flags, *pairs)
     assert (code, out) == (0, f"2 texts, 2 layers of 2 heads: {page}\n")
     assert page.read_text().count('"probabilities"') == 2
+
+
+def attention_in(page):
+    (found,) = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', page.read_text(), re.S)[1])
+    return found
+
+
+def shares_of(attention):
+    return np.frombuffer(base64.b64decode(attention["probabilities"]), "<u2") / 65535
+
+
+def test_either_engine_gives_the_attention(model, tmp_path, capsys):
+    pages = [tmp_path / "tensorflow.html", tmp_path / "openvino.html"]
+    for page in pages:
+        flags = [f"--model={model}", f"--engine={page.stem}", f"--output_file={page}"]
+        assert run(capsys, *flags, "--text=the dog runs")[0] == 0
+    first, second = (attention_in(page) for page in pages)
+    assert first["tokens"] == second["tokens"] == ["[CLS]", "the", "dog", "runs", "[SEP]"]
+    # Rounded as the page holds them.
+    assert np.abs(shares_of(first) - shares_of(second)).max() < 1e-3
 
 
 @pytest.mark.parametrize(

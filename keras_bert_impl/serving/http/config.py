@@ -18,6 +18,8 @@ API_KEY_VARIABLE = "KERAS_BERT_API_KEY"
 _PACKAGES = ("starlette", "uvicorn", "httptools", "orjson", "prometheus_client")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")  # what a header can hold
 
+_A_DAY = 24 * 3600.0  # seconds; the system's clocks refuse far larger ones
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServerConfig:
@@ -48,16 +50,28 @@ class ServerConfig:
     )
     max_connections: int = option(8192, "The most open connections.", at_least=1, at_most=65536)
     read_seconds: float = option(
-        10.0, "How long the head of a request may take to arrive, and its body.", more_than=0
+        10.0,
+        "How long the head of a request may take to arrive, and its body.",
+        more_than=0,
+        at_most=_A_DAY,
     )
     answer_seconds: float = option(
-        60.0, "How long a request may wait for its answer; then it gets status 429.", more_than=0
+        60.0,
+        "How long a request may wait for its answer; then it gets status 429.",
+        more_than=0,
+        at_most=_A_DAY,
     )
     idle_seconds: float = option(
-        30.0, "After how long a connection on which nothing is asked is closed.", more_than=0
+        30.0,
+        "After how long a connection on which nothing is asked is closed.",
+        more_than=0,
+        at_most=_A_DAY,
     )
     stop_seconds: float = option(
-        30.0, "How long a stopped server answers what it has begun.", more_than=0
+        30.0,
+        "How long a stopped server answers what it has begun.",
+        more_than=0,
+        at_most=_A_DAY,
     )
 
     def __post_init__(self) -> None:

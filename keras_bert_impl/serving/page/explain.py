@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
+from keras_bert_impl.engines.config import ENGINES, TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, option
@@ -25,6 +26,11 @@ class ExplainConfig(CheckpointOptions):
     text: Sequence[str] = option((), "A text; repeat the flag for more.", repeated=True)
     text_pair: Sequence[str] = option(
         (), "The second text of a pair; repeat the flag, once for each text.", repeated=True
+    )
+    engine: str = option(
+        TENSORFLOW,
+        "What computes: tensorflow, or openvino, which starts in a second from the second time on.",
+        choices=ENGINES,
     )
     output_file: str = option(REQUIRED, "The page to write, HTML.")
 
@@ -71,7 +77,7 @@ def explain(config: ExplainConfig) -> Explained:
     from keras_bert_impl.serving.page.single_page import attention_page
 
     check_output(config.output_file)
-    model = AttentionModel.open(config.model, **config.description())
+    model = AttentionModel.open(config.model, engine=config.engine, **config.description())
     attentions = model.of_texts(config.texts)
     with open_whole(config.output_file) as file:
         file.write(attention_page(attentions))

@@ -1,15 +1,17 @@
 """Contexts asked of a model of choices: which ending is the best."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
-from keras_bert_impl.serving.forms import KnownModel, read_fields
+from keras_bert_impl.serving.forms import KnownModel, read_fields, softmax
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from pipelines.tasks.choices.files import Choice
+from pipelines.tasks.choices.options import ANY_NUMBER
 from pipelines.tasks.row_form import RowForm, single_rows
 
 if TYPE_CHECKING:
@@ -46,28 +48,49 @@ class ChoiceForm(RowForm):
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
-        fields, wanted = read_fields(self.inputs, instances), self._task.num_choices
+        fields = read_fields(self.inputs, instances)
         for number, endings in enumerate(fields["endings"], start=1):
-            if len(endings) != wanted:
-                raise UserError(
-                    f"instance {number}: `endings` has {len(endings)} texts; this model chooses "
-                    f"among {wanted}: give as many."
-                )
+            self._check_count(number, len(endings))
         pairs = zip(fields["context"], fields["endings"], strict=True)
-        choices = [Choice("", context, tuple(endings), None, 0) for context, endings in pairs]
+        choices = [
+            Choice("", context, some, None, 0)
+            for context, endings in pairs
+            for some in self._of_rows(endings)
+        ]
         if not choices:
             return Prepared([])
         rows = self._task.rows(choices, self._tokenizer, self._length, training=False)
-        return Prepared(single_rows(rows), rows)
+        return Prepared(single_rows(rows), [len(endings) for endings in fields["endings"]])
+
+    def _check_count(self, number: int, endings: int) -> None:
+        wanted = self._task.num_choices
+        if wanted == ANY_NUMBER and endings < 2:
+            raise UserError(
+                f"instance {number}: `endings` has {endings} texts; give two or more to choose "
+                "among."
+            )
+        if wanted not in (ANY_NUMBER, endings):
+            raise UserError(
+                f"instance {number}: `endings` has {endings} texts; this model chooses among "
+                f"{wanted}: give as many."
+            )
+
+    def _of_rows(self, endings: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """The endings of each row."""
+        own = self._task.num_choices
+        return (tuple(endings[place : place + own]) for place in range(0, len(endings), own))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
         if not outputs:
             return []
-        found = self.joined(outputs)
-        logits = found["logits"].astype(np.float32).tolist()
-        answers = self._task.answers((), prepared.state, found)
-        return [
-            {"ending": one.ending, "probabilities": one.probabilities.tolist(), "logits": own}
-            for one, own in zip(answers, logits, strict=True)
-        ]
+        flat = self.joined(outputs)["logits"].astype(np.float32).reshape(-1)
+        return [_answer(one) for one in np.split(flat, np.cumsum(prepared.state)[:-1])]
+
+
+def _answer(logits: NDArray[np.float32]) -> Answer:
+    return {
+        "ending": int(logits.argmax()),
+        "probabilities": softmax(logits).tolist(),
+        "logits": logits.tolist(),
+    }

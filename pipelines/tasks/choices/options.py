@@ -9,6 +9,9 @@ from keras_bert_impl.options import FREE, bounded, nested, option
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 
+ANY_NUMBER = 1
+"""Of a model that does not say among how many endings it chooses: each is a row by itself."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunSwagConfig(SplitFiles, FineTuningConfig):

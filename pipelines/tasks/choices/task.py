@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.task_settings import served_length, without_task
+from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.training.guesses import Guess
@@ -20,7 +21,7 @@ from pipelines.metrics.classification import accuracy
 from pipelines.metrics.constant_answer import constant_scores
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.choices.files import Choice, read_choices
-from pipelines.tasks.choices.options import RunSwagConfig
+from pipelines.tasks.choices.options import ANY_NUMBER, RunSwagConfig
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -78,8 +79,12 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
 
     @classmethod
     def of_model(cls, model: "BertConfig") -> "ChoiceTask":
-        """The task of a trained model, to serve it."""
-        return cls(RunSwagConfig.known(model, ("num_choices",))["num_choices"])
+        """The task of a trained model, to serve it.
+
+        One that was trained elsewhere does not say among how many endings it chooses.
+        """
+        needed = ("num_choices",) if task_settings(model).get("task") == NAME else ()
+        return cls(RunSwagConfig.known(model, needed).get("num_choices", ANY_NUMBER))
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -209,6 +214,11 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
         from pipelines.tasks.choices.served import ServedChooser
 
         config = opened.model.config
+        if self.num_choices == ANY_NUMBER:
+            raise UserError(
+                f"{config.origin}: does not say among how many endings the model chooses, which a "
+                'signature has to know; add "num_choices" to task_specific_params.keras_bert_impl.'
+            )
         length = served_length(config, max_seq_length)
         config.check_length(length, at_least=5)
         return ServedChooser(opened, self.num_choices, length)

@@ -156,7 +156,7 @@ def warn_of_shared_rows(training: LabelStatistics, other: Source, seed: int) -> 
                 lines.append(example.line)
     if count:
         _LOGGER.warning(
-            "%s: %s in %s as well (%s): such scores say little of new texts.",
+            "%s: %s in %s as well (%s); figures on such rows say little about new texts.",
             other.file.name,
             "1 row stands" if count == 1 else f"{count} rows stand",
             training.source.file.name,

@@ -19,7 +19,7 @@ from pipelines.tasks.questions.answers import (
 )
 from pipelines.tasks.questions.passages import Passage, Question
 from pipelines.tasks.questions.rows import question_rows
-from pipelines.tasks.questions.settings import ServingSettings
+from pipelines.tasks.questions.settings import ANSWERS, ServingSettings
 from pipelines.tasks.row_form import RowForm, single_rows
 
 _LOGITS = ("start_logits", "end_logits")
@@ -65,7 +65,7 @@ class QuestionForm(RowForm):
     model_outputs = token_outputs = _LOGITS
 
     def __init__(self, model: KnownModel, settings: ServingSettings, *, best: bool) -> None:
-        self.signature = "answers" if best else "serving_default"
+        self.signature = ANSWERS if best else "serving_default"
         self.outputs: Mapping[str, str] = _BEST if best else _ONE
         self._settings, self._is_best = settings, best
         self._tokenizer = PlainTokenizer(model.text)

@@ -1,7 +1,9 @@
 """Questions of somebody's own, asked of a passage of somebody's own."""
 
+import contextlib
+import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,15 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.text_files import text_in_assets
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.answerer import Answerer, ask
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import check_words
+from pipelines.answering.config import AnsweringConfig
+from pipelines.answering.opening import is_asked_in_graph, no_texts, open_answering_model
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.tables.lines import read_text
 from pipelines.tasks.questions.options import AnswerConfig
+from pipelines.tasks.questions.settings import ANSWERS
 
 Signature = Callable[[str, str], Mapping[str, Any]]
 
@@ -62,12 +68,12 @@ def answer(config: AnswerConfig) -> list[AnsweredQuestion]:
         UserError: the model or the passage is not what it should be.
     """
     passage = read_passage(config.passage_file, config.text_encoding)
-    ask, text = _load(config)
     asked = [question for question in config.question if question.strip()]
-    if text is not None:
-        name = f"{config.passage_file} and the questions"
-        check_words([passage, *asked], text, name, may_refuse=False)
-    return [_answered(question, passage, ask, config.num_answers) for question in asked]
+    with _opened(config) as (signature, text):
+        if text is not None:
+            name = f"{config.passage_file} and the questions"
+            check_words([passage, *asked], text, name, may_refuse=False)
+        return [_answered(question, passage, signature, config.num_answers) for question in asked]
 
 
 def read_passage(path: Path, encoding: TextEncoding = UTF_8) -> str:
@@ -102,14 +108,30 @@ def _answered(question: str, passage: str, ask: Signature, count: int) -> Answer
     return AnsweredQuestion(question, bool(found["has_answer"]), answers[:count])
 
 
-def _load(config: AnswerConfig) -> tuple[Signature, TextSettings | None]:
+@contextlib.contextmanager
+def _opened(config: AnswerConfig) -> Iterator[tuple[Signature, TextSettings | None]]:
     """The signature, and how the model cuts texts where that is known."""
+    if is_asked_in_graph(config.model, config):
+        yield _load(config)
+        return
+    # The same by rows that are made outside the graph, whatever computes them.
+    with contextlib.closing(open_answering_model(AnsweringConfig.of(config), no_texts)) as model:
+        answerer = model.answerers.get(ANSWERS)
+        if answerer is None:
+            raise _no_model_for_questions(config)
+        yield functools.partial(_of_answerer, answerer), model.text
+
+
+def _of_answerer(answerer: Answerer, question: str, passage: str) -> Mapping[str, Any]:
+    (found,) = ask(answerer, [{"question": question, "passage": passage}])
+    return {name: np.asarray(value)[None] for name, value in found.items()}
+
+
+def _load(config: AnswerConfig) -> tuple[Signature, TextSettings | None]:
     saved = is_saved_model(config.model)
     if not saved:
         find_model(config.model, **config.description())  # what is wrong is told at once
     import tensorflow as tf
-
-    from pipelines.tasks.questions.served import ANSWERS
 
     if saved:
         from keras_bert_impl.serving.signatures import load_signature
@@ -128,10 +150,14 @@ def _load(config: AnswerConfig) -> tuple[Signature, TextSettings | None]:
 
     opened, served = open_and_serve(config.model, **config.description())
     if ANSWERS not in served.names:
-        raise UserError(
-            f"{config.model}: holds no model for questions; name the model/ folder of a run of "
-            "run_squad."
-        )
+        raise _no_model_for_questions(config)
     return lambda question, passage: served.call(
         ANSWERS, {"question": [question], "passage": [passage]}
     ), opened.text
+
+
+def _no_model_for_questions(config: AnswerConfig) -> UserError:
+    return UserError(
+        f"{config.model}: holds no model for questions; name the model/ folder of a run of "
+        "run_squad."
+    )

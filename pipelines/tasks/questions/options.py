@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
 from keras_bert_impl.serving.config import SavedModelTrust
@@ -182,7 +183,7 @@ class RunSquadConfig(FineTuningConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerConfig(CheckpointOptions, SavedModelTrust):
+class AnswerConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
     """The options of asking a passage.
 
     Raises:
@@ -190,7 +191,8 @@ class AnswerConfig(CheckpointOptions, SavedModelTrust):
     """
 
     model: Path = option(
-        REQUIRED, "A SavedModel, or a run for questions: its model/ or a checkpoint."
+        REQUIRED,
+        "A SavedModel, an export for OpenVINO, or a run for questions: its model/ or a checkpoint.",
     )
     question: Sequence[str] = option(
         (), "What is asked; repeat the flag for more questions.", repeated=True
@@ -203,7 +205,7 @@ class AnswerConfig(CheckpointOptions, SavedModelTrust):
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not any(question.strip() for question in self.question):
             raise UserError("there is no question; give `question`.")
         for question in self.question:

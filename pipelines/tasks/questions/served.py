@@ -24,7 +24,7 @@ from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.tasks.questions.answers import SURELY_NO_ANSWER, dropped_at_the_end
 from pipelines.tasks.questions.rows import WindowSettings
-from pipelines.tasks.questions.settings import ServingSettings
+from pipelines.tasks.questions.settings import ANSWERS, ServingSettings
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
@@ -277,9 +277,6 @@ def in_blocks(
     )
     return {name: array.concat() for name, array in zip(outputs, full, strict=True)}
 
-
-ANSWERS = "answers"
-"""The signature that gives the best answers instead of one."""
 
 _LOGITS = ("start_logits", "end_logits")
 

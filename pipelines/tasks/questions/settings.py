@@ -13,6 +13,9 @@ from pipelines.tasks.questions.rows import WindowSettings
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
 
+ANSWERS = "answers"
+"""The signature that gives the best answers."""
+
 
 @dataclass(frozen=True)
 class ServingSettings:
@@ -43,6 +46,7 @@ class ServingSettings:
         positions = config.max_position_embeddings
         default = min(WindowSettings.max_seq_length, positions)
         length = served_length(config, max_seq_length, default)
+        known.setdefault("max_query_length", _question_tokens(length))
         windows = _from(WindowSettings, {**known, "max_seq_length": length})
         if not windows.max_query_length + 3 < length:
             raise UserError(
@@ -51,6 +55,17 @@ class ServingSettings:
             )
         threshold = known.get(THRESHOLD, 0.0)
         return cls(windows, _from(AnswerSettings, known), threshold)
+
+
+def _question_tokens(length: int) -> int:
+    """The most tokens of a question for a model that does not say it: the original's, if it fits.
+
+    Example:
+        >>> _question_tokens(384), _question_tokens(12)
+        (64, 4)
+    """
+    usual = WindowSettings.max_query_length
+    return usual if usual + 3 < length else (length - 3) // 2
 
 
 def _from(kind: Any, values: Mapping[str, Any]) -> Any:

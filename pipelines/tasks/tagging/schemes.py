@@ -136,6 +136,19 @@ BILOU = Scheme("bilou", "B", "I", "L", "U")
 BARE = Scheme("bare", "", "", "", "")
 SCHEMES = {scheme.name: scheme for scheme in (IOB1, IOB2, BIOES, BILOU, BARE)}
 
+
+def scheme_of_labels(labels: Iterable[str]) -> Scheme:
+    """The scheme in which a model's labels are written; of "B-" and "I-" alone IOB2.
+
+    Example:
+        >>> [scheme_of_labels(x).name for x in (["O", "I-PER"], ["O", "S-PER"], ["O", "PER"])]
+        ['iob2', 'bioes', 'bare']
+    """
+    known = list(labels)
+    fitting = (one for one in (IOB2, BIOES, BILOU) if known and all(map(one.split, known)))
+    return next(fitting, BARE)
+
+
 _IOB = {"B": "B", "I": "I", "E": "I", "L": "I", "S": "B", "U": "B"}
 
 

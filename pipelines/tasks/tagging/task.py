@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.model_source import ModelSource
-from keras_bert_impl.checkpoints.task_settings import served_length, without_task
+from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
+from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
 from keras_bert_impl.errors import UserError, cut, shown
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
@@ -38,7 +38,7 @@ from pipelines.tasks.tagging.rows import (
     tokenize_words,
     window_stride,
 )
-from pipelines.tasks.tagging.schemes import IOB2, SCHEMES, Scheme
+from pipelines.tasks.tagging.schemes import IOB2, SCHEMES, Scheme, scheme_of_labels
 from pipelines.tasks.tagging.statistics import (
     CHARACTERS,
     WORDS,
@@ -111,13 +111,19 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
 
     @classmethod
     def of_model(cls, model: "BertConfig") -> "TaggingTask":
-        """The task of a trained model, to serve it; the labels are the model's."""
-        settings = RunNerConfig.known(model, ("tagging_scheme", "tag_unit", "doc_stride"))
+        """The task of a trained model, to serve it; the labels are the model's.
+
+        One that was trained elsewhere tags words, in the scheme that its labels are written in.
+        """
+        ours = task_settings(model).get("task") == NAME
+        needed = ("tagging_scheme", "tag_unit", "doc_stride") if ours else ()
+        settings = RunNerConfig.known(model, needed)
+        name = settings.get("tagging_scheme")
         return cls(
             labels=(),
-            scheme=SCHEMES[settings["tagging_scheme"]],
-            unit=settings["tag_unit"],
-            doc_stride=settings["doc_stride"],
+            scheme=SCHEMES[name] if name else scheme_of_labels(label_names(model).values()),
+            unit=settings.get("tag_unit", WORDS),
+            doc_stride=settings.get("doc_stride", 0),
         )
 
     @property
@@ -168,7 +174,6 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """A model with a score of each tag for each token, its encoder frozen or not."""
-        from keras_bert_impl.checkpoints.model_source import label_names
         from keras_bert_impl.models.feature_tagger import (
             LAYER_VECTORS,
             VECTOR_INPUTS,

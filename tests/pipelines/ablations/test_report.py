@@ -4,7 +4,7 @@ import math
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.ablations.report import Report
+from pipelines.ablations.report import DIFFERENCE, Report
 from pipelines.ablations.study import Study
 from pipelines.many_runs.cells import Result
 from tests.support.toy_study import PretendingTools, toy_recipe
@@ -94,3 +94,18 @@ def test_the_check_waits_for_all_runs_of_a_task(made):
     results |= scored(made, {"MRPC-random-seed-1": 0.5, "MRPC-random-seed-2": 0.52})
     (check,) = Report(made, results).checks()
     assert (check.task, check.holds) == ("MRPC", True)
+
+
+def test_what_bert_has_more_than_other_models_has_an_interval(tmp_path):
+    changes = {"tables": ("models",), "other_model": ("theirs {data}/theirs",)}
+    study = Study(toy_recipe(tmp_path, **changes), PretendingTools().config_of)
+    results = scored(study, {"MRPC-bert-seed-1-1": 0.90, "MRPC-bert-seed-1-2": 0.92})
+    results |= scored(study, {"MRPC-random-seed-1": 0.70, "MRPC-random-seed-2": 0.72})
+    results |= scored(study, {"MRPC-other-theirs-seed-1": 0.9})
+    lines = Report(study, results).lines()
+    first = lines.index(DIFFERENCE) + 4
+    cells = [[part.strip() for part in line.split("|")[1:-1]] for line in lines[first:][:2]]
+    assert cells == [
+        ["random weights", "+0.2000 (+0.1392 to +0.2608)", "–"],
+        ["theirs", "–", "–"],  # of a single run nothing is known
+    ]

@@ -48,7 +48,7 @@ def test_what_the_model_does_not_answer_is_told():
     for options in ({"question": ["a"], "passage_file": "p"}, {"context": "a", "ending": ["b"]}):
         with pytest.raises(UserError, match="this model is asked with `text`"):
             chosen([TEXT, PAIR], **options)
-    with pytest.raises(UserError, match="asked with `question` and `passage`"):
+    with pytest.raises(UserError, match="asked with `question` and `passage_file`"):
         chosen([QUESTION], text=["a"], text_pair=["b"])
 
 

@@ -1,10 +1,6 @@
 """Every kind of model, asked in two ways: by an answerer, and by its signature inside a graph."""
 
-import json
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -24,9 +20,9 @@ from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import WORDS, tiny_config, write_any
+from tests.support.run_checkpoints import change_json
 from tests.support.two_ways import ODD_TEXTS, answers_of, check_same, served_answers
 
-PROJECT = Path(__file__).parents[3]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
 
@@ -41,7 +37,9 @@ def named(labels, **settings):
     """A configuration with labels and the settings of a task."""
     names = {"id2label": {str(number): label for number, label in enumerate(labels)}}
     problem = settings.pop("problem_type", None)
-    config = tiny_config(extra={**names, **({"problem_type": problem} if problem else {})})
+    if problem:  # of the classes that are named beside it
+        names |= {"problem_type": problem, "architectures": ["BertForSequenceClassification"]}
+    config = tiny_config(extra=names)
     return with_task_settings(config, settings)
 
 
@@ -79,6 +77,15 @@ MODELS = {
     ),
     "masked words": lambda: BertPretrainer(tiny_config()),
 }
+
+
+KINDS = {"labels": "labels", "number": "number", "entities": "entities", "choice": "choice"}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_model_answers_what_it_was_trained_for(folders, name):
+    answerer = next(iter(opened(folders(name)).answerers.values()))
+    assert answerer.kind == KINDS[name]
 
 
 def instances(answerer, texts):
@@ -168,24 +175,56 @@ def test_an_export_from_before_it_held_a_configuration(folders, tmp_path):
         opened(of_answers)
 
 
-def test_an_export_needs_no_tensorflow(folders, tmp_path):
-    folder = export(folders("label"), tmp_path / "export")
-    program = (
-        "import sys\n"
-        "from tools.predict import main\n"
-        "code = main(sys.argv[1:])\n"
-        "sys.exit(code or sorted({'tensorflow', 'keras', 'torch'} & set(sys.modules)) or 0)"
-    )
-    arguments = [f"--model={folder}", "--text=the dog runs", "--format=json"]
-    command = [sys.executable, "-c", program, *arguments]  # a process without TensorFlow
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, check=True)
-    (expected,) = answers_of(opened(folders("label")), "text", ["the dog runs"])
-    check_same([json.loads(done.stdout)["answer"]], [expected])
+PLAIN = {
+    "entities": lambda: BertTokenClassifier(named([*TAGS[:3], "S-PER"]), 4),
+    "choice": lambda: BertMultipleChoice(tiny_config(), 2),
+    "answer": lambda: BertSpanLabeler(tiny_config()),
+}
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_the_architecture_alone_says_what_a_model_answers(kind, tmp_path):
+    model = opened(write_any(tmp_path / "model", PLAIN[kind]()))
+    assert {one.kind for one in model.answerers.values()} == {kind}
+    for signature, answerer in model.answerers.items():
+        answers = answers_of(model, signature, instances(answerer, random_texts(3)))
+        assert all(answer.keys() == answerer.outputs.keys() for answer in answers)
+
+
+def test_a_chooser_that_says_no_number_takes_any(tmp_path):
+    plain = opened(write_any(tmp_path / "plain", PLAIN["choice"]()))
+    of_three = with_task_settings(tiny_config(), {"task": "swag", "num_choices": 3})
+    other = opened(write_any(tmp_path / "other", BertMultipleChoice(of_three, 3)))
+    three = {"context": "the dog", "endings": ["runs", "a cat sleeps", ""]}
+    asked = [three, {"context": "a", "endings": ["the", "cat"]}]
+    found = answers_of(plain, "text", asked)
+    assert [len(one["probabilities"]) for one in found] == [3, 2]
+    check_same(found[:1], answers_of(other, "text", [three]))
+    with pytest.raises(UserError, match="instance 1: `endings` has 1 texts; give two or more"):
+        answers_of(plain, "text", [{"context": "a", "endings": ["the"]}])
+
+
+def test_a_tagger_without_names_of_labels_numbers_them(tmp_path):
+    folder = write_any(tmp_path / "model", PLAIN["entities"]())
+    change_json(folder / "config.json", id2label=None, label2id=None)
+    (found,) = answers_of(opened(folder), "raw_text", ["the dog runs"])
+    assert {kind.partition("_")[0] for kind in found["type"]} == {"LABEL"}
+
+
+@pytest.mark.parametrize("name", ["masked words", "entities"])
+def test_any_model_gives_vectors_where_they_are_asked_for(folders, name):
+    model = opened(folders(name), vectors=True)
+    assert [*model.answerers] == ["embed"]
+    texts = random_texts(3)
+    expected = Embedder.from_pretrained(folders(name)).embed(texts).tolist()
+    check_same(answers_of(model, "embed", texts), [{"embedding": one} for one in expected])
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ({"vectors": True}, "gives no vectors"),
+        ({"vocab_file": "vocab.txt"}, "leave out `vocab_file`"),
         ({"engine": "tensorflow"}, "is an export for OpenVINO, which tensorflow cannot compute"),
         ({"engine_precision": "int8"}, "needs texts to find its scales on"),
     ],

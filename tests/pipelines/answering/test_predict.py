@@ -11,6 +11,7 @@ from keras_bert_impl.models.token_models import BertSpanLabeler
 from pipelines.answering import predict as job
 from pipelines.answering.config import PredictConfig
 from pipelines.answering.predict import predict
+from pipelines.corpora.encodings import TextEncoding
 from tests.support.model_folders import tiny_config, write_any, write_classifier
 
 
@@ -47,6 +48,10 @@ def test_a_bad_record_is_named_by_its_line(tmp_path):
     with pytest.raises(UserError, match=r"choices.jsonl: line 2: `endings` has 1 texts"):
         answered(folder, path)
     assert not (tmp_path / "out").exists()  # nothing half done
+    for endings in (5, None, ["runs", 5]):
+        path.write_text(f"{json.dumps(good)}\n" + json.dumps({**good, "endings": endings}) + "\n")
+        with pytest.raises(UserError, match=r"choices.jsonl: line 2: .*`endings`"):
+            answered(folder, path)
     path.write_text(json.dumps(good) + "\n")
     assert len(answered(folder, path)[0]["answer"]["probabilities"]) == 2
     table = tmp_path / "choices.csv"
@@ -76,3 +81,41 @@ def test_words_that_the_vocabulary_lacks_are_warned_of_once(tmp_path, caplog, mo
     (tmp_path / "lines.txt").write_text("entirely unknown words\n" * 9)
     answered(folder, tmp_path / "lines.txt")
     assert sum("become [UNK]" in one.message for one in caplog.records) == 1
+
+
+def test_the_columns_of_a_file_say_whether_it_has_pairs(tmp_path):
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    pairs, texts = tmp_path / "pairs.csv", tmp_path / "texts.csv"
+    pairs.write_text("id,text_a,text_b\n1,the dog,a cat\n")
+    texts.write_text("id,text\n1,the dog\n")
+    assert answered(folder, pairs)[0]["input"] == {"text_a": "the dog", "text_b": "a cat"}
+    assert answered(folder, texts)[0]["input"] == {"text": "the dog"}
+
+
+def test_files_stand_in_any_encoding_and_quotation(tmp_path):
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    path = tmp_path / "texts.tsv"
+    path.write_bytes('"é\tthe dog\n'.encode("latin-1"))
+    encoding = TextEncoding(encoding="latin-1")
+    columns = {"text_column": "1", "text_pair_column": "2"}
+    found = answered(folder, path, quotation="no", text_encoding=encoding, **columns)
+    assert found[0]["input"] == {"text_a": '"é', "text_b": "the dog"}
+    lines = tmp_path / "lines.txt"
+    lines.write_bytes("é dog\n".encode("latin-1"))
+    assert answered(folder, lines, text_encoding=encoding)[0]["input"] == {"text": "é dog"}
+
+
+@pytest.mark.slow
+def test_scales_of_int8_are_found_on_the_file_that_is_answered(tmp_path):
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    path = tmp_path / "pairs.csv"
+    path.write_text("text_a,text_b\n" + "the dog,a cat\n" * 3)
+    one = PredictConfig(model=str(folder), engine="openvino", engine_precision="int8", text=("a",))
+    with pytest.raises(UserError, match="on the first texts of a file and keeps them"):
+        predict(one)
+    found = answered(folder, path, engine="openvino", engine_precision="int8")
+    expected = answered(folder, path)
+    assert found[0]["answer"]["probabilities"] == pytest.approx(
+        expected[0]["answer"]["probabilities"], abs=0.05
+    )
+    predict(one)  # now they are kept

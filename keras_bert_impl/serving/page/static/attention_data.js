@@ -18,10 +18,15 @@ export function attentionOf(written) {
   return { tokens, segments, layers, heads, length, at };
 }
 
+/** The share that a token gives another one, the mean of some heads. */
+export function meanShare(attention, layer, heads, from, to) {
+  return heads.reduce((sum, head) => sum + attention.at(layer, head, from, to), 0) / heads.length;
+}
+
 /** The tokens that a token attends to most, with their shares, the largest first. */
-export function strongest(attention, layer, head, from, most) {
+export function strongest(attention, layer, heads, from, most) {
   return attention.tokens
-    .map((token, to) => ({ token, to, share: attention.at(layer, head, from, to) }))
+    .map((token, to) => ({ token, to, share: meanShare(attention, layer, heads, from, to) }))
     .sort((one, other) => other.share - one.share)
     .slice(0, most);
 }

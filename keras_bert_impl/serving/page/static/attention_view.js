@@ -1,6 +1,6 @@
-// Attention to look at: one head with lines between tokens, and all heads side by side.
+// Attention to look at: chosen heads with lines between tokens, and all heads side by side.
 
-import { strongest } from "./attention_data.js";
+import { meanShare, strongest } from "./attention_data.js";
 import { arrowsAmong, chooser, element, foreign, labelled, scrolling, shape, table } from "./dom.js";
 import { isSpecial, percent } from "./text.js";
 
@@ -8,6 +8,7 @@ const FAINTEST = 0.01; // what is less is not drawn
 const DIMMED = 0.12;
 const VISIBLE = 0.75; // the power of a share that its line's opacity is
 const IN_THE_TABLE = 5;
+const HUES = 47; // degrees between the colours of two heads, so that neighbours differ
 const BETWEEN = {
   all: ["all tokens", () => true],
   aa: ["first text to itself", (from, to) => from === 0 && to === 0],
@@ -29,6 +30,7 @@ export function attentionView(attention, chosen = {}) {
   const state = {
     layer: within(chosen.layer, attention.layers),
     head: within(chosen.head, attention.heads),
+    beside: [], // further heads, shown with it
     dims: true,
     between: "all",
     from: null,
@@ -41,12 +43,13 @@ export function attentionView(attention, chosen = {}) {
     places.one.querySelectorAll("button")[from].focus();
   };
   const show = (changes) => {
-    Object.assign(state, changes);
+    Object.assign(state, "head" in changes ? { beside: [] } : {}, changes);
     places.one.replaceChildren(oneHead(attention, state, select));
     places.words.replaceChildren(inWords(attention, state));
     for (const button of places.all.querySelectorAll("button")) pressed(button, state);
     controls.layer.value = state.layer;
     controls.head.value = state.head;
+    controls.heads.forEach((button, head) => button.setAttribute("aria-pressed", String(headsOf(state).includes(head))));
     chosen.onchoice?.({ layer: state.layer, head: state.head });
   };
   const redraw = (changes) => {
@@ -57,6 +60,11 @@ export function attentionView(attention, chosen = {}) {
   redraw({});
   repaintedWithScheme(places.all, () => redraw({}));
   return element("div", { class: "attention" }, controls.bar, places.one, places.words, places.all);
+}
+
+/** The heads that are shown, in their order of choice. */
+function headsOf(state) {
+  return [state.head, ...state.beside];
 }
 
 function within(number, count) {
@@ -79,6 +87,15 @@ function controlsOf(attention, state, show, redraw, id) {
     labelled("Layer", () => layer, layer.id),
     labelled("Head", () => head, head.id),
   );
+  const heads = headButtons(attention, state, show);
+  bar.append(
+    element(
+      "div",
+      { class: "field", role: "group", "aria-label": "Heads shown together, a colour each" },
+      element("span", { "aria-hidden": "true" }, "Heads together"),
+      element("div", { class: "heads" }, ...heads),
+    ),
+  );
   if (attention.segments.includes(1)) {
     const options = Object.entries(BETWEEN).map(([value, [label]]) => [value, label]);
     const set = (event) => redraw({ between: event.target.value });
@@ -88,7 +105,28 @@ function controlsOf(attention, state, show, redraw, id) {
   bar.append(
     element("div", { class: "field tick" }, dim, element("label", { for: dim.id }, "Dim [CLS] and [SEP]")),
   );
-  return { bar, layer, head };
+  return { bar, layer, head, heads };
+}
+
+/** A button for each head, which shows it beside those that are shown, or no longer. */
+function headButtons(attention, state, show) {
+  const toggle = (head) => {
+    const others = headsOf(state).filter((one) => one !== head);
+    const [first, ...beside] = headsOf(state).includes(head) ? others : [...others, head];
+    if (first !== undefined) show({ head: first, beside });
+  };
+  const buttons = numbered(attention.heads).map(([head, name]) =>
+    hued(element("button", { type: "button", "aria-label": `Head ${name}`, onclick: () => toggle(head) }, name), head),
+  );
+  arrowsAmong(buttons, attention.heads, state.head);
+  return buttons;
+}
+
+/** Gives an element the colour of a head. */
+function hued(made, head) {
+  made.classList.add("hued");
+  made.style.setProperty("--hue", String((head * HUES) % 360));
+  return made;
 }
 
 function numbered(count) {
@@ -113,15 +151,12 @@ function* linesBetween(attention, state, layer, head) {
 }
 
 function oneHead(attention, state, select) {
-  const { layer, head, from } = state;
-  const lines = [...linesBetween(attention, state, layer, head)].map((line) =>
-    shape("line", {
-      x1: 0,
-      y1: line.from + 0.5,
-      x2: 100,
-      y2: line.to + 0.5,
-      "stroke-opacity": (line.share ** VISIBLE).toFixed(3),
-      class: from === null || from === line.from ? null : "aside",
+  const { layer, from } = state;
+  const heads = headsOf(state);
+  const lines = heads.flatMap((head) =>
+    [...linesBetween(attention, state, layer, head)].map((line) => {
+      const drawn = lineOf(line, from);
+      return heads.length > 1 ? hued(drawn, head) : drawn;
     }),
   );
   const drawing = shape(
@@ -130,7 +165,7 @@ function oneHead(attention, state, select) {
       viewBox: `0 0 100 ${attention.length}`,
       preserveAspectRatio: "none",
       role: "img",
-      "aria-label": `Attention of layer ${layer + 1}, head ${head + 1}; the table below says it in words.`,
+      "aria-label": `Attention of ${placeOf(state)}; the table below says it in words.`,
     },
     ...lines,
   );
@@ -161,9 +196,26 @@ function oneHead(attention, state, select) {
   );
 }
 
+function lineOf(line, from) {
+  return shape("line", {
+    x1: 0,
+    y1: line.from + 0.5,
+    x2: 100,
+    y2: line.to + 0.5,
+    "stroke-opacity": (line.share ** VISIBLE).toFixed(3),
+    class: from === null || from === line.from ? null : "aside",
+  });
+}
+
+/** The layer and the heads that are shown, in words. */
+function placeOf(state) {
+  const heads = headsOf(state).map((head) => head + 1);
+  return `layer ${state.layer + 1}, ${heads.length > 1 ? "heads" : "head"} ${heads.join(", ")}`;
+}
+
 function target(attention, state, token, to) {
-  const { layer, head, from } = state;
-  const share = from === null ? null : attention.at(layer, head, from, to);
+  const { layer, from } = state;
+  const share = from === null ? null : meanShare(attention, layer, headsOf(state), from, to);
   const said = share === null ? null : element("span", { class: "share" }, percent(share));
   const strong = share !== null && share >= 0.1 ? " strong" : "";
   return element("li", { class: classOf(token, state) + strong }, foreign(token), said);
@@ -174,12 +226,12 @@ function classOf(token, state) {
 }
 
 function inWords(attention, state) {
-  const { layer, head } = state;
   const rows = attention.tokens.map((token, from) => [
     foreign(token),
-    element("span", {}, ...said(strongest(attention, layer, head, from, IN_THE_TABLE))),
+    element("span", {}, ...said(strongest(attention, state.layer, headsOf(state), from, IN_THE_TABLE))),
   ]);
-  const caption = `Layer ${layer + 1}, head ${head + 1}: what each token attends to most`;
+  const mean = state.beside.length ? ", the mean of the heads" : "";
+  const caption = `What each token attends to most in ${placeOf(state)}${mean}`;
   return element(
     "details",
     {},

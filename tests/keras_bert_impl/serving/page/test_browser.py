@@ -152,6 +152,22 @@ def test_a_token_shows_its_own_lines_with_shares_that_the_table_says_too(page):
     assert f"{max(shares):g} %" in said.replace(".0 ", " ")
 
 
+def test_any_heads_are_shown_together_in_colours(page):
+    open_attention(page)
+    alone = len(page.all(".one-head line"))
+    page.all(".heads button")[1].click()
+    assert "Attention of layer 1, heads 1, 2;" in page.one("svg").get_attribute("aria-label")
+    lines = page.all(".one-head line.hued")
+    assert len(lines) > alone
+    assert len({line.value_of_css_property("stroke") for line in (lines[0], lines[-1])}) == 2
+    page.all(".heads button")[0].click()
+    assert "Attention of layer 1, head 2;" in page.one("svg").get_attribute("aria-label")
+    assert page.all(".one-head line.hued") == []
+    page.all(".heads button")[1].click()  # one is always shown
+    assert "Attention of layer 1, head 2;" in page.one("svg").get_attribute("aria-label")
+    assert page.complaints() == []
+
+
 def test_special_tokens_are_dimmed_by_choice(page):
     open_attention(page)
     assert len(page.all(".one-head .dimmed")) == 4  # [CLS] and [SEP], on both sides

@@ -1,0 +1,43 @@
+"""What answering by an export for OpenVINO needs: no TensorFlow, and little memory."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_bert_impl.serving.portable_export import export_portable
+from pipelines.tasks.register import open_and_serve
+from tests.support.model_folders import write_classifier
+
+PROJECT = Path(__file__).parents[2]
+MOST_MEGABYTES = 400
+PROGRAM = """
+import json, resource, sys
+from tools.predict import main
+code = main(sys.argv[1:])
+heavy = sorted({"tensorflow", "keras", "torch", "jax", "transformers"} & set(sys.modules))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+json.dump({"code": code, "heavy": heavy, "peak": peak}, sys.stderr)
+"""
+
+
+def asked(model, *flags):
+    """What a process of its own answers, and what it loaded and took."""
+    words = [f"--model={model}", "--text=the dog runs", "--format=json", *flags]
+    command = [sys.executable, "-c", PROGRAM, *words]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, check=True, text=True)
+    return json.loads(done.stdout)["answer"], json.loads(done.stderr.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_an_export_and_a_kept_graph_are_answered_without_tensorflow(tmp_path):
+    model = write_classifier(tmp_path / "model", ["no", "yes"])
+    opened, _ = open_and_serve(model)
+    export_portable(opened, tmp_path / "export", "openvino", verify=False)
+    first, _ = asked(model, "--engine=openvino")  # makes the graph, and keeps it
+    for found, needed in (asked(tmp_path / "export"), asked(model, "--engine=openvino")):
+        assert (needed["code"], needed["heavy"]) == (0, [])
+        assert needed["peak"] < MOST_MEGABYTES
+        assert found["probabilities"] == pytest.approx(first["probabilities"], abs=1e-5)
