@@ -44,16 +44,23 @@ def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
             raise UserError(
                 f"`signature={config.signature}` is none of this model's; choose {known}."
             )
-        return model.answerers[config.signature]
+        chosen = model.answerers[config.signature]
+        if not config.input_file and not _fits(chosen, config, None):
+            raise _asked_otherwise(chosen)
+        return chosen
     main = next(iter(model.answerers.values()))
     file = _table(config) if config.input_file and _is_guessed(config) else None
     fitting = [one for one in model.answerers.values() if _fits(one, config, file)]
     if not fitting and file is None:
-        names = " and ".join(f"`{_OPTIONS.get(one.name, one.name)}`" for one in main.inputs)
-        raise UserError(f"this model is asked with {names}; give these, or name another model.")
+        raise _asked_otherwise(main)
     fitting = fitting or [main]
     # Entities are asked of text as people write it, with marks at the ends of words.
     return next((one for one in fitting if one.signature == "raw_text"), fitting[0])
+
+
+def _asked_otherwise(answerer: Answerer) -> UserError:
+    names = " and ".join(f"`{_OPTIONS.get(one.name, one.name)}`" for one in answerer.inputs)
+    return UserError(f"this model is asked with {names}; give these, or name another model.")
 
 
 def _is_guessed(config: PredictConfig) -> bool:
