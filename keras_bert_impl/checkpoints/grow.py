@@ -116,7 +116,7 @@ def _new_words(words: Sequence[str], known: Mapping[str, int]) -> list[str]:
     new = [word for word in different if word not in known]
     if not new:
         what = "every one of them is in the vocabulary" if words else "there are none"
-        raise UserError(f"no words to add: {what}; give at least one that is new.")
+        raise UserError(f"`words` has none to add: {what}; give at least one that is new.")
     there, twice = len(different) - len(new), len(words) - len(different)
     if there or twice:
         _LOGGER.info(

@@ -130,7 +130,7 @@ def _set_of(description_file: Path) -> list[Shard]:
         for entry in description.shards
     ]
     for shard in shards:
-        if not shard.path.exists():
+        if not is_there(shard.path):
             raise _missing(shard.path)
     return shards
 

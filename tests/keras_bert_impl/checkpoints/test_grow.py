@@ -63,8 +63,8 @@ def test_a_token_that_continues_words_is_made_from_such_tokens():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "no words"),
-        (["un", "un"], "no words to add: every one of them is in the vocabulary"),
+        ([], "`words` has none"),
+        (["un", "un"], "`words` has none to add: every one of them is in the vocabulary"),
         (["two words"], "'two words' is no single word"),
         (["##"], "'##' is no single word"),
     ],

@@ -116,6 +116,13 @@ def test_a_broken_description_is_named(shards, damage):
         _check(shards)
 
 
+def test_a_description_with_a_name_that_no_disk_takes_is_a_sentence(shards):
+    path = shards / "train.tfrecord.recipe.json"
+    path.write_text(path.read_text().replace("train.tfrecord-00000", f"train{'x' * 5000}-00000"))
+    with pytest.raises(UserError, match="File name too long"):
+        _check(shards)
+
+
 def test_the_description_tells_how_the_set_was_made(shards):
     told = json.loads((shards / "train.tfrecord.recipe.json").read_text())
     assert told["recipe"] == RECIPE.to_json()
