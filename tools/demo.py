@@ -235,7 +235,9 @@ def _run(config: DemoConfig) -> None:
             _show(step, f"[{number}/{len(steps)}] ")
             seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step, stop)
             if stop.requested:
-                tell_stopped(f" in step {number}; earlier ones are kept, and {CONTINUES} the demo.")
+                tell_stopped(
+                    f"Stopped in step {number}; earlier ones are kept, and {CONTINUES} the demo."
+                )
                 return
     print("\nTry next:")
     for step in next_steps(folder):

@@ -29,7 +29,7 @@ def tell_stopped(sentence: str) -> None:
     """Prints where a tool stopped that could save its work, and how to go on."""
     global _told
     _told = True
-    print(f"Stopped{sentence}")
+    print(sentence)
 
 
 def end_of_stopped(number: int) -> int:

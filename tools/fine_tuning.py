@@ -53,7 +53,7 @@ def run_once_or_often(
     for path in results.files:
         print(f"wrote {path}")
     if not results.finished:
-        tell_stopped(f"; finished runs and checkpoints are kept, and {CONTINUES}.")
+        tell_stopped(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
 
 
 def _kept_at_the_start(config: "FineTuningConfig") -> AbstractContextManager[None]:
@@ -74,7 +74,7 @@ def show_results(results: "FineTuningResults") -> None:
 
     training = results.training
     if training and not training.finished:
-        tell_stopped(f" after step {training.step:,}, which is saved; {CONTINUES}.")
+        tell_stopped(f"Stopped after step {training.step:,}, which is saved; {CONTINUES}.")
     elif training and not training.is_new:
         print("Training was finished before; its model is in model/ of the output folder.")
     for name, value in sorted(results.evaluation.items()):

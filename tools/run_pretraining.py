@@ -38,7 +38,7 @@ def _run(config: RunPretrainingConfig) -> None:
         flags = f" (not looked at: {', '.join(results.changed)})" if results.changed else ""
         print(f"{config.output_dir}: this run is finished; its model is in model/{flags}.")
     elif results.training and not results.training.finished:
-        tell_stopped(f" after step {results.training.step:,}, which is saved; {CONTINUES}.")
+        tell_stopped(f"Stopped after step {results.training.step:,}, which is saved; {CONTINUES}.")
     for number, figures in enumerate(results.rehearsal, start=1):
         print(f"Dry run: a step of phase {number} gives loss {figures['loss']:.4f}.")
     for name, value in sorted(results.evaluation.items()):

@@ -69,15 +69,17 @@ class EngineChoice:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.engine is not None and self.engine_precision in PRECISIONS:
-            try:
-                check_engine(self.engine, self.engine_precision)
-            except UserError as error:
-                raise UserError(str(error).replace("`precision=", "`engine_precision=")) from error
+        if self.engine is not None:
+            check_engine(self.engine, self.engine_precision, "engine_precision")
 
 
-def check_engine(engine: str, precision: str) -> None:
+def check_engine(engine: str, precision: str, name: str = "precision") -> None:
     """Refuses an engine that does not exist, or that has no such precision.
+
+    Args:
+        engine: what computes.
+        precision: the number format.
+        name: what the option of the precision is called.
 
     Raises:
         UserError: so it is.
@@ -88,11 +90,11 @@ def check_engine(engine: str, precision: str) -> None:
         Traceback (most recent call last):
         keras_bert_impl.errors.UserError: `precision=int8` needs `engine=openvino`; give both.
     """
-    for name, value, choices in (("engine", engine, ENGINES), ("precision", precision, PRECISIONS)):
+    for option_name, value, choices in (("engine", engine, ENGINES), (name, precision, PRECISIONS)):
         if value not in choices:
-            raise UserError(f"`{name}={value}` is unknown; choose {', '.join(choices)}.")
+            raise UserError(f"`{option_name}={value}` is unknown; choose {', '.join(choices)}.")
     if engine == TENSORFLOW and precision == INT8:
-        raise UserError("`precision=int8` needs `engine=openvino`; give both.")
+        raise UserError(f"`{name}=int8` needs `engine=openvino`; give both.")
 
 
 def need_openvino(precision: str = FLOAT32) -> None:

@@ -194,10 +194,7 @@ def _serve_model(
 ) -> tuple[Signature, TextSettings]:
     tensors = find_model(path, **description).tensors()
     if not all(tensors.find(names) for names in head_names("masked_lm")):
-        raise UserError(
-            f"{path}: has no masked-LM head; name a pre-trained model, such as the model/ folder "
-            "of a pre-training run."
-        )
+        raise no_head(path)
     # TensorFlow is loaded from here on: mistakes were told before.
     from keras_bert_impl.serving.export import serve_model
     from keras_bert_impl.serving.opened_model import open_model
@@ -205,6 +202,14 @@ def _serve_model(
     opened = open_model(path, **description)
     served = serve_model(opened, top_k=top_k)
     return lambda texts: served.call(SIGNATURE, {"text": texts}), opened.text
+
+
+def no_head(path: str | os.PathLike[str]) -> UserError:
+    """What is told of a model that fills in nothing."""
+    return UserError(
+        f"{path}: has no masked-LM head; name a pre-trained model, such as the model/ folder of a "
+        "pre-training run."
+    )
 
 
 def shortened(text: str) -> str:

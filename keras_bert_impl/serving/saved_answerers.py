@@ -191,7 +191,8 @@ def load_saved_answers(folder: Path, *, trusted: bool, deterministic: bool = Fal
         inputs = {one: specs[one].shape[1] if specs[one].shape.rank > 1 else None for one in specs}
         ordered = {one: inputs[one] for one in sorted(inputs, key=_order_of_input)}
         one = SavedSignature(name, kind, ordered, sorted(outputs), loaded.ask(name), text)
-        one.tokens_at_once = 1 if deterministic else one.tokens_at_once
+        if deterministic:
+            one.tokens_at_once = 1
         found.append(one)
     if not found:
         raise UserError(

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from keras_bert_impl.serving.answerer import Answerer, Instance, Prepared
+from keras_bert_impl.serving.answerer import Answerer, Instance, Prepared, Row
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 
@@ -14,35 +14,25 @@ _LOGGER = logging.getLogger(__name__)
 _ENOUGH = 200  # words of a few texts say little of those to come
 
 
-class CountingAnswerer:
-    """Answers as another answerer does, and counts the words that become [UNK].
+class AskedWords:
+    """The words that a model was asked, and whether too many of them are [UNK].
 
-    A warning is logged once, as soon as enough words were asked and too many of them are unknown.
-    It holds no word of a client.
+    A warning is logged once, as soon as enough words were asked. No word of a client is kept.
 
     Args:
-        answerer: who answers.
-        text: the vocabulary that its rows are of.
+        text: the vocabulary of the rows that are counted.
         name: what the warning calls the model.
     """
 
-    def __init__(self, answerer: Answerer, text: TextSettings, name: str) -> None:
-        self._answerer, self._name = answerer, name
-        self._counter, self._count = WordCounter(text.vocabulary), WordCount()
-        self._lock, self._told = threading.Lock(), False
+    def __init__(self, text: TextSettings, name: str) -> None:
+        self._counter, self._name = WordCounter(text.vocabulary), name
+        self._lock, self._count, self._told = threading.Lock(), WordCount(), False
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._answerer, name)
-
-    def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
-        prepared = self._answerer.prepare(instances)
-        if not self._told:
-            for row in prepared.rows:
-                self._add(self._counter.count(row["input_ids"]))
-        return prepared
-
-    def _add(self, count: WordCount) -> None:
+    def add(self, rows: Sequence[Row]) -> None:
+        """Counts the words of rows; any thread may."""
+        if self._told:
+            return
+        count = sum((self._counter.count(row["input_ids"]) for row in rows), WordCount())
         with self._lock:
             self._count += count
             if self._told or self._count.words < _ENOUGH or not self._count.is_large:
@@ -54,3 +44,24 @@ class CountingAnswerer:
             self._name,
             self._count,
         )
+
+
+class CountingAnswerer:
+    """Answers as another answerer does, and counts the words.
+
+    Args:
+        answerer: who answers.
+        words: counts, for all that the model answers.
+    """
+
+    def __init__(self, answerer: Answerer, words: AskedWords) -> None:
+        self._answerer, self._words = answerer, words
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._answerer, name)
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        prepared = self._answerer.prepare(instances)
+        self._words.add(prepared.rows)
+        return prepared

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keras_bert_impl.errors import SeveralUserError, UserError
+from keras_bert_impl.errors import SeveralUserError
 from keras_bert_impl.serving.answerer import Answer, ask
 from keras_bert_impl.serving.config import FillMaskConfig
 from keras_bert_impl.serving.fill_mask import (
@@ -12,6 +12,7 @@ from keras_bert_impl.serving.fill_mask import (
     Candidate,
     FilledText,
     FillMask,
+    no_head,
     read_texts,
     shortened,
 )
@@ -70,10 +71,7 @@ def _by_engine(config: FillMaskConfig, texts: Sequence[str]) -> list[FilledText]
     with contextlib.closing(open_answering_model(options, no_texts)) as model:
         answerer = model.answerers.get(SIGNATURE)
         if answerer is None:
-            raise UserError(
-                f"{config.model}: has no masked-LM head; name a pre-trained model, such as the "
-                "model/ folder of a pre-training run."
-            )
+            raise no_head(config.model)
         _check_words(texts, model.text)
         answers = ask(answerer, [{"text": text} for text in texts])
     return [_filled(*pair) for pair in zip(texts, answers, strict=True)]

@@ -13,7 +13,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import nested, option
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, ask
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
-from pipelines.answering.asked_words import CountingAnswerer
+from pipelines.answering.asked_words import AskedWords, CountingAnswerer
 from pipelines.answering.config import AnsweringConfig
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pipelines.answering.opening import OpenAnsweringModel
 
 _LOGGER = logging.getLogger(__name__)
+
+# What fills an engine up before the load comes.
+_WORDS = 62  # of a text: with [CLS] and [SEP] 64 tokens
+_MOST_TOKENS = 1024  # of a batch
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -133,6 +137,7 @@ def serve_models(
                 "Whoever reaches %s may ask; with `api_key_file` only those who know a key.",
                 config.host,
             )
+        # Clients ask the models that count; what warms the engines up is nobody's word.
         opened, models = list[AnsweringModel](), dict[str, AnsweringModel]()
         for name, how in config.models().items():
             model = open_answering_model(how, no_texts)
@@ -154,8 +159,9 @@ def _counting(model: "OpenAnsweringModel", name: str) -> AnsweringModel:
     """A model that tells where its vocabulary does not fit what is asked."""
     if model.text is None:
         return model
+    words = AskedWords(model.text, name)
     counting = {
-        signature: CountingAnswerer(answerer, model.text, name)
+        signature: CountingAnswerer(answerer, words)
         for signature, answerer in model.answerers.items()
     }
     return dataclasses.replace(model, answerers=counting)
@@ -185,10 +191,6 @@ def _fill_up(models: Sequence[AnsweringModel], service: "Service") -> None:
         with contextlib.suppress(UserError, RuntimeError):  # the model may be closed meanwhile
             ask(answerer, [_instance(answerer, " ".join(["a"] * _WORDS))] * count)
     service.is_warm = True
-
-
-_WORDS = 62  # with [CLS] and [SEP] 64 tokens
-_MOST_TOKENS = 1024
 
 
 def _instance(answerer: Answerer, text: str) -> dict[str, Any]:

@@ -93,8 +93,9 @@ def open_task_model(
     """
     from keras_bert_impl.serving.opened_model import open_model
 
-    build = lambda source: task.head(_with_labels(source)).model  # noqa: E731
-    opened = open_model(folder, build=build, **description)
+    opened = open_model(
+        folder, build=lambda source: task.head(_with_labels(source)).model, **description
+    )
     _check_trained(folder, task, opened.untrained)
     return opened
 

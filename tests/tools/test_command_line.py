@@ -251,7 +251,7 @@ def test_a_stop_is_told_once_even_where_nothing_was_left_to_do(is_told, capsys):
         with on_stop():
             signal.raise_signal(signal.SIGINT)
         if is_told:
-            tell_stopped(" after step 7.")
+            tell_stopped("Stopped after step 7.")
 
     for _ in range(2):
         assert command_line.run(command_line.FlagSet(""), main, []) == 130

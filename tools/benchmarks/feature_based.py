@@ -134,7 +134,7 @@ def _run(config: FeatureBasedConfig) -> None:
             seconds = round(time.monotonic() - began)
             print(json.dumps({"cell": str(folder), "seconds": seconds, "flags": words}), flush=True)
             if not finished or (stop.requested and folder != last):
-                tell_stopped("; the same command continues.")
+                tell_stopped("Stopped; the same command continues.")
                 return
     print("\n".join(lines))
 

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
-from keras_bert_impl.serving.forms import KnownModel, read_fields, softmax
+from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from pipelines.records.rows import Rows
 from pipelines.tasks.choices.files import Choice
 from pipelines.tasks.choices.options import ANY_NUMBER
 from pipelines.tasks.row_form import RowForm, single_rows
@@ -60,7 +61,8 @@ class ChoiceForm(RowForm):
         if not choices:
             return Prepared([])
         rows = self._task.rows(choices, self._tokenizer, self._length, training=False)
-        return Prepared(single_rows(rows), [len(endings) for endings in fields["endings"]])
+        counts = [len(endings) for endings in fields["endings"]]
+        return Prepared(single_rows(rows), (rows, counts))
 
     def _check_count(self, number: int, endings: int) -> None:
         wanted = self._task.num_choices
@@ -84,13 +86,14 @@ class ChoiceForm(RowForm):
         """See `Answerer.finish`."""
         if not outputs:
             return []
+        rows, counts = prepared.state
         flat = self.joined(outputs)["logits"].astype(np.float32).reshape(-1)
-        return [_answer(one) for one in np.split(flat, np.cumsum(prepared.state)[:-1])]
+        return [self._answer(rows, one) for one in np.split(flat, np.cumsum(counts)[:-1])]
 
-
-def _answer(logits: NDArray[np.float32]) -> Answer:
-    return {
-        "ending": int(logits.argmax()),
-        "probabilities": softmax(logits).tolist(),
-        "logits": logits.tolist(),
-    }
+    def _answer(self, rows: Rows, logits: NDArray[np.float32]) -> Answer:
+        (best,) = self._task.answers((), rows, {"logits": logits[None]})
+        return {
+            "ending": best.ending,
+            "probabilities": best.probabilities.tolist(),
+            "logits": logits.tolist(),
+        }

@@ -61,6 +61,7 @@ def test_tables_take_all_tasks_or_those_that_are_named():
         ({"size": ("a ² 16 2",)}, "`size=a ² 16 2`: give a name"),
         ({"size": (f"a {'1' * 99} 16 2",)}, "give a name, layers, width and heads"),
         ({"model_settings": '{"hidden_act": "swish"}'}, "hidden_act is 'swish'"),
+        ({"operations_per_second": 1e-320}, "`operations_per_second=1e-320`"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(changes, message):

@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from keras_bert_impl.serving.answerer import Answerer, Prepared, ask
+from keras_bert_impl.serving.answerer import Prepared, ask
 from keras_bert_impl.tokenization.packing import text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from pipelines.answering.asked_words import CountingAnswerer
+from pipelines.answering.asked_words import AskedWords, CountingAnswerer
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.toy_answerer import ToyAnswerer
 
@@ -25,14 +25,15 @@ class OfWords(ToyAnswerer):
 
 
 def told_of(caplog, *requests):
-    answerer: Answerer = CountingAnswerer(OfWords(tokens_at_once=4096), SETTINGS, "toy")
+    words = AskedWords(SETTINGS, "toy")
+    answerers = [CountingAnswerer(OfWords(tokens_at_once=4096), words) for _ in requests]
     with caplog.at_level(logging.WARNING):
-        for texts in requests:
+        for answerer, texts in zip(answerers, requests, strict=True):
             ask(answerer, [{"text": text} for text in texts])
     return [record.getMessage() for record in caplog.records]
 
 
-def test_words_of_another_language_are_told_once(caplog):
+def test_words_of_another_language_are_told_once_whatever_is_asked(caplog):
     said = told_of(caplog, *[["개가 짖는다 dog"] * 100] * 3)
     assert len(said) == 1
     assert said[0].startswith("toy: 66.7 % of the words asked so far become [UNK]")
@@ -45,7 +46,7 @@ def test_known_words_and_a_few_unknown_ones_are_no_matter(caplog, texts):
 
 def test_answers_and_attributes_are_those_of_the_answerer():
     toy = OfWords()
-    counting = CountingAnswerer(toy, SETTINGS, "toy")
+    counting = CountingAnswerer(toy, AskedWords(SETTINGS, "toy"))
     texts = [{"text": "the dog"}, {"text": "개"}]
     assert ask(counting, texts) == ask(toy, texts)
     assert (counting.signature, counting.inputs) == (toy.signature, toy.inputs)
