@@ -160,7 +160,11 @@ def _from_flag(one: Option, value: Any) -> Any:
         if one.rules.listed:
             return as_list_text(value)
         return _numbers(one, value, element) if element in _NUMBERS else tuple(value)
-    return Path(value) if one.type is Path and value is not None else value
+    if one.type is not Path or value is None:
+        return value
+    if not value:
+        raise UserError(f"`{one.name}` is empty; give a path, or leave it out.")
+    return Path(value)
 
 
 def _numbers(one: Option, words: Sequence[str], kind: type) -> tuple:

@@ -67,9 +67,12 @@ class OpenVinoEngine:
         return tuple(sorted(port.any_name for port in self._known_graph().inputs))
 
     @property
-    def output_names(self) -> tuple[str, ...]:
-        """The names of the graph's outputs, sorted."""
-        return tuple(sorted(port.any_name for port in self._known_graph().outputs))
+    def output_sizes(self) -> dict[str, int | None]:
+        """The graph's outputs by name, each with its last dimension; None where that is free."""
+        ends = {port.any_name: port.partial_shape[-1] for port in self._known_graph().outputs}
+        return {
+            name: ends[name].get_length() if ends[name].is_static else None for name in sorted(ends)
+        }
 
     def compute(self, batches: Iterable[tuple[Key, Features]]) -> Iterator[tuple[Key, Outputs]]:
         """See `Engine.compute`; in the order of the batches."""

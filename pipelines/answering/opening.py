@@ -171,7 +171,7 @@ def _asked_of_export(
     config = dataclasses.replace(config, engine=OPENVINO)
     precision, same = config.engine_precision, config.deterministic
     engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
-    forms = _forms_of_export(config, folder, exported, engine.output_names)
+    forms = _forms_of_export(config, folder, exported, engine.output_sizes)
     if precision != INT8:
         return config, exported, Asked(forms, lambda _: engine)
     # Its scales are found on rows of the first form.
@@ -179,7 +179,10 @@ def _asked_of_export(
 
 
 def _forms_of_export(
-    config: AnsweringConfig, folder: Path, exported: ExportedModel, outputs: Sequence[str]
+    config: AnsweringConfig,
+    folder: Path,
+    exported: ExportedModel,
+    outputs: Mapping[str, int | None],
 ) -> Sequence[Form]:
     length = config.max_seq_length or exported.max_seq_length
     if config.vectors:
@@ -195,6 +198,12 @@ def _forms_of_export(
     forms = forms_of_task(exported, config.max_seq_length)
     if not forms or not set(forms[0].model_outputs) <= set(outputs):
         raise UserError(f"{folder}: does not say what it answers; export it again.")
+    labels, numbers = len(exported.labels), outputs.get("logits")
+    if labels and labels != numbers:
+        raise UserError(
+            f"{folder}: has names for {labels} labels, but its graph tells {numbers} apart; export "
+            "it again."
+        )
     return forms
 
 

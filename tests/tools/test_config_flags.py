@@ -273,3 +273,8 @@ def test_what_means_nothing_here_is_accepted():
     flags = FlagSet("Reads.")
     add_ignored_flags(flags)
     flags.parse(["--use_tpu", "--nouse_one_hot_embeddings", "--master=x", "--num_tpu_cores=8"])
+
+
+def test_a_path_without_a_name_is_none():
+    with pytest.raises(UserError, match="`folder` is empty; give a path, or leave it out"):
+        config("--folder=")

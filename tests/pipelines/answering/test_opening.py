@@ -1,5 +1,6 @@
 """Every kind of model, asked in two ways: by an answerer, and by its signature inside a graph."""
 
+import json
 import random
 
 import pytest
@@ -173,6 +174,16 @@ def test_an_export_from_before_it_held_a_configuration(folders, tmp_path):
     assert "layers" not in model.description
     with pytest.raises(UserError, match="export it again"):
         opened(of_answers)
+
+
+@pytest.mark.parametrize("name", ["label", "entities"])
+def test_an_export_with_too_few_names_for_its_labels_is_refused(folders, name, tmp_path):
+    folder = export(folders(name), tmp_path / "export")
+    path = folder / "settings.json"
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps(settings | {"labels": settings["labels"][:-1]}))
+    with pytest.raises(UserError, match=r"names for \d+ labels, but its graph tells"):
+        opened(folder)
 
 
 PLAIN = {
