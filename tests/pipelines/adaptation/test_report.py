@@ -9,6 +9,7 @@ from pipelines.adaptation.report import (
     Coverage,
     TaskFigure,
     TextFigures,
+    constant_runs,
     nats_per_character,
     task_figures,
 )
@@ -101,11 +102,30 @@ def test_all_figures_of_a_task_but_the_loss_are_compared_unless_some_are_named()
     assert task_figures([], [], ()) == []
 
 
+def test_what_only_models_of_one_answer_have_is_not_compared():
+    told = {"eval_f1": 31.5}
+    silent = {"eval_f1": 0.0, "eval_constant_f1": 0.0}
+    (one,) = task_figures([silent, told], [told, silent], ())
+    assert (one.name, one.original, one.adapted) == ("eval_f1", [0.0, 31.5], [31.5, 0.0])
+    assert constant_runs([silent, told]) == 1
+
+
+@pytest.mark.parametrize("constant", [(0, 0), (1, 0), (0, 3), (2, 3)])
+def test_models_that_gave_one_answer_to_everything_are_warned_of(constant):
+    task = [TaskFigure("eval_f1", [31.5, 29.8, 0.0], [0.0, 0.0, 0.0])]
+    told = [
+        line for line in adaptation(task=task, constant=constant).lines() if "one answer" in line
+    ]
+    words = f"of 3 fine-tunings each, {constant[0]} of the model as it came and {constant[1]} of"
+    assert [words in line for line in told] == [True] * any(constant)
+
+
 def test_the_report_and_its_values_are_written(tmp_path):
     made = adaptation(task=[TaskFigure("eval_accuracy", [math.nan], [0.5])])
     report, values = made.write(tmp_path)
     assert report.read_text().endswith("```sh\nkeras-bert split_sentences\n```\n")
     read = json.loads(values.read_text())
     assert read["steps"] == {"taken": 20, "best": 15}
+    assert read["constant"] == {"original": 0, "adapted": 0}
     assert read["task"][0]["original"] == [None]
     assert read["text"]["adapted"]["coverage"]["alphabet"] == 20
