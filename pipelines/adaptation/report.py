@@ -12,6 +12,7 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
+from keras_bert_impl.training.config import LOW_IS_GOOD
 from keras_bert_impl.training.guesses import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.adaptation.steps import ADAPTED, GROWN, ORIGINAL
@@ -143,6 +144,13 @@ class TaskFigure:
         if len(self.original) < 2:
             return None
         return welch_interval(self.adapted, self.original)
+
+    @property
+    def verdict(self) -> int:
+        """1 of a gain and -1 of a loss that the interval says is more than chance, else 0."""
+        if self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
+            return 0
+        return 1 if (self.difference > 0) != self.name.endswith(LOW_IS_GOOD) else -1
 
 
 def task_figures(
@@ -298,7 +306,21 @@ class Adaptation:
         ]
         seeds = len(self.task[0].original)
         said = f"{seeds} seeds each; ± is one run's σ." if seeds > 1 else "One seed: no σ is known."
-        return ["", *markdown_table(header, rows), "", said, *self._nothing_learned(seeds)]
+        told = [*self._verdicts(), *self._nothing_learned(seeds)]
+        return ["", *markdown_table(header, rows), "", said, *told]
+
+    def _verdicts(self) -> list[str]:
+        """What the intervals say: of a loss, that the model as it came is the better one."""
+        if self.task[0].interval is None:
+            return []
+        better, worse = (
+            ", ".join(one.name for one in self.task if one.verdict == sign) for sign in (1, -1)
+        )
+        return [
+            *([_BETTER.format(names=better)] if better else []),
+            *([_WORSE.format(names=worse)] if worse else []),
+            *([] if better or worse else [_NOT_APART]),
+        ]
 
     def _nothing_learned(self, seeds: int) -> list[str]:
         """A warning where fine-tuned models gave one answer to everything, and what to try."""
@@ -335,6 +357,12 @@ _HARDLY_LEARNED = (
     "nats a character, where the frequencies of the held-out text alone reach {guess:.3f}. Take "
     "more steps, more text or another learning rate, or add fewer tokens."
 )
+_BETTER = "The adapted model is better by more than chance: {names}."
+_WORSE = (
+    "Warning: the adapted model is worse by more than chance: {names}. Keep the model as it came "
+    "for this task, or adapt it with more text, more steps or a lower learning rate."
+)
+_NOT_APART = "No difference is more than chance; more `task_seeds` make the intervals narrower."
 _CONSTANT_ANSWERS = (
     "Warning: of {seeds} fine-tunings each, {told} gave one answer to everything: they have "
     "learned nothing, and the difference says little of the models. Lower the task's learning "

@@ -87,10 +87,32 @@ def test_a_task_has_mean_deviation_difference_and_interval():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("name", "adapted", "verdict", "words"),
+    [
+        ("eval_f1", [0.70, 0.72, 0.71], 1, "better by more than chance: eval_f1."),
+        ("eval_f1", [0.50, 0.52, 0.51], -1, "worse by more than chance: eval_f1. Keep the model"),
+        ("eval_f1", [0.60, 0.63, 0.62], 0, "No difference is more than chance"),
+        ("eval_mean_absolute_error", [0.50, 0.52, 0.51], 1, "better by more than chance"),
+        ("eval_mean_absolute_error", [0.70, 0.72, 0.71], -1, "worse by more than chance"),
+    ],
+)
+def test_the_interval_says_whether_the_adapted_model_is_the_better_one(
+    name, adapted, verdict, words
+):
+    task = TaskFigure(name, [0.60, 0.62, 0.61], adapted)
+    assert task.verdict == verdict
+    told = [line for line in adaptation(task=[task]).lines() if "than chance" in line]
+    assert [words in line for line in told] == [True]
+
+
 def test_one_seed_has_no_interval():
     one = TaskFigure("eval_accuracy", [0.6], [0.7])
     assert one.interval is None
-    assert any("one seed" in line for line in adaptation(task=[one]).lines())
+    lines = adaptation(task=[one]).lines()
+    assert any("one seed" in line for line in lines)
+    assert one.verdict == 0
+    assert not any("than chance" in line for line in lines)
 
 
 def test_all_figures_of_a_task_but_the_loss_are_compared_unless_some_are_named():
