@@ -117,7 +117,7 @@ class _Adaptation:
         self._steps = dataclasses.replace(self._steps, grows=chosen["new_tokens"] > 0)
         cells = self._steps.cells()
         for cell in cells:
-            if self._steps.prepares and cell.name in (f"evaluated-{GROWN}", "trained"):
+            if self._steps.prepares and cell.name in (f"evaluated-{GROWN}", "heads", "trained"):
                 self._do("start")
             self._do(cell.name)
         folder, missing = self._steps.config.output_dir, _missing_heads(self._steps.source)
