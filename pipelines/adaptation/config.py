@@ -58,7 +58,12 @@ class AdaptConfig(CheckpointOptions):
     )
     head_learning_rate: float = option(1e-3, "The peak learning rate of those steps.", more_than=0)
     train_batch_size: int = option(32, "Examples of a step.", at_least=1)
-    learning_rate: float = option(1e-4, "The peak learning rate.", more_than=0)
+    learning_rate: float = option(
+        5e-5,
+        "The peak learning rate. A model that has learned needs a low one: what a high one breaks, a "
+        "short training does not mend.",
+        more_than=0,
+    )
     eval_steps: int | None = option(
         None,
         "Steps between two held-out evaluations; by default a twentieth of all.",
