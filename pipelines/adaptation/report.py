@@ -366,7 +366,7 @@ _NOT_APART = "No difference is more than chance; more `task_seeds` make the inte
 _CONSTANT_ANSWERS = (
     "Warning: of {seeds} fine-tunings each, {told} gave one answer to everything: they have "
     "learned nothing, and the difference says little of the models. Lower the task's learning "
-    "rate, add `--bias_correction` to the task, or take more epochs."
+    "rate, give the task `bias_correction`, or take more epochs."
 )
 _NOTES = (
     "In brackets: what guessing by frequency reaches. Accuracy and loss of masked tokens are of "
