@@ -60,8 +60,8 @@ class AdaptConfig(CheckpointOptions):
     train_batch_size: int = option(32, "Examples of a step.", at_least=1)
     learning_rate: float = option(
         5e-5,
-        "The peak learning rate. A model that has learned needs a low one: what a high one breaks, a "
-        "short training does not mend.",
+        "The peak learning rate: low, for what a high one breaks in a model that has learned, "
+        "a short training does not mend.",
         more_than=0,
     )
     eval_steps: int | None = option(
