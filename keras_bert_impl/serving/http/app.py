@@ -95,6 +95,7 @@ def make_app(
         exception_handlers=handlers,
         lifespan=service.lifespan,
     )
+    app.router.redirect_slashes = False  # to an address that the sender's `Host` would make up
     app.state.service = service
     return app
 
@@ -155,7 +156,8 @@ class Service:
             Route("/docs", self._page),
         ]
         methods = {"predict": self._predict, "classify": self._classify, "regress": self._regress}
-        for path in ("/v1/models/{name:name}", "/v1/models/{name:name}/versions/{version:name}"):
+        for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
+            path = f"/v1/models/{{name:name}}{which}"
             for method, endpoint in methods.items():
                 counted = self._counted(endpoint, method)
                 routes.append(Route(f"{path}:{method}", counted, methods=["POST"]))
@@ -205,7 +207,8 @@ class Service:
         if name not in self._models:
             known = ", ".join(self._models)
             raise RequestError(404, f"there is no model {shown(name)}; there are: {known}.")
-        tensorflow_serving.check_version(name, request.path_params.get("version"))
+        path = request.path_params
+        tensorflow_serving.check_version(name, path.get("version"), path.get("label"))
         return name, self._models[name]
 
     async def _predict(self, request: Request) -> Response:

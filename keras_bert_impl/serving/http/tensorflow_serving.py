@@ -226,12 +226,16 @@ def regress_body(answerer: Answerer, answers: Sequence[Answer]) -> dict[str, Any
     return {"result": [one["score"] for one in answers]}
 
 
-def check_version(name: str, version: str | None) -> None:
-    """Holds the version that a path names against the one that there is.
+def check_version(name: str, version: str | None, label: str | None) -> None:
+    """Holds the version, or the label of one, that a path names against the one that there is.
 
     Raises:
         RequestError: there is no such version: 404.
     """
+    if label is not None:
+        raise RequestError(
+            404, f"{shown(name)} has no label {shown(label)}, only version {VERSION}."
+        )
     if version is not None and version != VERSION:
         raise RequestError(404, f"{shown(name)} has no version {shown(version)}, only {VERSION}.")
 
