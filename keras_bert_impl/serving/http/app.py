@@ -27,7 +27,6 @@ from keras_bert_impl.serving.http.figures import Figures
 from keras_bert_impl.serving.http.openapi import openapi_document, openapi_page
 
 _OPEN_PATHS = ("/healthz", "/readyz")
-_OF_OPENAI = ("/v1/embeddings", "/v1/models")  # whose faults are in OpenAI's form
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
@@ -327,8 +326,13 @@ class _FaultsOfMiddleware:
 
 async def _tell_fault(request: Request, fault: Exception) -> Response:
     assert isinstance(fault, RequestError)
-    body = fault_body(fault, openai=request.url.path in _OF_OPENAI)
+    body = fault_body(fault, openai=_is_of_openai(request.url.path))
     return JsonResponse(body, fault.status, {**_HEADERS, **fault.headers})
+
+
+def _is_of_openai(path: str) -> bool:
+    """Whether faults at a path have OpenAI's form: all of its API but for single models."""
+    return path.startswith("/v1/") and not path.startswith("/v1/models/")
 
 
 async def _tell_http_exception(request: Request, error: Exception) -> Response:

@@ -210,7 +210,7 @@ def classify_body(
         {'result': [[['no', 0.25], ['yes', 0.75]]]}
     """
     if answerer.kind not in ("label", "labels") or not labels:
-        raise bad_request(f"its answers are of the kind {answerer.kind}, no labels; use :predict.")
+        raise _answers_otherwise(answerer, "labels")
     pairs = [zip(labels, one["probabilities"], strict=True) for one in answers]
     return {"result": [[list(pair) for pair in one] for one in pairs]}
 
@@ -222,8 +222,13 @@ def regress_body(answerer: Answerer, answers: Sequence[Answer]) -> dict[str, Any
         RequestError: the model gives no numbers.
     """
     if answerer.kind != "number":
-        raise bad_request(f"its answers are of the kind {answerer.kind}, no numbers; use :predict.")
+        raise _answers_otherwise(answerer, "numbers")
     return {"result": [one["score"] for one in answers]}
+
+
+def _answers_otherwise(answerer: Answerer, wanted: str) -> RequestError:
+    kind = answerer.kind.replace("_", " ")
+    return bad_request(f"the model answers with {kind} and not with {wanted}; use :predict.")
 
 
 def check_version(name: str, version: str | None, label: str | None) -> None:

@@ -139,6 +139,12 @@ def test_openais_faults_have_openais_form():
     assert reply.json()["error"]["param"] == "input"
 
 
+def test_what_openai_has_and_this_server_has_not_is_told_in_openais_form():
+    reply = ask(app_of(), "POST", "/v1/chat/completions", {"model": "vectors"})
+    assert reply.status == 404
+    assert "/v1/chat/completions" in reply.json()["error"]["message"]
+
+
 def test_a_body_that_says_it_is_too_large_is_not_read():
     app, headers = app_of(), [("content-length", "9" * 5000)]
     assert ask(app, "POST", PREDICT, b"", headers).status == 413
