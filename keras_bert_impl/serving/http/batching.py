@@ -32,7 +32,7 @@ from keras_bert_impl.serving.http.row_pool import RowPool, WaitingRow
 _LOGGER = logging.getLogger(__name__)
 
 _FAILED = "the model failed at this request; the server's log says why."
-_BATCHES_READY = 4  # so many batches' rows are made ahead, so that those of like length meet
+_BATCHES_READY = 32  # of this many batches rows are made ahead: of more rows more have one length
 _OF_BEFORE = 0.8  # the measured speed changes slowly
 _BATCHES_TO_KNOW = 20  # the first ones may be slow: an engine prepares for each length
 _LONGEST_WAIT = 60  # seconds that a client is told to wait

@@ -1,4 +1,5 @@
 import asyncio
+import random
 import threading
 import time
 
@@ -76,6 +77,42 @@ def test_no_batch_exceeds_the_budget():
     run(ToyAnswerer(seconds=0.002), body, observer=Watch())
     assert max(positions) <= 64
     assert sum(positions) >= 20 * sum(map(len, TEXTS))
+
+
+class Slow(ToyAnswerer):
+    """Is busy with its first batch until what waits is prepared."""
+
+    prepared, begun = 0, False
+
+    def prepare(self, instances):
+        prepared = super().prepare(instances)
+        self.prepared += sum(len(row["input_ids"]) for row in prepared.rows)
+        return prepared
+
+    def compute(self, rows):
+        until = time.monotonic() + 5 * (not self.begun)
+        self.begun = True
+        while self.prepared < 15_000 and time.monotonic() < until:
+            time.sleep(0.01)
+        return super().compute(rows)
+
+
+def test_with_many_waiting_hardly_any_padding_is_computed():
+    counted = [0, 0]  # tokens, positions
+
+    class Watch:
+        def batch(self, rows, tokens, positions, seconds):
+            counted[0] += tokens
+            counted[1] += positions
+
+    async def body(batcher):
+        # Lengths as texts have them: many short ones, few long ones.
+        lengths = [int(1.006**number) for number in range(800)]
+        random.Random(1).shuffle(lengths)
+        await asyncio.gather(*(scores(batcher, "a" * length) for length in lengths))
+
+    run(Slow(tokens_at_once=512), body, observer=Watch())
+    assert counted[0] > 0.94 * counted[1]
 
 
 def test_what_comes_on_top_of_the_queue_is_refused_with_a_time_to_come_back():
