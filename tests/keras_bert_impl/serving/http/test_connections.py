@@ -177,13 +177,15 @@ def test_a_client_that_sends_too_much_reads_that_it_is_too_much(server):
 
 
 def test_a_client_that_reads_no_answer_is_cut(server):
-    count = 4000
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
-        for _ in range(count // 100):
+        for _ in range(40):
             connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
             time.sleep(0.005)
-        time.sleep(3)
-        assert read_all(connection).count(b"HTTP/1.1 200") < count
+        until = time.monotonic() + 60  # on a busy machine it takes a while to fill what is between
+        with pytest.raises(ConnectionError):
+            while time.monotonic() < until:
+                connection.sendall(b"\r\n")
+                time.sleep(0.1)
 
 
 def test_expect_continue_is_answered(server):

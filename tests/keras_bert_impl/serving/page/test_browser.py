@@ -270,7 +270,12 @@ def test_the_way_back_finds_each_text_that_was_asked_and_the_way_forward_too(pag
     first = page.one("textarea").get_attribute("value")
     for text in ("고양이", "مرحبا"):
         page.write("text", text)
-    for go, text in (("back", "고양이"), ("back", first), ("forward", "고양이"), ("forward", "مرحبا")):
+    for go, text in (
+        ("back", "고양이"),
+        ("back", first),
+        ("forward", "고양이"),
+        ("forward", "مرحبا"),
+    ):
         page.run(f"history.{go}()")
         page.until(lambda text=text: page.one("textarea").get_attribute("value") == text)
         assert page.wait() == "Done."
