@@ -20,6 +20,7 @@ extensions = [
     "docs.extensions.examples",
     "docs.extensions.front_door",
     "docs.extensions.from_the_top",
+    "docs.extensions.search_words",
 ]
 exclude_patterns = ["_run"]
 default_role = "code"

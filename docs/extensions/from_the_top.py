@@ -13,6 +13,7 @@ PAGES = {
     "changelog": "CHANGELOG.md",
     "design": "BUILD.md",
 }
+_TITLES = {"start": "Start"}  # README's own title is that of the whole site
 _FILES = {file: f"{page}.md" for page, file in PAGES.items()}
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?://|#|mailto:)([^)#\s]+)(#[^)]*)?\)")
 _PICTURE = re.compile(r"!\[([^\]]*)\]\((?!https?://)([^)\s]+)\)")
@@ -41,7 +42,11 @@ def _read(app: Sphinx, page: str, source: list[str]) -> None:
     if page in PAGES:
         path = Path(app.srcdir).parent / PAGES[page]
         app.env.note_dependency(os.fspath(path))
-        source[0] = for_the_site(path.read_text(encoding="utf-8"))
+        source[0] = _titled(page, for_the_site(path.read_text(encoding="utf-8")))
+
+
+def _titled(page: str, text: str) -> str:
+    return re.sub(r"\A# .*", f"# {_TITLES[page]}", text) if page in _TITLES else text
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

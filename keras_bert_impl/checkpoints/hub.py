@@ -70,9 +70,9 @@ def find_on_hub(name: str) -> Path:
             folder = Path(snapshot_download(name, allow_patterns=list(_FILES)))
         except (HfHubHTTPError, OSError, ValueError) as error:
             raise UserError(
-                f"{name}: no such file or folder, and no model of that name in the Hugging Face "
-                f"cache or to be had from the hub ({_reason(error)}); check the path, or fetch it "
-                f"where there is internet: hf download {name}."
+                f"{name}: no such file or folder, and the Hugging Face hub did not give a model of "
+                f"that name ({_reason(error)}); check the name. Without internet, run hf download "
+                f"{name} elsewhere, copy the folder that it prints, and name the copy."
             ) from error
     if missing := _missing_weights(folder):
         raise UserError(

@@ -182,7 +182,7 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
     found = choose_columns(file, given[0], given[1], (), labelled=False)
     if len(found.texts) < len(inputs):
         raise UserError(
-            f"{file.name}: which column has the second text is not plain; name it with "
+            f"{file.name}: it is not clear which column is the second text; name it with "
             "`text_pair_column`."
         )
     return found.texts[: len(inputs)]

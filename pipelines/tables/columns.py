@@ -97,7 +97,7 @@ def choose_columns(
         labelled: whether there must be a label.
 
     Raises:
-        UserError: a named column is missing or there twice, or the guess is not plain.
+        UserError: a named column is missing or there twice, or the guess is not clear.
 
     Example:
         >>> file = TableFile("train.tsv", "tsv", ("id", "document", "label"))
@@ -114,7 +114,7 @@ def choose_columns(
             labels = (guess[0],)
             _LOGGER.info("%s: the label is taken from the column %r.", file.name, guess[0])
         elif labelled:
-            raise _not_plain(file, "the label", "label_column", guess)
+            raise _not_clear(file, "the label", "label_column", guess)
     text, pair = text_column, text_pair_column
     if text is None:
         text, guessed_pair = _guess_texts(file, {*labels, pair})
@@ -130,7 +130,7 @@ def choose_text_column(file: TableFile) -> str:
     """Finds the column of the one text of a record where it is plain; labels may be there or not.
 
     Raises:
-        UserError: it is not plain, or the records have two texts.
+        UserError: it is not clear, or the records have two texts.
 
     Example:
         >>> choose_text_column(TableFile("reviews.csv", "csv", ("id", "review", "stars")))
@@ -140,7 +140,7 @@ def choose_text_column(file: TableFile) -> str:
     if len(file.columns) == 1 and file.form in ("csv", "tsv"):
         labels = set()
         if file.columns[0].lower() not in _TEXTS:  # it may be a text itself
-            raise _not_plain(file, "the text", "text_column", ())
+            raise _not_clear(file, "the text", "text_column", ())
     text, _ = _guess_texts(file, {*labels})
     check_columns(file, [text])
     _LOGGER.info("%s: the text is taken from the column %r.", file.name, text)
@@ -209,7 +209,7 @@ def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | No
         found = list(others)
     if len(found) == 1 and not pairs:
         return found[0], None
-    raise _not_plain(file, "the text", "text_column", found)
+    raise _not_clear(file, "the text", "text_column", found)
 
 
 def _first_line(file: TableFile) -> str:
@@ -217,13 +217,13 @@ def _first_line(file: TableFile) -> str:
     return f"{file.name}: line 1" + (", the header," if has_header else "")
 
 
-def _not_plain(file: TableFile, what: str, parameter: str, candidates: Sequence[str]) -> UserError:
+def _not_clear(file: TableFile, what: str, parameter: str, candidates: Sequence[str]) -> UserError:
     several = f" ({' or '.join(map(repr, candidates))})" if len(candidates) > 1 else ""
     numbers = (
         ", or by its number from 1 if the file has no header" if file.form in ("csv", "tsv") else ""
     )
     return UserError(
-        f"{file.name}: which column is {what} is not plain{several}; name it with `{parameter}`"
+        f"{file.name}: it is not clear which column is {what}{several}; name it with `{parameter}`"
         f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))})."
     )
 

@@ -107,7 +107,7 @@ def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UT
 
     Raises:
         UserError: the file is missing or of another form, has no such column, or which one it is
-            is not plain.
+            is not clear.
 
     Example:
         >>> import tempfile

@@ -45,6 +45,14 @@ def test_commands_are_tools_with_flags_that_they_know(page):
             assert re.search(names, known, re.M), f"{page.name}: {tool} has no flag {flag}"
 
 
+def test_words_to_search_for_lead_to_one_place_each():
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    lists = re.findall(r"^<!-- search: (.*) -->$", pages, re.MULTILINE)
+    words = [word for words in lists for word in words.split(", ")]
+    assert len(words) > 20
+    assert len(words) == len({word.lower() for word in words})
+
+
 def test_there_are_commands_to_check():
     assert sum(len(list(commands(page))) for page in PAGES) > 60
 

@@ -224,7 +224,7 @@ def run_own(folder, capsys, *flags):
         ("text,label\nx,a\ny\n", None, [], "train.csv: line 3 has 1 columns instead of 2"),
         ("text,label\nx,a\ny,\n", None, [], "train.csv: line 3 has no label"),
         ("text,label,label\nx,a,b\n", None, ["--label_column=label"], "'label' 2 times"),
-        ("a,b,c\nx,y,z\n", None, [], "is not plain; name it with --label_column"),
+        ("a,b,c\nx,y,z\n", None, [], "which column is the label; name it with --label_column"),
         ("text,label\nx,1\ny,nan\n", None, ["--regression"], "line 3: the label 'nan' is no"),
         (
             "text,label\nx,a\ny,b\n",

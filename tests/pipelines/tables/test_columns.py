@@ -65,15 +65,15 @@ def test_named_columns_are_taken():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (("text", "comment", "label"), "the text is not plain .'text' or 'comment'."),
-        (("내용", "제목", "라벨"), "the text is not plain .'내용' or '제목'."),
-        (("text", "label", "score"), "the label is not plain .'label' or 'score'."),
-        (("text", "x"), "the label is not plain; name it with `label_column`"),
-        (("Text", "text", "label"), "the text is not plain \\('Text' or 'text'\\)"),
+        (("text", "comment", "label"), "which column is the text .'text' or 'comment'."),
+        (("내용", "제목", "라벨"), "which column is the text .'내용' or '제목'."),
+        (("text", "label", "score"), "which column is the label .'label' or 'score'."),
+        (("text", "x"), "which column is the label; name it with `label_column`"),
+        (("Text", "text", "label"), "which column is the text \\('Text' or 'text'\\)"),
         (("sentence1", "sentence2", "text", "label"), None),
     ],
 )
-def test_what_is_not_plain_must_be_named(columns, message):
+def test_what_is_not_clear_must_be_named(columns, message):
     if message is None:
         found = choose_columns(header(*columns), None, None, (), labelled=True)
         assert found.texts == ["sentence1", "sentence2"]

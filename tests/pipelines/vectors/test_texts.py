@@ -64,7 +64,7 @@ def test_of_a_table_the_column_that_is_plainly_the_text_is_read(tmp_path, name, 
 )
 def test_where_the_column_is_not_plain_the_user_is_asked(tmp_path, content, said):
     (tmp_path / "a.csv").write_text(content)
-    with pytest.raises(UserError, match=rf"the text is not plain.*{said}"):
+    with pytest.raises(UserError, match=rf"which column is the text.*{said}"):
         read(tmp_path / "a.csv")
 
 
