@@ -181,11 +181,17 @@ def test_a_client_that_reads_no_answer_is_cut(server):
         for _ in range(40):
             connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
             time.sleep(0.005)
-        until = time.monotonic() + 60  # on a busy machine it takes a while to fill what is between
-        with pytest.raises(ConnectionError):
-            while time.monotonic() < until:
-                connection.sendall(b"\r\n")
-                time.sleep(0.1)
+        # On a busy machine it takes a while to fill what is between the two.
+        assert any(_is_cut(connection) for _ in range(600))
+
+
+def _is_cut(connection):
+    time.sleep(0.1)
+    try:
+        connection.sendall(b"\r\n")
+    except ConnectionError:
+        return True
+    return False
 
 
 def test_expect_continue_is_answered(server):
