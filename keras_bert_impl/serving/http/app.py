@@ -27,7 +27,6 @@ from keras_bert_impl.serving.http.figures import Figures
 from keras_bert_impl.serving.http.openapi import openapi_document, openapi_page
 
 _OPEN_PATHS = ("/healthz", "/readyz")
-_OF_OPENAI = ("/v1/embeddings", "/v1/models")  # whose faults are in OpenAI's form
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
@@ -95,6 +94,7 @@ def make_app(
         exception_handlers=handlers,
         lifespan=service.lifespan,
     )
+    app.router.redirect_slashes = False  # to an address that the sender's `Host` would make up
     app.state.service = service
     return app
 
@@ -155,7 +155,8 @@ class Service:
             Route("/docs", self._page),
         ]
         methods = {"predict": self._predict, "classify": self._classify, "regress": self._regress}
-        for path in ("/v1/models/{name:name}", "/v1/models/{name:name}/versions/{version:name}"):
+        for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
+            path = f"/v1/models/{{name:name}}{which}"
             for method, endpoint in methods.items():
                 counted = self._counted(endpoint, method)
                 routes.append(Route(f"{path}:{method}", counted, methods=["POST"]))
@@ -205,7 +206,8 @@ class Service:
         if name not in self._models:
             known = ", ".join(self._models)
             raise RequestError(404, f"there is no model {shown(name)}; there are: {known}.")
-        tensorflow_serving.check_version(name, request.path_params.get("version"))
+        path = request.path_params
+        tensorflow_serving.check_version(name, path.get("version"), path.get("label"))
         return name, self._models[name]
 
     async def _predict(self, request: Request) -> Response:
@@ -324,8 +326,13 @@ class _FaultsOfMiddleware:
 
 async def _tell_fault(request: Request, fault: Exception) -> Response:
     assert isinstance(fault, RequestError)
-    body = fault_body(fault, openai=request.url.path in _OF_OPENAI)
+    body = fault_body(fault, openai=_is_of_openai(request.url.path))
     return JsonResponse(body, fault.status, {**_HEADERS, **fault.headers})
+
+
+def _is_of_openai(path: str) -> bool:
+    """Whether faults at a path have OpenAI's form: all of its API but for single models."""
+    return path.startswith("/v1/") and not path.startswith("/v1/models/")
 
 
 async def _tell_http_exception(request: Request, error: Exception) -> Response:

@@ -101,7 +101,8 @@ class Batcher:
 
     Args:
         answerer: who answers.
-        most_waiting: how many instances may wait; a request of more is taken where none waits.
+        most_waiting: how many instances may wait; a request of more is taken where none waits. A
+            large request counts for half of them at most, so that it shuts nobody else out.
         observer: hears of what is computed.
         most_seconds: nothing more is taken while what waits will take longer, as far as is known.
     """
@@ -118,7 +119,7 @@ class Batcher:
         self._changed = threading.Condition()
         self._incoming = deque[_Request]()
         self._rows = RowPool()
-        self._computing = self._waiting = self._batches = 0
+        self._computing = self._waiting = self._counted = self._batches = 0
         self._seconds_a_row = 0.0
         self._closed = False
         # While as many batches as are worth it are computed, one thread prepares the next.
@@ -160,20 +161,24 @@ class Batcher:
             thread.join()
 
     def _accept(self, request: _Request) -> None:
-        count = len(request.instances)
         with self._changed:
             if self._closed:
                 raise RequestError(503, "the server is about to stop; ask again.", retry_after=1)
-            too_many = self._waiting + count > self._most
+            too_many = self._counted + self._share_of(request) > self._most
             known = self._batches >= _BATCHES_TO_KNOW
             too_long = known and self._seconds_left() > self._most_seconds
             if self._waiting and (too_many or too_long):
                 raise RequestError(
                     429, "too many requests wait; ask again later.", retry_after=self._wait()
                 )
-            self._waiting += count
+            self._waiting += len(request.instances)
+            self._counted += self._share_of(request)
             self._incoming.append(request)
             self._changed.notify()
+
+    def _share_of(self, request: _Request) -> int:
+        """What a request takes of the instances that may wait."""
+        return min(len(request.instances), max(1, self._most // 2))
 
     def _seconds_left(self) -> float:
         """The seconds that what waits will take."""
@@ -193,6 +198,7 @@ class Batcher:
     def _end(self, request: _Request) -> None:
         request.over = True
         self._waiting -= len(request.instances)
+        self._counted -= self._share_of(request)
         if self._closed and not self._waiting:
             self._changed.notify_all()
 
@@ -243,7 +249,8 @@ class Batcher:
         done = list[_Result]()
         for request in requests:
             try:
-                request.prepared = self._answerer.prepare(request.instances)
+                with _ONE_LARGE if _is_large(request.instances) else contextlib.nullcontext():
+                    request.prepared = self._answerer.prepare(request.instances)
                 if not request.prepared.rows:
                     done.append((request, self._finished(request)))
             except Exception as error:
@@ -336,6 +343,18 @@ class Batcher:
 
 
 _INSTANCES_PREPARED = 32  # at a time, so that the first of them are soon computed
+_LARGE = 1 << 20  # characters: cutting them into tokens takes up to fifty times as many bytes
+_ONE_LARGE = threading.Lock()  # of all models, so that such requests do not add up
+
+
+def _is_large(instances: Sequence[Instance]) -> bool:
+    return sum(_characters(value) for one in instances for value in one.values()) > _LARGE
+
+
+def _characters(value: Any) -> int:
+    if isinstance(value, list):
+        return sum(map(_characters, value))
+    return len(value) if isinstance(value, str) else 0
 
 
 def _settle(results: Sequence[_Result]) -> None:

@@ -57,7 +57,7 @@ class BodyReader:
             self.held -= len(content)
 
     def _check_head(self, request: Request) -> None:
-        if request.headers.get("content-encoding", "identity") != "identity":
+        if request.headers.get("content-encoding", "").lower() not in ("", "identity"):
             raise RequestError(415, "the body is packed; send it as it is.")
         # More digits than a machine counts in come as text, too.
         length, most = request.headers.get("content-length", "0"), self.mebibytes << 20

@@ -41,7 +41,8 @@ class ServerConfig:
     api_key_file: Path | None = option(None, "A file that holds the key.")
     max_waiting: int = option(
         2048,
-        "How many instances (texts, pairs, questions) may wait; what comes on top gets status 429.",
+        "How many instances (texts, pairs, questions) may wait; what comes on top gets status "
+        "429. A large request counts for half of them at most.",
         at_least=1,
     )
     max_instances: int = option(2048, "The most instances of a request.", at_least=1)

@@ -1,8 +1,10 @@
 """Connections of clients that mean no good: endless heads, slow drops, unread answers, too many."""
 
 import asyncio
+import contextlib
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -13,10 +15,48 @@ from keras_bert_impl.serving.http.bodies import to_json
 
 _MOST_HEAD = 64 << 10  # bytes; those of the field have less than two thousand
 _FAULTS = {
-    400: "this is no HTTP request.",
+    400: "this is no well-formed HTTP request.",
     408: "the head of the request did not arrive in time.",
     431: "the head of the request is too large.",
 }
+
+
+class _PlainParser:
+    """httptools' parser of requests, which speaks no other protocol whatever a head wishes for.
+
+    It alone takes all behind such a head for the other protocol. A server may ignore the wish, and
+    Java's client, which wishes for HTTP/2 in each first request, goes on as if it had none.
+
+    Args:
+        protocol: hears of requests.
+    """
+
+    def __init__(self, protocol: "BoundedProtocol") -> None:
+        self._protocol = protocol
+        self._begin()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+    def _begin(self) -> None:
+        self._parser = httptools.HttpRequestParser(self._protocol)
+        with contextlib.suppress(AttributeError):  # as uvicorn: a body that is cut is answered
+            self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+
+    def feed_data(self, data: bytes) -> None:
+        """Reads on."""
+        while True:
+            try:
+                return self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as wish:
+                data = self._head_without_wish() + data[wish.args[0] :]
+                self._begin()
+
+    def _head_without_wish(self) -> bytes:
+        method, version = self._parser.get_method(), self._parser.get_http_version().encode()
+        headers = [b"%b: %b\r\n" % one for one in self._protocol.headers if one[0] != b"upgrade"]
+        first = b"%b %b HTTP/%b\r\n" % (method, self._protocol.url, version)
+        return first + b"".join(headers) + b"\r\n"
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -36,6 +76,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.parser = _PlainParser(self)
         self._head_bytes = 0
         self._in_head = True
         self._has_ended = False  # a request, in the data that is read now
@@ -103,6 +144,10 @@ class BoundedProtocol(HttpToolsProtocol):
         if sum(len(name) + len(value) for name, value in self.headers) > _MOST_HEAD:
             self._fault = 431
             raise ValueError("the head is too large")  # `send_400_response` answers
+        if self.parser.get_method() == b"CONNECT":
+            raise ValueError("a tunnel")
+        if self.parser.should_upgrade():
+            return  # it comes again without that wish
         super().on_headers_complete()
         self._in_head = self._next_has_begun = False
         self._head_is_there()
@@ -110,6 +155,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """A request is there; what comes next is the head of another one."""
+        if self.parser.should_upgrade():
+            return
         super().on_message_complete()
         self._in_head, self._head_bytes, self._has_ended = True, 0, True
 
@@ -143,14 +190,24 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = None
 
     def _refuse(self, status: int) -> None:
-        """Answers with a sentence and closes; in the middle of an answer it only closes."""
+        """Answers with a sentence and closes; whole requests in front of it are answered first."""
         self._head_is_there()
         if self.transport.is_closing():
             return
-        if self._in_head and self._is_idle():
-            body = to_json({"error": _FAULTS[status]})
-            self.transport.write(
-                STATUS_LINE[status] + b"content-type: application/json\r\nconnection: close\r\n"
-                b"content-length: %d\r\n\r\n%b" % (len(body), body)
-            )
+        waiting = self._unanswered()
+        if waiting and (self._in_head or len(waiting) > 1):
+            waiting[-1 if self._in_head else -2].keep_alive = False
+            return
+        if self._in_head or any(not cycle.response_started for cycle in waiting):
+            self._write_fault(status)
+        for cycle in waiting:  # whose body is none
+            cycle.disconnected = True
+            cycle.message_event.set()
         self.transport.close()
+
+    def _write_fault(self, status: int) -> None:
+        body = to_json({"error": _FAULTS[status]})
+        self.transport.write(
+            STATUS_LINE[status] + b"content-type: application/json\r\nconnection: close\r\n"
+            b"content-length: %d\r\n\r\n%b" % (len(body), body)
+        )

@@ -75,6 +75,8 @@ def read_embeddings(body: Mapping[str, Any]) -> EmbeddingsRequest:
     dimensions = body.get("dimensions")
     if dimensions is not None and type(dimensions) is not int:
         raise bad_request("`dimensions` must be a whole number.", "dimensions")
+    if not isinstance(body.get("user"), str | None):
+        raise bad_request("`user` must be a text.", "user")
     return EmbeddingsRequest(_texts(body.get("input")), form == "base64", dimensions)
 
 

@@ -210,7 +210,7 @@ def classify_body(
         {'result': [[['no', 0.25], ['yes', 0.75]]]}
     """
     if answerer.kind not in ("label", "labels") or not labels:
-        raise bad_request(f"its answers are of the kind {answerer.kind}, no labels; use :predict.")
+        raise _answers_otherwise(answerer, "labels")
     pairs = [zip(labels, one["probabilities"], strict=True) for one in answers]
     return {"result": [[list(pair) for pair in one] for one in pairs]}
 
@@ -222,16 +222,25 @@ def regress_body(answerer: Answerer, answers: Sequence[Answer]) -> dict[str, Any
         RequestError: the model gives no numbers.
     """
     if answerer.kind != "number":
-        raise bad_request(f"its answers are of the kind {answerer.kind}, no numbers; use :predict.")
+        raise _answers_otherwise(answerer, "numbers")
     return {"result": [one["score"] for one in answers]}
 
 
-def check_version(name: str, version: str | None) -> None:
-    """Holds the version that a path names against the one that there is.
+def _answers_otherwise(answerer: Answerer, wanted: str) -> RequestError:
+    kind = answerer.kind.replace("_", " ")
+    return bad_request(f"the model answers with {kind} and not with {wanted}; use :predict.")
+
+
+def check_version(name: str, version: str | None, label: str | None) -> None:
+    """Holds the version, or the label of one, that a path names against the one that there is.
 
     Raises:
         RequestError: there is no such version: 404.
     """
+    if label is not None:
+        raise RequestError(
+            404, f"{shown(name)} has no label {shown(label)}, only version {VERSION}."
+        )
     if version is not None and version != VERSION:
         raise RequestError(404, f"{shown(name)} has no version {shown(version)}, only {VERSION}.")
 

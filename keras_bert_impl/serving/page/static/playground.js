@@ -14,12 +14,13 @@ let known = [];
 let state = {};
 let running = null; // what stops the request that is under way
 
-async function start() {
+/** @param {string} [given] the key that was given, if any. */
+async function start(given) {
   try {
     known = (await models()).models;
   } catch (error) {
     const needsKey = error instanceof KeyNeeded;
-    content.replaceChildren(needsKey ? keyForm() : element("p", { role: "alert" }, error.message));
+    content.replaceChildren(...(needsKey ? keyForm(given) : [element("p", { role: "alert" }, error.message)]));
     return;
   }
   addEventListener("hashchange", () => {
@@ -29,15 +30,17 @@ async function start() {
 }
 
 /** Asks for the server's key, which the page keeps as long as it is open. */
-function keyForm() {
+function keyForm(wrong) {
   const make = ({ id }) => element("input", { id, type: "password", autocomplete: "off", required: true });
   const submit = (event) => {
     event.preventDefault();
-    useKey(event.target.querySelector("input").value);
-    start();
+    const given = event.target.querySelector("input").value;
+    useKey(given);
+    start(given);
   };
   const field = labelled("API key of this server", make, "key");
-  return element("form", { onsubmit: submit }, field, element("button", { type: "submit" }, "Open"));
+  const form = element("form", { onsubmit: submit }, field, element("button", { type: "submit" }, "Open"));
+  return [wrong && element("p", { role: "alert", class: "failed" }, "This is not the server's key."), form].filter(Boolean);
 }
 
 /** Shows what the address says. */
@@ -83,10 +86,10 @@ function showPanel(panel) {
   }
   const status = element("p", { role: "status", class: "status" });
   const result = element("section", { class: "result", "aria-label": "Result" });
-  const ask = () => run(panel, form, status, result);
-  const form = formOf(panel, ask);
+  const ask = (remembered) => run(panel, form, status, result, remembered);
+  const form = formOf(panel, () => ask("pushState"));
   content.replaceChildren(...heading, form, status, result);
-  ask();
+  ask("replaceState");
 }
 
 function formOf(panel, ask) {
@@ -136,13 +139,14 @@ function labelOf(field, many) {
   return `${name[0].toUpperCase()}${name.slice(1)}${notes.length ? ` (${notes.join("; ")})` : ""}`;
 }
 
-async function run(panel, form, status, result) {
+/** @param {string} how the input comes into the history: "pushState" where Back leads to the one before. */
+async function run(panel, form, status, result, how) {
   const texts = Object.fromEntries(new FormData(form));
   if (!panel.fields.every((field) => !field.needed || texts[field.name].trim())) {
     status.textContent = "Write a text first.";
     return;
   }
-  remember({ ...state, model: panel.model.name, show: panel.id, ...texts });
+  remember({ ...state, model: panel.model.name, show: panel.id, ...texts }, how);
   running?.abort();
   const mine = (running = new AbortController());
   const slow = setTimeout(() => (status.textContent = "Computing…"), 150);
@@ -171,9 +175,10 @@ function contextOf(form, signal) {
 }
 
 /** Writes the state into the address, and into the links that keep it. */
-function remember(next) {
+function remember(next, how = "replaceState") {
   state = next;
-  history.replaceState(null, "", linkTo(state));
+  const link = linkTo(state);
+  if (link !== location.hash) history[how](null, "", link);
   for (const link of document.querySelectorAll("form a.link")) link.href = linkTo(state);
   for (const link of navigation.querySelectorAll("a")) {
     const { show } = Object.fromEntries(new URLSearchParams(link.hash.slice(1)));

@@ -41,12 +41,16 @@ export function useKey(given) {
 /** What a server that asks for a key answers without it. */
 export class KeyNeeded extends Error {}
 
+const GONE = "The server does not answer. Is it still running?";
+
 async function asked(path, body, signal) {
   const headers = { ...(body && { "Content-Type": "application/json" }), ...(key && { Authorization: `Bearer ${key}` }) };
   const how = body && { method: "POST", body: JSON.stringify(body) };
-  const response = await fetch(path, { ...how, headers, signal });
-  const answer = await response.json().catch(() => ({}));
-  if (response.status === 401) throw new KeyNeeded(answer.error);
-  if (!response.ok) throw new Error(answer.error ?? `The server answered with ${response.status}.`);
+  const response = await fetch(path, { ...how, headers, signal }).catch(() => null);
+  if (response === null) throw new Error(GONE);
+  const answer = await response.json().catch(() => null);
+  if (response.status === 401) throw new KeyNeeded(answer?.error);
+  if (!response.ok) throw new Error(answer?.error ?? `The server answered with ${response.status}.`);
+  if (answer === null) throw new Error(GONE); // in the middle of its answer
   return answer;
 }

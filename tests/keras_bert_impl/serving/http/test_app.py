@@ -111,7 +111,11 @@ def test_models_are_listed_in_openais_form():
         ("POST", "/v1/models/toy/labels/stable:predict", TEXT, 404),
         ("GET", "/v1/models/other", b"", 404),
         ("GET", "/v1/models/toy/versions/9", b"", 404),
+        ("GET", "/v1/models/toy/labels/stable", b"", 404),
+        ("GET", "/v1/models/toy/labels/1/metadata", b"", 404),
         ("GET", "/v1/models/toy:explain", b"", 404),
+        ("GET", "/v1/models/toy/", b"", 404),
+        ("POST", PREDICT + "/", TEXT, 404),
         ("GET", "/", b"", 404),
         ("GET", PREDICT, b"", 405),
         ("DELETE", "/v1/models/toy", b"", 405),
@@ -135,6 +139,12 @@ def test_openais_faults_have_openais_form():
     assert reply.json()["error"]["param"] == "input"
 
 
+def test_what_openai_has_and_this_server_has_not_is_told_in_openais_form():
+    reply = ask(app_of(), "POST", "/v1/chat/completions", {"model": "vectors"})
+    assert reply.status == 404
+    assert "/v1/chat/completions" in reply.json()["error"]["message"]
+
+
 def test_a_body_that_says_it_is_too_large_is_not_read():
     app, headers = app_of(), [("content-length", "9" * 5000)]
     assert ask(app, "POST", PREDICT, b"", headers).status == 413
@@ -143,6 +153,11 @@ def test_a_body_that_says_it_is_too_large_is_not_read():
 def test_a_packed_body_is_refused():
     packed, headers = gzip.compress(json.dumps(TEXT).encode()), [("content-encoding", "gzip")]
     assert ask(app_of(), "POST", PREDICT, packed, headers).status == 415
+
+
+@pytest.mark.parametrize("packed", ["Identity", ""])
+def test_a_body_that_says_it_is_not_packed_is_read(packed):
+    assert ask(app_of(), "POST", PREDICT, TEXT, [("content-encoding", packed)]).status == 200
 
 
 def test_a_slow_body_times_out():

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.http import batching
 from keras_bert_impl.serving.http.batching import Batcher
 from keras_bert_impl.serving.http.faults import RequestError
 from tests.support.toy_answerer import ToyAnswerer
@@ -125,6 +126,38 @@ def test_what_comes_on_top_of_the_queue_is_refused_with_a_time_to_come_back():
         assert await scores(batcher, "abc") == [3.0]
 
     run(ToyAnswerer(seconds=0.02), body, most=4)
+
+
+def test_a_large_request_shuts_no_small_one_out():
+    async def body(batcher):
+        large = batcher.ask(instances(*["a"] * 90))
+        small = [batcher.ask(instances("abc")) for _ in range(15)]
+        with pytest.raises(RequestError):
+            batcher.ask(instances("abc"))
+        assert len((await large).answers) == 90
+        await asyncio.gather(*small)
+        assert batcher.waiting == 0
+
+    run(ToyAnswerer(seconds=0.02), body, most=30)
+
+
+def test_very_large_texts_are_cut_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(batching, "_LARGE", 100)
+    inside, most = [], []
+
+    class Slow(ToyAnswerer):
+        def prepare(self, instances):
+            inside.append(instances)
+            time.sleep(0.02)
+            most.append(len(inside))
+            inside.pop()
+            return super().prepare(instances)
+
+    async def body(batcher):
+        await asyncio.gather(*(scores(batcher, "a" * 101) for _ in range(6)))
+
+    run(Slow(batches_at_once=3), body)
+    assert most == [1] * 6
 
 
 def test_nothing_is_taken_that_would_wait_too_long():

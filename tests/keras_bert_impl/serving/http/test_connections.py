@@ -53,9 +53,48 @@ def test_each_is_answered_and_cut(server, sent, status):
     assert time.monotonic() - started < 5
 
 
-def test_a_chunk_that_is_none_ends_the_connection(server):
-    reply = server.send([HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"])
-    assert status_of(reply) in (400, None)
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}2\r\n",
+        b"Transfer-Encoding: gzip\r\n\r\n{}",
+    ],
+)
+def test_a_body_that_is_none_is_answered_and_cut(server, sent):
+    reply = server.send([HEAD + sent])
+    assert status_of(reply) == 400
+    assert reply.count(b"HTTP/1.1") == 1
+
+
+def test_what_is_no_http_behind_whole_requests_does_not_take_their_answers(server):
+    body = b'{"instances": ["abc"]}'
+    one = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    for behind in (b"\x00\x01\r\n\r\n", HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"):
+        reply = server.send([one * 3 + behind])
+        assert reply.count(b"HTTP/1.1 200") == reply.count(b"[3.0]") == 3
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 40])
+def test_the_wish_for_another_protocol_is_not_heard(server, pieces):
+    """Java's client wishes for HTTP/2 in its first request; then its body comes as always."""
+    body = b'{"instances": ["abc"]}'
+    wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+    length = b"Content-Length: %d\r\n\r\n" % len(body)
+    sent = (HEAD + wish + length + body) * 2 + HEAD + length + body
+    size = -(-len(sent) // pieces)
+    reply = server.send([sent[at : at + size] for at in range(0, len(sent), size)], pause=0.01)
+    assert reply.count(b"HTTP/1.1 200") == reply.count(b"[3.0]") == 3
+    chunked = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    assert b"[3.0]" in server.send([HEAD + wish + chunked])
+
+
+def test_a_request_cannot_hide_behind_the_wish_for_another_protocol(server):
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+    wish = b"Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n\r\n" % len(hidden)
+    reply = server.send([HEAD + wish, hidden], pause=0.1)
+    assert status_of(reply) == 400
+    assert b"alive" not in reply
 
 
 def test_a_head_in_slow_drops_times_out_in_spite_of_them(server):
@@ -138,13 +177,21 @@ def test_a_client_that_sends_too_much_reads_that_it_is_too_much(server):
 
 
 def test_a_client_that_reads_no_answer_is_cut(server):
-    count = 4000
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
-        for _ in range(count // 100):
+        for _ in range(40):
             connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
             time.sleep(0.005)
-        time.sleep(3)
-        assert read_all(connection).count(b"HTTP/1.1 200") < count
+        # On a busy machine it takes a while to fill what is between the two.
+        assert any(_is_cut(connection) for _ in range(600))
+
+
+def _is_cut(connection):
+    time.sleep(0.1)
+    try:
+        connection.sendall(b"\r\n")
+    except ConnectionError:
+        return True
+    return False
 
 
 def test_expect_continue_is_answered(server):

@@ -48,6 +48,7 @@ def test_one_text_may_stand_bare(given):
         ({"input": "a", "encoding_format": ["float"]}, "encoding_format"),
         ({"input": "a", "dimensions": "3"}, "dimensions"),
         ({"input": "a", "dimensions": True}, "dimensions"),
+        ({"input": "a", "user": {}}, "user"),
         ({"input": "a", "more": 1}, "more"),
     ],
 )

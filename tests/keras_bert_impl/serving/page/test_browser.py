@@ -259,7 +259,43 @@ def test_enter_sends_and_the_way_back_finds_the_other_panel(page):
     page.until(lambda: page.texts(".tokens .word")[-2:] == ["dog", "[SEP]"])
     assert area.get_attribute("value").endswith("[MASK]. dog")
     page.driver.back()
+    page.until(lambda: page.texts(".tokens .word")[-2:] == [".", "[SEP]"])
+    assert page.texts("h2") == ["Tokens"]
+    page.driver.back()
     page.until(lambda: page.texts("h2") == ["Fill in words"])
+
+
+def test_the_way_back_finds_each_text_that_was_asked_and_the_way_forward_too(page):
+    page.open(model="label")
+    first = page.one("textarea").get_attribute("value")
+    for text in ("고양이", "مرحبا"):
+        page.write("text", text)
+    for go, text in (
+        ("back", "고양이"),
+        ("back", first),
+        ("forward", "고양이"),
+        ("forward", "مرحبا"),
+    ):
+        page.run(f"history.{go}()")
+        page.until(lambda text=text: page.one("textarea").get_attribute("value") == text)
+        assert page.wait() == "Done."
+
+
+def test_a_server_that_is_gone_is_told_in_a_sentence(page, tmp_path):
+    with running_page(tmp_path / "model") as address:
+        page.driver.get(address)
+        page.until(lambda: page.status() == "Done.")
+    assert page.write("text", "The [MASK].") == "The server does not answer. Is it still running?"
+    assert page.texts(".result") == [""]
+    page.log()
+
+
+def test_a_text_that_no_address_can_hold_is_answered(page):
+    page.open(model="label")
+    page.run("document.querySelector('textarea').value = '가'.repeat(300_000)")
+    page.run("document.querySelector('[role=status]').textContent = ''")
+    page.one("button[type=submit]").click()
+    assert page.wait() == "Done."
 
 
 def test_the_first_key_leads_past_the_navigation(page):
@@ -341,6 +377,9 @@ def test_a_server_with_a_key_asks_for_it_once(page, tmp_path):
         page.driver.get(address)
         page.until(lambda: page.all("input[type=password]"))
         assert re.search("401", " ".join(page.log()))
+        page.one("input[type=password]").send_keys("open-barley\n")
+        page.until(lambda: page.texts("[role=alert]") == ["This is not the server's key."])
+        page.log()
         page.one("input[type=password]").send_keys("open-sesame\n")
         page.until(lambda: page.status() == "Done.")
         assert page.texts("caption") == ["What may stand at [MASK]"]
