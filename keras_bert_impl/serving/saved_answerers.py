@@ -7,7 +7,7 @@ in code points, beside its tokens, by which a batch is measured.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.text_files import text_in_assets
 from keras_bert_impl.engines.engine import KerasEngine
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import bounded_loads
+from keras_bert_impl.files import is_named
+from keras_bert_impl.json_files import bounded_loads, read_typed
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, Row, RowOutputs
+from keras_bert_impl.serving.clients import SETTINGS_FILE
 from keras_bert_impl.serving.forms import read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.reference import as_text
@@ -163,10 +165,23 @@ class SavedAnswers(NamedTuple):
     Attributes:
         answerers: the signatures that take texts.
         text: how it cuts them; None where that is not known.
+        labels: the names of its labels, where it has several.
     """
 
     answerers: Sequence[SavedSignature]
     text: TextSettings | None
+    labels: Sequence[str]
+
+
+class _Settings(TypedDict, total=False):
+    labels: list[str]
+
+
+def _labels_in_assets(folder: Path) -> Sequence[str]:
+    path = folder / "assets" / SETTINGS_FILE
+    if not is_named(path):  # as in early exports
+        return ()
+    return read_typed(path, _Settings, "export it again").get("labels", ())
 
 
 def load_saved_answers(folder: Path, *, trusted: bool, deterministic: bool = False) -> SavedAnswers:
@@ -192,7 +207,8 @@ def load_saved_answers(folder: Path, *, trusted: bool, deterministic: bool = Fal
             f"{folder}: has no signature that takes texts and answers them; export it again, or "
             "name the model directory."
         )
-    return SavedAnswers(sorted(found, key=lambda one: _FIRST.get(one.signature, 9)), text)
+    found.sort(key=lambda one: _FIRST.get(one.signature, 9))
+    return SavedAnswers(found, text, _labels_in_assets(folder))
 
 
 def _signature(
@@ -204,7 +220,8 @@ def _signature(
     """A signature that takes texts and answers them; None where it does something else."""
     import tensorflow as tf
 
-    specs, ask, given = loaded.inputs(name), loaded.ask(name), outputs[name]
+    specs, given = loaded.inputs(name), outputs[name]
+    ask: Callable[..., Mapping[str, Any]] = loaded.ask(name)
     if not all(spec.dtype == tf.string for spec in specs.values()):
         return None
     if given >= _ENCODED and _EMBED not in outputs:

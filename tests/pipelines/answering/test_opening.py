@@ -262,6 +262,7 @@ def test_a_saved_model_answers_as_its_model_directory(folders, name, tmp_path):
         opened(tmp_path / "saved")
     model, saved = opened(folders(name)), opened(tmp_path / "saved", trust_saved_model=True)
     assert saved.answerers.keys() == model.answerers.keys()
+    assert saved.description.get("labels") == model.description.get("labels")
     for signature, answerer in saved.answerers.items():
         asked = instances(model.answerers[signature], random_texts(10))
         assert answerer.kind == model.answerers[signature].kind
