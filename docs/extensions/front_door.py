@@ -11,6 +11,9 @@ import keras_bert_impl
 
 _SHOWN: set[str] = set()
 _FOR_KERAS = ("build", "compute_output_spec", "from_config", "get_config")  # called by Keras alone
+_AS_IN_KERAS = ("evaluate", "predict")
+_FOR_US = ("plain_weights", "take_label_units")
+_HIDDEN = {*_FOR_KERAS, *_AS_IN_KERAS, *_FOR_US}
 _OURS = ("keras_bert_impl", "pipelines")
 
 
@@ -62,7 +65,7 @@ def _members(kind: type) -> list[str]:
     """What a class has of this package's own: inherited, too, but nothing of Keras' classes."""
     ours = [one for one in kind.__mro__ if one.__module__.startswith(_OURS)]
     named = {name: None for one in ours for name, value in vars(one).items() if value.__doc__}
-    shown = [name for name in named if not name.startswith("_") and name not in _FOR_KERAS]
+    shown = [name for name in named if not name.startswith("_") and name not in _HIDDEN]
     return [name for name in shown if _is_described(kind, name)]
 
 

@@ -96,12 +96,12 @@ class ConfiguredModel(keras.Model):
             return super().call(self._complete(inputs), training=training, mask=mask)
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """Keras' own `predict`, after whose failure the model keeps its weights on JAX too."""
+        """Keras' own `predict`; on JAX, too, a failure leaves the model its weights."""
         with weights_kept(self):
             return super().predict(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """Keras' own `evaluate`, after whose failure the model keeps its weights on JAX too."""
+        """Keras' own `evaluate`; on JAX, too, a failure leaves the model its weights."""
         with weights_kept(self):
             return super().evaluate(*args, **kwargs)
 

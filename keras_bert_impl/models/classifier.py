@@ -21,7 +21,7 @@ _KERNEL = "classifier/dense/kernel"
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BertClassifier(LabeledModel):
-    """Encoder, dropout on the vector of the whole input, and `num_labels` scores.
+    """Encoder and a head that gives each input `num_labels` scores.
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, num_labels]}. With one label it
     is a regression.

@@ -191,7 +191,7 @@ class BertPreprocessor(StringLayer):
             **options: further arguments of the layer.
 
         Raises:
-            UserError: there is no such model, or nothing says how its text is cut.
+            UserError: there is no such model, or it has no vocabulary, or its casing is unknown.
         """
         settings = find_text_settings(
             path_or_name,

@@ -64,7 +64,7 @@ class LineTokenizer(Protocol):
 
 
 class Tokenizer:
-    """Splits lines into the tokens of a vocabulary by the rules of reference.py.
+    """Splits text into the tokens of a vocabulary, exactly as BERT does.
 
     Args:
         settings: the vocabulary, the casing and the accents.
@@ -134,7 +134,7 @@ class Tokenizer:
             do_lower_case: the casing, if no file says it.
 
         Raises:
-            UserError: there is no such model, or nothing says how its text is cut.
+            UserError: there is no such model, or it has no vocabulary, or its casing is unknown.
         """
         settings = find_text_settings(
             path_or_name,
@@ -272,7 +272,7 @@ def find_text_settings(path_or_name: str | os.PathLike[str], **options: Any) -> 
     """The vocabulary and casing of a published model; see `find_model` for the options.
 
     Raises:
-        UserError: there is no such model, or nothing says how its text is cut.
+        UserError: there is no such model, or it has no vocabulary, or its casing is unknown.
     """
     from keras_bert_impl.checkpoints.model_source import find_model  # it stands on this package
 

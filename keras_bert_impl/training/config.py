@@ -30,6 +30,8 @@ KERNELS = ("auto", "plain", "fast")
 OPTIMIZERS = ("adamw", "lamb")
 MOST_EXAMPLES = 2**24
 """The largest batch: the numbers of its examples alone have 128 MB."""
+LOW_IS_GOOD = ("loss", "error")
+"""The ends of the names of figures that are to be low."""
 SCHEDULES = ("linear", "constant", "cosine", "inverse_sqrt")
 
 

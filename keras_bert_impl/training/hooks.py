@@ -12,7 +12,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
-from keras_bert_impl.training.config import no_such_figure
+from keras_bert_impl.training.config import LOW_IS_GOOD, no_such_figure
 from keras_bert_impl.training.rates import Means, Rates, log_line
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.step import OF_THE_STEP
@@ -329,9 +329,6 @@ def _lowest(badness: Mapping[int, float]) -> int:
     return min(sorted(badness), key=badness.__getitem__)
 
 
-_LOW_IS_GOOD = ("loss", "error")  # the ends of the names of figures that are to be low
-
-
 class EvaluateHeldOut(Hook):
     """Evaluates every `eval_steps` and at the end; keeps the best variables, or ends the run early.
 
@@ -456,7 +453,7 @@ class EvaluateHeldOut(Hook):
             raise no_such_figure(self._best_by, names)
         if math.isnan(figure):
             return math.inf
-        return figure if self._best_by.endswith(_LOW_IS_GOOD) else -figure
+        return figure if self._best_by.endswith(LOW_IS_GOOD) else -figure
 
     def _least_badness(self, run: Run) -> float:
         """That of the checkpoint that is there as the best: writing a better one may fail."""

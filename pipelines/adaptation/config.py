@@ -50,8 +50,20 @@ class AdaptConfig(CheckpointOptions):
         "Steps over which the learning rate rises to its peak; by default a tenth of all.",
         at_least=0,
     )
+    num_head_steps: int | None = option(
+        None,
+        "Steps before those, in which only the heads learn where the model came without one for "
+        "masked words; by default a tenth as many.",
+        at_least=0,
+    )
+    head_learning_rate: float = option(1e-3, "The peak learning rate of those steps.", more_than=0)
     train_batch_size: int = option(32, "Examples of a step.", at_least=1)
-    learning_rate: float = option(1e-4, "The peak learning rate.", more_than=0)
+    learning_rate: float = option(
+        5e-5,
+        "The peak learning rate: low, for what a high one breaks in a model that has learned, "
+        "a short training does not mend.",
+        more_than=0,
+    )
     eval_steps: int | None = option(
         None,
         "Steps between two held-out evaluations; by default a twentieth of all.",
@@ -141,6 +153,11 @@ class AdaptConfig(CheckpointOptions):
         return (
             self.num_train_steps // 10 if self.num_warmup_steps is None else self.num_warmup_steps
         )
+
+    @property
+    def head_steps(self) -> int:
+        """Steps in which only new heads learn, with the default settled."""
+        return self.num_train_steps // 10 if self.num_head_steps is None else self.num_head_steps
 
     @property
     def steps_between_evaluations(self) -> int:

@@ -23,7 +23,13 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.adaptation.config import AdaptConfig
 from pipelines.adaptation.planning import plan_lines
-from pipelines.adaptation.report import Adaptation, Coverage, task_figures, text_figures
+from pipelines.adaptation.report import (
+    Adaptation,
+    Coverage,
+    constant_runs,
+    task_figures,
+    text_figures,
+)
 from pipelines.adaptation.start import make_start
 from pipelines.adaptation.steps import ADAPTED, GROWN, ORIGINAL, Steps
 from pipelines.adaptation.words import choose_words
@@ -111,7 +117,7 @@ class _Adaptation:
         self._steps = dataclasses.replace(self._steps, grows=chosen["new_tokens"] > 0)
         cells = self._steps.cells()
         for cell in cells:
-            if self._steps.prepares and cell.name in (f"evaluated-{GROWN}", "trained"):
+            if self._steps.prepares and cell.name in (f"evaluated-{GROWN}", "heads", "trained"):
                 self._do("start")
             self._do(cell.name)
         folder, missing = self._steps.config.output_dir, _missing_heads(self._steps.source)
@@ -204,6 +210,7 @@ class _Adaptation:
             (trained.finished_step() or 0, trained.best_step() or 0),
             text,
             task_figures(figures[ORIGINAL], figures[ADAPTED], steps.config.task_figures),
+            (constant_runs(figures[ORIGINAL]), constant_runs(figures[ADAPTED])),
             [cell.command for cell in cells],
         )
 

@@ -60,6 +60,7 @@ def plan_lines(config: AdaptConfig, source: ModelSource, asked: Asked) -> list[s
     return [
         f"text        {words}; one document of {config.held_out_every} is held out",
         f"tokens      up to {added:,} are added to {len(source.text.vocabulary):,}",
+        *_head_lines(asked, rate),
         f"training    at most {training.num_train_steps:,} steps of {training.train_batch_size:,} "
         f"examples: {format_duration(plan.examples / rate)} at {rate:.1f} examples a second{early}",
         f"evaluation  at most {times:,} times up to {evaluated:,} examples: up to "
@@ -105,6 +106,17 @@ def _held_out_examples(
         return most
     tokens = size / config.held_out_every / _TOKEN_BYTES
     return min(most, math.ceil(_HELD_OUT_ROOM * tokens / pretraining.max_seq_length))
+
+
+def _head_lines(asked: Asked, rate: float) -> list[str]:
+    """The steps of new heads: the encoder is computed, but learns nothing."""
+    if not asked.head_steps:
+        return []
+    examples = asked.head_steps * asked.pretraining.training.train_batch_size
+    return [
+        f"heads       {asked.head_steps:,} steps in which only they learn: about "
+        f"{format_duration(examples * _FORWARD / rate)}"
+    ]
 
 
 def _task_lines(tasks: Sequence[Any], model: BertConfig, operations: float) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
+from keras_bert_impl.training.config import LOW_IS_GOOD
 from keras_bert_impl.training.guesses import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.adaptation.steps import ADAPTED, GROWN, ORIGINAL
@@ -144,6 +145,13 @@ class TaskFigure:
             return None
         return welch_interval(self.adapted, self.original)
 
+    @property
+    def verdict(self) -> int:
+        """1 of a gain and -1 of a loss that the interval says is more than chance, else 0."""
+        if self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
+            return 0
+        return 1 if (self.difference > 0) != self.name.endswith(LOW_IS_GOOD) else -1
+
 
 def task_figures(
     original: Sequence[Mapping[str, float]],
@@ -162,7 +170,15 @@ def task_figures(
     """
     if not original:
         return []
-    there = [name for name in original[0] if name.startswith("eval_")]
+    runs = [*original, *adapted]
+    there = [
+        name
+        for name in original[0]
+        if name.startswith("eval_")
+        and not name.startswith(_CONSTANT)
+        # A figure that not every run has cannot be compared.
+        and all(name in run for run in runs)
+    ]
     missing = [name for name in wanted if name not in there]
     if missing:
         raise UserError(f"`task_figures={missing[0]}` is none; choose of {', '.join(there)}.")
@@ -171,6 +187,22 @@ def task_figures(
         TaskFigure(name, [one[name] for one in original], [one[name] for one in adapted])
         for name in names
     ]
+
+
+def constant_runs(runs: Sequence[Mapping[str, float]]) -> int:
+    """How many fine-tuned models gave one answer to everything.
+
+    Args:
+        runs: the figures of each seed's `eval_results.txt`.
+
+    Example:
+        >>> constant_runs([{"eval_f1": 0.0, "eval_constant_f1": 0.0}, {"eval_f1": 31.5}])
+        1
+    """
+    return sum(any(name.startswith(_CONSTANT) for name in run) for run in runs)
+
+
+_CONSTANT = "eval_constant_"  # written beside the figures of a model whose answers are all alike
 
 
 @dataclass(frozen=True)
@@ -184,6 +216,8 @@ class Adaptation:
         steps: taken in training, and of them the best.
         text: the figures of the three models; without growth there is no second one.
         task: the task's.
+        constant: how many fine-tunings of the original and of the adapted model gave one answer to
+            everything.
         commands: what was run.
     """
 
@@ -193,12 +227,14 @@ class Adaptation:
     steps: tuple[int, int]
     text: Mapping[str, TextFigures]
     task: Sequence[TaskFigure] = ()
+    constant: tuple[int, int] = (0, 0)
     commands: Sequence[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values; NaN is null."""
         values = dataclasses.asdict(self)
         values["steps"] = dict(zip(("taken", "best"), self.steps, strict=True))
+        values["constant"] = dict(zip((ORIGINAL, ADAPTED), self.constant, strict=True))
         values["task"] = [
             {**vars(one), "difference": one.difference, "interval": one.interval}
             for one in self.task
@@ -270,7 +306,29 @@ class Adaptation:
         ]
         seeds = len(self.task[0].original)
         said = f"{seeds} seeds each; ± is one run's σ." if seeds > 1 else "One seed: no σ is known."
-        return ["", *markdown_table(header, rows), "", said]
+        told = [*self._verdicts(), *self._nothing_learned(seeds)]
+        return ["", *markdown_table(header, rows), "", said, *told]
+
+    def _verdicts(self) -> list[str]:
+        """What the intervals say: of a loss, that the model as it came is the better one."""
+        if self.task[0].interval is None:
+            return []
+        better, worse = (
+            ", ".join(one.name for one in self.task if one.verdict == sign) for sign in (1, -1)
+        )
+        return [
+            *([_BETTER.format(names=better)] if better else []),
+            *([_WORSE.format(names=worse)] if worse else []),
+            *([] if better or worse else [_NOT_APART]),
+        ]
+
+    def _nothing_learned(self, seeds: int) -> list[str]:
+        """A warning where fine-tuned models gave one answer to everything, and what to try."""
+        before, after = self.constant
+        if not before and not after:
+            return []
+        told = f"{before} of the model as it came and {after} of the adapted one"
+        return [_CONSTANT_ANSWERS.format(told=told, seeds=seeds)]
 
     def write(self, folder: Path) -> list[Path]:
         """Writes `report.md`, with the commands, and `adaptation.json`.
@@ -298,6 +356,17 @@ _HARDLY_LEARNED = (
     "Warning: the adapted model has learned little more than how frequent tokens are: {after:.3f} "
     "nats a character, where the frequencies of the held-out text alone reach {guess:.3f}. Take "
     "more steps, more text or another learning rate, or add fewer tokens."
+)
+_BETTER = "The adapted model is better by more than chance: {names}."
+_WORSE = (
+    "Warning: the adapted model is worse by more than chance: {names}. Keep the model as it came "
+    "for this task, or adapt it with more text, more steps or a lower learning rate."
+)
+_NOT_APART = "No difference is more than chance; more `task_seeds` make the intervals narrower."
+_CONSTANT_ANSWERS = (
+    "Warning: of {seeds} fine-tunings each, {told} gave one answer to everything: they have "
+    "learned nothing, and the difference says little of the models. Lower the task's learning "
+    "rate, give the task `bias_correction`, or take more epochs."
 )
 _NOTES = (
     "In brackets: what guessing by frequency reaches. Accuracy and loss of masked tokens are of "

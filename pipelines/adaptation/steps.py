@@ -39,11 +39,13 @@ class Asked:
         text: of the text's sentences.
         pretraining: of the training.
         tasks: of all fine-tunings.
+        head_steps: steps in which only new heads learn.
     """
 
     text: SplitSentencesConfig
     pretraining: RunPretrainingConfig
     tasks: Sequence[Any]
+    head_steps: int
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,37 @@ class Steps:
             f"evaluated-{which}",
             PRETRAINING,
             "run_pretraining",
-            *self._pretraining(which, self.shards(which, held_out=True), which != ORIGINAL),
+            *self._pretraining(
+                which,
+                self.shards(which, held_out=True),
+                None if which == ORIGINAL else self.start_folder / "model",
+            ),
             flag("do_eval"),
+        )
+
+    @property
+    def trains_heads(self) -> bool:
+        """Whether new heads learn alone before the whole model does."""
+        return self.lacks_words and self.config.head_steps > 0
+
+    @cached_property
+    def heads(self) -> Cell:
+        """The training of new heads alone: what they do not know yet changes no encoder."""
+        config, which = self.config, self.trains
+        ours = [
+            flag("do_train"),
+            flag("do_eval"),
+            flag("eval_steps", 0),
+            flag("notrain_encoder"),
+            flag("num_train_steps", config.head_steps),
+            flag("num_warmup_steps", config.head_steps // 10),
+            flag("learning_rate", config.head_learning_rate),
+            *self._training,
+        ]
+        shards = self.shards(which, held_out=False)
+        init = self.start_folder / "model"
+        return self._cell(
+            "heads", PRETRAINING, "run_pretraining", *self._pretraining(which, shards, init, ours)
         )
 
     @cached_property
@@ -142,19 +173,20 @@ class Steps:
             flag("do_eval"),
             flag("num_train_steps", config.num_train_steps),
             flag("num_warmup_steps", config.warmup_steps),
-            flag("train_batch_size", config.train_batch_size),
             flag("learning_rate", config.learning_rate),
+            *self._training,
             flag("eval_steps", config.steps_between_evaluations),
             flag("early_stopping_evals", config.early_stopping_evals),
             flag("save_best"),
-            flag("keep_checkpoint_max", 1),
         ]
-        shards = self.shards(which, held_out=False)
+        shards, init = self.shards(which, held_out=False), None
+        if self.prepares:
+            init = (self.heads.folder if self.trains_heads else self.start_folder) / "model"
         return self._cell(
             "trained",
             PRETRAINING,
             "run_pretraining",
-            *self._pretraining(which, shards, self.prepares, ours),
+            *self._pretraining(which, shards, init, ours),
         )
 
     def shards(self, which: str, *, held_out: bool) -> Cell:
@@ -242,6 +274,7 @@ class Steps:
             *self.task_runs(ORIGINAL),
             *grown,
             self.shards(self.trains, held_out=False),
+            *([self.heads] if self.trains_heads else []),
             self.trained,
             *self.task_runs(ADAPTED),
         ]
@@ -260,23 +293,27 @@ class Steps:
                 "trained."
             )
         by_name = {cell.name: config for cell, config in configs}
-        asked = Asked(by_name[self.text.name], by_name[self.trained.name], tasks)
+        asked = Asked(
+            by_name[self.text.name],
+            by_name[self.trained.name],
+            tasks,
+            self.config.head_steps if self.trains_heads else 0,
+        )
         self.source.config.check_length(asked.pretraining.max_seq_length)
         return asked
 
     def _pretraining(
-        self, which: str, shards: Cell, prepared: bool, ours: Sequence[str] = ()
+        self, which: str, shards: Cell, prepared: Path | None, ours: Sequence[str] = ()
     ) -> list[str]:
-        """The flags of a training or an evaluation of a model, as it came or prepared."""
+        """The flags of a training or an evaluation of a model that is `prepared`, or as it came."""
         held_out = self.shards(which, held_out=True)
         read = "train" if shards != held_out else "held_out"
-        init = self.start_folder / "model" if prepared else self._original
         return each_over_the_last(
             RunPretrainingConfig,
             [
                 flag("input_file", shards.folder / f"{read}.tfrecord"),
                 flag("eval_input_file", held_out.folder / "held_out.tfrecord"),
-                flag("init_checkpoint", init),
+                flag("init_checkpoint", prepared or self._original),
                 *(() if prepared else self._description),
                 flag("output_dir", "{out}"),
                 *self._lengths,
@@ -294,6 +331,17 @@ class Steps:
     ) -> Cell:
         # What it needs stands in its flags, by folders whose names have digests of their own.
         return Cell(name, kind, tool, flags, self.config.output_dir, free=tuple(free), **more)
+
+    @property
+    def _training(self) -> tuple[str, ...]:
+        """What both trainings share."""
+        return (
+            # Without it the first hundreds of steps go several times as far as the rate says, and
+            # a short training never makes good what they cost an encoder that has learned.
+            flag("bias_correction"),
+            flag("train_batch_size", self.config.train_batch_size),
+            flag("keep_checkpoint_max", 1),
+        )
 
     @property
     def _original(self) -> str:

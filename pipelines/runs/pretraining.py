@@ -232,6 +232,7 @@ class _Job:
         self._model, _ = self._run.build_model(
             lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.checkpoint
         )
+        self._model.encoder.trainable = config.train_encoder
         self._evaluation = Evaluation(self._model, self._objective, devices.strategy)
 
     def _tell_of_the_run(self) -> None:

@@ -154,6 +154,11 @@ class RunPretrainingConfig:
     max_eval_steps: int = option(100, "The most batches of an evaluation.", at_least=1, resume=FREE)
     shuffle: bool = option(True, "Shuffle every epoch; otherwise read in file order.")
     next_sentence: bool = option(True, "Train on the next-sentence loss as well.")
+    train_encoder: bool = option(
+        True,
+        "Train the encoder as well; otherwise only the heads learn: new ones, say, before they "
+        "change an encoder that has learned.",
+    )
     objective: str = option(
         MASKED_LM,
         "What is predicted: masked_lm, masked tokens; next_token, each token from those on its "

@@ -72,7 +72,7 @@ def undisturbed(tmp_path_factory):
 @pytest.mark.slow
 def test_masked_words_and_tokens_a_word_get_better_and_the_plan_comes_first(undisturbed):
     folder, out, error = undisturbed
-    assert error.index("at most 300 steps of 32 examples") < error.index("run 1 of 10: text")
+    assert error.index("at most 300 steps of 32 examples") < error.index("run 1 of 11: text")
     values = json.loads((folder / "adapted" / "adaptation.json").read_text())
     original, grown, adapted = (values["text"][name] for name in ("original", "grown", "adapted"))
     assert adapted["coverage"]["tokens_per_word"] < original["coverage"]["tokens_per_word"] / 3

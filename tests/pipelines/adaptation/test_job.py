@@ -130,7 +130,9 @@ def test_google_s_checkpoints_are_adapted_as_well(tmp_path, name):
 
 def test_a_model_without_heads_is_said_to_have_got_them(tmp_path):
     write_model(tmp_path / "model", heads=False)
-    adapt(toy_adaptation(tmp_path), PretendingTrainers())
+    tools = PretendingTrainers()
+    adapt(toy_adaptation(tmp_path), tools)
+    assert tools.started[-2:] == ["heads", "trained"]
     values = json.loads((tmp_path / "adapted" / "adaptation.json").read_text())
     assert values["missing_heads"] == ["masked words", "next sentences"]
 

@@ -9,10 +9,10 @@ from pipelines.adaptation.steps import Steps
 from tests.support.adaptation import PretendingTrainers, toy_adaptation
 
 
-def lines_of(folder, **changes):
+def lines_of(folder, lacks_words=False, **changes):
     config = toy_adaptation(folder, **changes)
     source = find_model(config.init_checkpoint)
-    asked = Steps(config, source, grows=True).check(PretendingTrainers().config_of)
+    asked = Steps(config, source, True, lacks_words).check(PretendingTrainers().config_of)
     return {line.split()[0]: line for line in plan_lines(config, source, asked)}
 
 
@@ -24,6 +24,12 @@ def test_a_task_whose_files_are_there_has_a_time(tmp_path):
     assert "about" in task
     missing = lines_of(tmp_path, task="run_ner --train_file=/no/such --dev_file=/no/such")["task"]
     assert missing.endswith("6 fine-tunings")
+
+
+def test_new_heads_take_steps_of_their_own(tmp_path):
+    assert "heads" not in lines_of(tmp_path)
+    heads = lines_of(tmp_path, lacks_words=True, num_head_steps=30, train_batch_size=8)["heads"]
+    assert heads.split(None, 1)[1] == "30 steps in which only they learn: about 8s"
 
 
 def test_more_tokens_and_a_larger_text_take_more_disk(tmp_path):

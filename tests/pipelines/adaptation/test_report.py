@@ -9,6 +9,7 @@ from pipelines.adaptation.report import (
     Coverage,
     TaskFigure,
     TextFigures,
+    constant_runs,
     nats_per_character,
     task_figures,
 )
@@ -86,10 +87,32 @@ def test_a_task_has_mean_deviation_difference_and_interval():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("name", "adapted", "verdict", "words"),
+    [
+        ("eval_f1", [0.70, 0.72, 0.71], 1, "better by more than chance: eval_f1."),
+        ("eval_f1", [0.50, 0.52, 0.51], -1, "worse by more than chance: eval_f1. Keep the model"),
+        ("eval_f1", [0.60, 0.63, 0.62], 0, "No difference is more than chance"),
+        ("eval_mean_absolute_error", [0.50, 0.52, 0.51], 1, "better by more than chance"),
+        ("eval_mean_absolute_error", [0.70, 0.72, 0.71], -1, "worse by more than chance"),
+    ],
+)
+def test_the_interval_says_whether_the_adapted_model_is_the_better_one(
+    name, adapted, verdict, words
+):
+    task = TaskFigure(name, [0.60, 0.62, 0.61], adapted)
+    assert task.verdict == verdict
+    told = [line for line in adaptation(task=[task]).lines() if "than chance" in line]
+    assert [words in line for line in told] == [True]
+
+
 def test_one_seed_has_no_interval():
     one = TaskFigure("eval_accuracy", [0.6], [0.7])
     assert one.interval is None
-    assert any("one seed" in line for line in adaptation(task=[one]).lines())
+    lines = adaptation(task=[one]).lines()
+    assert any("one seed" in line for line in lines)
+    assert one.verdict == 0
+    assert not any("than chance" in line for line in lines)
 
 
 def test_all_figures_of_a_task_but_the_loss_are_compared_unless_some_are_named():
@@ -101,11 +124,30 @@ def test_all_figures_of_a_task_but_the_loss_are_compared_unless_some_are_named()
     assert task_figures([], [], ()) == []
 
 
+def test_what_only_models_of_one_answer_have_is_not_compared():
+    told = {"eval_f1": 31.5}
+    silent = {"eval_f1": 0.0, "eval_constant_f1": 0.0}
+    (one,) = task_figures([silent, told], [told, silent], ())
+    assert (one.name, one.original, one.adapted) == ("eval_f1", [0.0, 31.5], [31.5, 0.0])
+    assert constant_runs([silent, told]) == 1
+
+
+@pytest.mark.parametrize("constant", [(0, 0), (1, 0), (0, 3), (2, 3)])
+def test_models_that_gave_one_answer_to_everything_are_warned_of(constant):
+    task = [TaskFigure("eval_f1", [31.5, 29.8, 0.0], [0.0, 0.0, 0.0])]
+    told = [
+        line for line in adaptation(task=task, constant=constant).lines() if "one answer" in line
+    ]
+    words = f"of 3 fine-tunings each, {constant[0]} of the model as it came and {constant[1]} of"
+    assert [words in line for line in told] == [True] * any(constant)
+
+
 def test_the_report_and_its_values_are_written(tmp_path):
     made = adaptation(task=[TaskFigure("eval_accuracy", [math.nan], [0.5])])
     report, values = made.write(tmp_path)
     assert report.read_text().endswith("```sh\nkeras-bert split_sentences\n```\n")
     read = json.loads(values.read_text())
     assert read["steps"] == {"taken": 20, "best": 15}
+    assert read["constant"] == {"original": 0, "adapted": 0}
     assert read["task"][0]["original"] == [None]
     assert read["text"]["adapted"]["coverage"]["alphabet"] == 20

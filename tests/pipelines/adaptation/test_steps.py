@@ -97,6 +97,31 @@ def test_without_new_tokens_the_model_as_it_came_is_trained(tmp_path):
     assert f"--init_checkpoint={tmp_path}/model" in steps.trained.flags
 
 
+def test_new_heads_learn_alone_before_the_encoder_that_has_learned(tmp_path):
+    steps = replace(steps_of(tmp_path), lacks_words=True)
+    asked = steps.check(CONFIG_OF)
+    assert asked.head_steps == 2  # a tenth of all
+    names = [cell.name for cell in steps.cells()]
+    assert names.index("heads") + 1 == names.index("trained")
+    heads, trained = (
+        CONFIG_OF("run_pretraining", steps.cells()[names.index(name)].arguments)
+        for name in ("heads", "trained")
+    )
+    assert (heads.train_encoder, trained.train_encoder) == (False, True)
+    assert heads.init_checkpoint == str(steps.start_folder / "model")
+    assert trained.init_checkpoint == str(steps.heads.folder / "model")
+    assert heads.training.bias_correction
+    assert trained.training.bias_correction
+
+
+def test_without_steps_for_heads_all_of_a_model_learns_from_the_first_one(tmp_path):
+    steps = replace(steps_of(tmp_path, num_head_steps=0), lacks_words=True)
+    assert "heads" not in [cell.name for cell in steps.cells()]
+    trained = CONFIG_OF("run_pretraining", steps.trained.arguments)
+    assert trained.init_checkpoint == str(steps.start_folder / "model")
+    assert steps.check(CONFIG_OF).head_steps == 0
+
+
 def test_many_seeds_of_the_task_are_asked_for_in_one_way_only(tmp_path):
     steps = steps_of(tmp_path, task="run_classifier --train_file=a.tsv --num_seeds=2")
     with pytest.raises(UserError, match="`task`: leave `num_seeds` and `search` out"):

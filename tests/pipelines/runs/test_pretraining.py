@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.pretraining import run_pretraining
@@ -199,3 +200,14 @@ def test_a_left_to_right_model_learns_the_next_token_and_keeps_models_on_its_way
     kept = sorted(path.name for path in (tmp_path / "run").glob("model*"))
     assert kept == ["model", "model-10", "model-20", "model-30"]
     assert json.loads((tmp_path / "run/model-10/config.json").read_text())["is_decoder"]
+
+
+def test_heads_learn_alone_where_the_encoder_is_not_trained(trained, tmp_path):
+    before, _ = trained
+    run = config(
+        tmp_path, init_checkpoint=str(before / "model"), do_train=True, train_encoder=False
+    )
+    run_pretraining(run)
+    old, new = (read_portable(folder / "model").weights for folder in (before, tmp_path))
+    moved = {name.partition("/")[0] for name in old if not np.array_equal(old[name], new[name])}
+    assert moved == {"masked_lm", "next_sentence"}

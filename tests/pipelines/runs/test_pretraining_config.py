@@ -104,6 +104,7 @@ def test_what_decides_the_result_must_be_the_same_when_a_run_is_resumed():
         "next_sentence",
         "objective",
         "shuffle",
+        "train_encoder",
         "vocab_file",
     }
 
