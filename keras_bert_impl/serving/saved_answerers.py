@@ -7,7 +7,7 @@ in code points, beside its tokens, by which a batch is measured.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,17 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.text_files import text_in_assets
 from keras_bert_impl.engines.engine import KerasEngine
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import bounded_loads
+from keras_bert_impl.files import is_named
+from keras_bert_impl.json_files import bounded_loads, read_typed
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, Row, RowOutputs
+from keras_bert_impl.serving.clients import SETTINGS_FILE
 from keras_bert_impl.serving.forms import read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.reference import as_text
 from keras_bert_impl.tokenization.text_settings import TextSettings
+
+if TYPE_CHECKING:
+    from keras_bert_impl.serving.signatures import LoadedSignatures
 
 _KINDS = {
     "answers": "answer",
@@ -160,10 +165,23 @@ class SavedAnswers(NamedTuple):
     Attributes:
         answerers: the signatures that take texts.
         text: how it cuts them; None where that is not known.
+        labels: the names of its labels, where it has several.
     """
 
     answerers: Sequence[SavedSignature]
     text: TextSettings | None
+    labels: Sequence[str]
+
+
+class _Settings(TypedDict, total=False):
+    labels: list[str]
+
+
+def _labels_in_assets(folder: Path) -> Sequence[str]:
+    path = folder / "assets" / SETTINGS_FILE
+    if not is_named(path):  # as in early exports
+        return ()
+    return read_typed(path, _Settings, "export it again").get("labels", ())
 
 
 def load_saved_answers(folder: Path, *, trusted: bool, deterministic: bool = False) -> SavedAnswers:
@@ -177,29 +195,59 @@ def load_saved_answers(folder: Path, *, trusted: bool, deterministic: bool = Fal
     Raises:
         UserError: it is not trusted, cannot be loaded, or answers no texts.
     """
-    if trusted:
-        import tensorflow as tf
     from keras_bert_impl.serving.signatures import load_signatures
 
     loaded, text = load_signatures(folder, trusted=trusted), text_in_assets(folder)
-    found = []
-    for name, outputs in loaded.outputs().items():
-        kind = next((kind for one, kind in _KINDS.items() if one in outputs), None)
-        specs = loaded.inputs(name)
-        if kind is None or not all(spec.dtype == tf.string for spec in specs.values()):
-            continue
-        inputs = {one: specs[one].shape[1] if specs[one].shape.rank > 1 else None for one in specs}
-        ordered = {one: inputs[one] for one in sorted(inputs, key=_order_of_input)}
-        one = SavedSignature(name, kind, ordered, sorted(outputs), loaded.ask(name), text)
-        if deterministic:
-            one.tokens_at_once = 1
-        found.append(one)
+    outputs = loaded.outputs()
+    found = [one for name in outputs if (one := _signature(loaded, outputs, name, text))]
+    for one in found if deterministic else ():
+        one.tokens_at_once = 1
     if not found:
         raise UserError(
             f"{folder}: has no signature that takes texts and answers them; export it again, or "
             "name the model directory."
         )
-    return SavedAnswers(sorted(found, key=lambda one: _FIRST.get(one.signature, 9)), text)
+    found.sort(key=lambda one: _FIRST.get(one.signature, 9))
+    return SavedAnswers(found, text, _labels_in_assets(folder))
+
+
+def _signature(
+    loaded: "LoadedSignatures",
+    outputs: Mapping[str, frozenset[str]],
+    name: str,
+    text: TextSettings | None,
+) -> SavedSignature | None:
+    """A signature that takes texts and answers them; None where it does something else."""
+    import tensorflow as tf
+
+    specs, given = loaded.inputs(name), outputs[name]
+    ask: Callable[..., Mapping[str, Any]] = loaded.ask(name)
+    if not all(spec.dtype == tf.string for spec in specs.values()):
+        return None
+    if given >= _ENCODED and _EMBED not in outputs:
+        name, ask, given = _EMBED, _pooled(ask), frozenset({"embedding"})
+    kind = next((kind for one, kind in _KINDS.items() if one in given), None)
+    if kind is None:
+        return None
+    inputs = {one: specs[one].shape[1] if specs[one].shape.rank > 1 else None for one in specs}
+    ordered = {one: inputs[one] for one in sorted(inputs, key=_order_of_input)}
+    return SavedSignature(name, kind, ordered, sorted(given), ask, text)
+
+
+_EMBED = "embed"
+_ENCODED = {"sequence_output", "input_mask"}
+
+
+def _pooled(ask: Callable[..., Mapping[str, Any]]) -> Callable[..., Mapping[str, Any]]:
+    """What a bare encoder says of texts, as vectors: the mean of their tokens, as in `embed`."""
+
+    def embed(**texts: Any) -> Mapping[str, Any]:
+        found = {name: np.asarray(value) for name, value in ask(**texts).items()}
+        mask = found["input_mask"].astype(np.float32)[:, :, np.newaxis]  # [batch, length, 1]
+        sums = (found["sequence_output"] * mask).sum(axis=1)  # [batch, hidden]
+        return {"embedding": sums / np.maximum(mask.sum(axis=1), 1)}
+
+    return embed
 
 
 _FIRST = {"serving_default": 0, "embed": 1, "fill_mask_text": 2, "text": 3, "text_pair": 4}

@@ -131,7 +131,9 @@ def _of_saved_model(config: AnsweringConfig, folder: Path) -> OpenAnsweringModel
         answerers = {name: one for name, one in answerers.items() if one.kind == _VECTOR}
         _check_vectors(folder, bool(answerers))
     kind = next(iter(answerers.values())).kind
-    about = {"kind": kind, "engine": TENSORFLOW, "precision": FLOAT32}
+    about: dict[str, Any] = {"kind": kind, "engine": TENSORFLOW, "precision": FLOAT32}
+    if kind in _LABELLED and found.labels:
+        about["labels"] = list(found.labels)
     return OpenAnsweringModel(answerers, about, found.text, lambda: None)
 
 

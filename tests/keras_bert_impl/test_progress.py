@@ -51,9 +51,9 @@ def test_the_time_left_and_the_rate_do_not_count_compiling():
     progress.advance(9)  # 11 s
     progress.close()
     assert log.getvalue().splitlines() == [
-        "train: 1 of 200 steps (0 %)",  # nobody knows yet
-        "train: 3 of 200 steps (2 %), 1 steps/s, 3m17s left",
-        "train: 12 of 200 steps (6 %), 0.833 steps/s, 3m46s left",
+        "train: 1 of 200 steps (0 %), 10s spent compiling",  # nobody knows what is left
+        "train: 3 of 200 steps (2 %), 1 steps/s, 3m17s left, 24s spent compiling",
+        "train: 12 of 200 steps (6 %), 0.833 steps/s, 3m46s left, 24s spent compiling",
         "train: 12 of 200 steps in 36s, 24s of it compiling (0.833 steps/s)",
     ]
 

@@ -33,7 +33,10 @@ class Asked(NamedTuple):
 
 
 def answerer_of(model: AnsweringModel, body: Any) -> Answerer:
-    """The answerer that a request's `signature_name` names; by default the first.
+    """The answerer that a request's `signature_name` names.
+
+    By default the one that takes what the first instance has, else the first: a model may take
+    texts and pairs of them.
 
     Raises:
         RequestError: the body is no object, or the model has no such signature.
@@ -44,10 +47,24 @@ def answerer_of(model: AnsweringModel, body: Any) -> Answerer:
     if isinstance(name, str) and name in model.answerers:
         return model.answerers[name]
     if name in ("", None, DEFAULT_SIGNATURE):
-        return next(iter(model.answerers.values()))
+        first, given = next(iter(model.answerers.values())), _names_in(body)
+        fitting = (one for one in model.answerers.values() if _takes(one, given))
+        return next(fitting, first)
     raise bad_request(
         f"`signature_name` is {shown(name)}; the model has {', '.join(model.answerers)}."
     )
+
+
+def _names_in(body: Mapping[str, Any]) -> set[str]:
+    """The inputs that a request names, by its first instance."""
+    columns, context = body.get("inputs"), body.get("context")
+    rows = body.get("instances", body.get("examples"))
+    first = rows[0] if isinstance(rows, list) and rows else columns
+    return {name for one in (first, context) if isinstance(one, dict) for name in one}
+
+
+def _takes(answerer: Answerer, names: set[str]) -> bool:
+    return names == {one.name for one in answerer.inputs}
 
 
 def read_predict(answerer: Answerer, body: Mapping[str, Any]) -> Asked:
@@ -201,7 +218,7 @@ def classify_body(
     """What `:classify` gives: of each example all labels with their probabilities.
 
     Raises:
-        RequestError: the model gives no labels.
+        RequestError: the model gives no labels, or their names are not known.
 
     Example:
         >>> from types import SimpleNamespace
@@ -209,8 +226,10 @@ def classify_body(
         >>> classify_body(asked, ["no", "yes"], [{"probabilities": [0.25, 0.75]}])
         {'result': [[['no', 0.25], ['yes', 0.75]]]}
     """
-    if answerer.kind not in ("label", "labels") or not labels:
+    if answerer.kind not in ("label", "labels"):
         raise _answers_otherwise(answerer, "labels")
+    if not labels:
+        raise bad_request("the model's labels have no names here; use :predict.")
     pairs = [zip(labels, one["probabilities"], strict=True) for one in answers]
     return {"result": [[list(pair) for pair in one] for one in pairs]}
 

@@ -147,7 +147,8 @@ def test_the_time_left_does_not_count_the_compiling_of_any_length_of_batches(tmp
     usual = [(1, tokens, 1.0) for tokens in (960, 1920, 3840)]
     lines = shown_after(tmp_path, capsys, [*early, *usual * 4, (1, 7680, 10.0), *usual])
     assert lines[:3] == [
-        f"train: {n} of 200 steps ({s} %), loss 1.0000" for n, s in [(1, 0), (2, 1), (3, 2)]
+        f"train: {n} of 200 steps ({s} %), {n}0s spent compiling, loss 1.0000"
+        for n, s in [(1, 0), (2, 1), (3, 2)]
     ]
     assert [line.split(", ")[1:3] for line in lines[3:-1]] == [
         ["1 steps/s", "3m07s left"],  # 13 steps are done

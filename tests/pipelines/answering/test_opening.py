@@ -262,10 +262,22 @@ def test_a_saved_model_answers_as_its_model_directory(folders, name, tmp_path):
         opened(tmp_path / "saved")
     model, saved = opened(folders(name)), opened(tmp_path / "saved", trust_saved_model=True)
     assert saved.answerers.keys() == model.answerers.keys()
+    assert saved.description.get("labels") == model.description.get("labels")
     for signature, answerer in saved.answerers.items():
         asked = instances(model.answerers[signature], random_texts(10))
         assert answerer.kind == model.answerers[signature].kind
         check_same(*(answers_of(one, signature, asked) for one in (saved, model)))
+
+
+@pytest.mark.slow
+def test_a_saved_encoder_gives_the_vectors_of_its_model_directory(tmp_path):
+    folder = write_any(tmp_path / "model", BertEncoder(tiny_config()))
+    found, served = open_and_serve(folder)
+    export_saved_model(served, found, tmp_path / "saved", verify=False)
+    saved = opened(tmp_path / "saved", trust_saved_model=True)
+    assert {name: one.kind for name, one in saved.answerers.items()} == {"embed": "vector"}
+    texts = random_texts(10)
+    check_same(*(answers_of(one, "embed", texts) for one in (saved, opened(folder))))
 
 
 @pytest.mark.parametrize("name", MODELS)

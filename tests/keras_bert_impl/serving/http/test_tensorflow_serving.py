@@ -6,7 +6,7 @@ import pytest
 from keras_bert_impl.serving.answerer import Input
 from keras_bert_impl.serving.http import tensorflow_serving as form
 from keras_bert_impl.serving.http.faults import RequestError
-from tests.support.toy_answerer import ToyModel
+from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 TEXT = SimpleNamespace(inputs=[Input("text")], outputs={"score": ""}, kind="number")
 PAIR = SimpleNamespace(
@@ -91,6 +91,25 @@ def test_the_first_signature_is_the_default(name):
     model = ToyModel()
     body = {} if name is None else {"signature_name": name}
     assert form.answerer_of(model, body) is model.answerers["text"]
+
+
+@pytest.mark.parametrize(
+    ("body", "signature"),
+    [
+        ({"instances": ["a"]}, "text"),
+        ({"instances": [{"text": "a"}]}, "text"),
+        ({"instances": [{"text_a": "a", "text_b": "b"}]}, "text_pair"),
+        ({"instances": [{"text_a": "a"}]}, "text"),
+        ({"inputs": {"text_a": ["a"], "text_b": ["b"]}}, "text_pair"),
+        ({"inputs": [{"b64": "YQ=="}]}, "text"),
+        ({"examples": [{"text_b": "b"}], "context": {"text_a": "a"}}, "text_pair"),
+        ({"instances": [{"text_a": "a", "text_b": "b"}], "signature_name": "text"}, "text"),
+    ],
+)
+def test_without_a_name_the_signature_is_asked_that_takes_what_is_sent(body, signature):
+    pair = ToyAnswerer(signature="text_pair", inputs=(Input("text_a"), Input("text_b")))
+    model = ToyModel({"text": ToyAnswerer(), "text_pair": pair})
+    assert form.answerer_of(model, body).signature == signature
 
 
 @pytest.mark.parametrize(
