@@ -33,7 +33,7 @@ class DemoConfig:
     """How large the demo is, and where it goes."""
 
     output_dir: str = option("demo", "The folder for everything the demo makes.")
-    num_train_steps: int = option(3000, "How many steps to train (32 examples each).", at_least=1)
+    num_train_steps: int = option(2000, "How many steps to train (64 examples each).", at_least=1)
     vocab_size: int = option(3000, "How many WordPiece tokens to learn.", at_least=300)
 
     def __post_init__(self) -> None:
@@ -50,19 +50,23 @@ _MODEL = {
     "hidden_act": "gelu",
     "hidden_dropout_prob": 0.0,  # a small model that sees its text for minutes does not overfit
     "attention_probs_dropout_prob": 0.0,
-    "max_position_embeddings": 128,
+    "max_position_embeddings": 24,
     "type_vocab_size": 2,
     "initializer_range": 0.05,  # narrow layers start faster with larger weights
 }
 _MASKED = (
     "Return [MASK] if the object is an instance of the class.",
-    "This is a subclass of the base [MASK].",
     "See also the documentation [MASK] this function.",
+    "If the file does not exist, an [MASK] is raised.",
 )
 
 
-_LENGTHS = ("--max_seq_length=64", "--max_predictions_per_seq=10")
-_PARTS = {"train": 10, "held_out": 2}  # how often each document is used, with new draws each time
+# In short rows there are fewer distances to learn, so the model sees sooner what neighbours say.
+_LENGTHS = ("--max_seq_length=24", "--max_predictions_per_seq=8")
+_PARTS = {  # how often each document is used, with new draws each time, and how much is masked
+    "train": ("--dupe_factor=10", "--masked_lm_prob=0.3"),  # twice BERT's share learns sooner
+    "held_out": ("--dupe_factor=2",),
+}
 
 
 class Step(NamedTuple):
@@ -75,7 +79,7 @@ class Step(NamedTuple):
 
 def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
     """The steps of the demo, in order."""
-    data = [_data_steps(folder, part, dupe_factor) for part, dupe_factor in _PARTS.items()]
+    data = [_data_steps(folder, part, flags) for part, flags in _PARTS.items()]
     learn = Step(
         "A WordPiece vocabulary of our own",
         "learn_vocabulary",
@@ -95,7 +99,7 @@ def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
     return [write, *split, learn, *create, *_model_steps(folder, num_train_steps)]
 
 
-def _data_steps(folder: Path, part: str, dupe_factor: int) -> tuple[Step, Step]:
+def _data_steps(folder: Path, part: str, flags: tuple[str, ...]) -> tuple[Step, Step]:
     split = Step(
         f"One sentence a line, an empty line between documents ({part})",
         "split_sentences",
@@ -110,7 +114,7 @@ def _data_steps(folder: Path, part: str, dupe_factor: int) -> tuple[Step, Step]:
             f"--vocab_file={folder}/vocab.txt",
             "--do_lower_case",
             *_LENGTHS,
-            f"--dupe_factor={dupe_factor}",
+            *flags,
         ),
     )
     return split, create
@@ -130,13 +134,13 @@ def _model_steps(folder: Path, num_train_steps: int) -> list[Step]:
                 *_LENGTHS,
                 "--do_train",
                 "--do_eval",
-                "--train_batch_size=32",
+                "--train_batch_size=64",
                 f"--num_train_steps={num_train_steps}",
-                f"--num_warmup_steps={num_train_steps // 5}",
-                "--learning_rate=1.5e-3",
+                f"--num_warmup_steps={num_train_steps // 10}",
+                "--learning_rate=1e-3",
                 "--log_steps=50",
                 f"--save_checkpoints_steps={max(1, num_train_steps // 4)}",
-                "--max_eval_steps=1000",
+                "--eval_batch_size=64",
             ),
         ),
         Step(
@@ -158,7 +162,7 @@ def next_steps(folder: Path) -> list[Step]:
             "fill_mask",
             (
                 f"--model={folder}/run/model",
-                "--text=If the file does not exist, an [MASK] is raised.",
+                "--text=This is a subclass of the base [MASK].",
             ),
         ),
         Step(

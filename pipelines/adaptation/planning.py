@@ -135,7 +135,7 @@ def _task_lines(tasks: Sequence[Any], model: BertConfig, operations: float) -> l
 
 
 def _disk(text: int, model: BertConfig, config: AdaptConfig, asked: Asked) -> float:
-    """Sentences, shards, checkpoints (one kept, one written, the best) and three models."""
+    """Sentences, shards, checkpoints (one kept, one written, the best) and the steps' models."""
     shards = text / _TOKEN_BYTES * _RECORD_BYTES * config.dupe_factor
-    models = (3 + bool(asked.tasks)) * 4 * count_parameters(model)
+    models = (3 + bool(asked.head_steps) + bool(asked.tasks)) * 4 * count_parameters(model)
     return text + shards + 3 * checkpoint_bytes(model) + models
