@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.exported import is_openvino_export
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.reference import as_name
@@ -72,9 +74,11 @@ class AttentionModel:
         Raises:
             UserError: there is no such model, or it is an export, which has outputs only.
         """
-        if is_saved_model(path_or_name):
+        is_saved = is_saved_model(path_or_name)
+        if is_saved or is_openvino_export(Path(path_or_name)):
+            what = "a SavedModel" if is_saved else "an export"
             raise UserError(
-                f"{path_or_name}: is a SavedModel, which gives its outputs and not its attention; "
+                f"{path_or_name}: is {what}, which gives its outputs and not its attention; "
                 "name the model directory that it was exported from."
             )
         return cls(find_model(path_or_name, **description), engine)

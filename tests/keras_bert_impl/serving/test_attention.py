@@ -60,6 +60,13 @@ def test_a_saved_model_says_that_it_has_outputs_only(tmp_path):
         AttentionModel.open(tmp_path)
 
 
+def test_an_export_for_openvino_is_told_as_well(tmp_path):
+    for name in ("settings.json", "model.xml"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(UserError, match="is an export, which gives its outputs and not its att"):
+        AttentionModel.open(tmp_path)
+
+
 def test_decomposed_syllables_are_shown_composed(tmp_path):
     from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
     from tests.support.model_folders import BertEncoder, tiny_config, write_any
