@@ -156,10 +156,10 @@ class Progress:
         line = f"{self._label}: {self._so_far()} {self._unit}"
         if self._total:
             line += f" ({min(1.0, self._done / self._total):.0%})".replace("%", " %")
-        parts = [line, self._rate(seconds), self._left(seconds), self._wait(seconds)]
+        parts = [line, self._rate(seconds), self._left(seconds), self._spent_compiling(seconds)]
         return ", ".join(part for part in parts if part)
 
-    def _wait(self, seconds: float) -> str:
+    def _spent_compiling(self, seconds: float) -> str:
         """Why it takes so long, where most of the time went into compiling."""
         compiling = self._compiling.seconds
         return f"{format_duration(compiling)} spent compiling" if compiling > seconds / 2 else ""

@@ -20,7 +20,9 @@ _AGAIN = "export it again"
 _OTHERS = {"model.onnx": "ONNX", "model.tflite": "LiteRT"}
 
 
-class _Settings(TypedDict, total=False):
+class ExportSettings(TypedDict, total=False):
+    """What an export's `settings.json` says."""
+
     answers: str | None
     max_seq_length: int
     labels: list[str]
@@ -69,6 +71,15 @@ def is_openvino_export(folder: Path) -> bool:
     return is_named(folder / GRAPH_FILE)
 
 
+def read_settings(folder: Path) -> ExportSettings:
+    """Reads the settings of an export, or of a SavedModel's assets.
+
+    Raises:
+        UserError: the file is missing or not what it should be.
+    """
+    return read_typed(folder / SETTINGS_FILE, ExportSettings, _AGAIN)
+
+
 def read_exported(folder: Path) -> ExportedModel:
     """Reads what stands beside an exported graph.
 
@@ -76,7 +87,7 @@ def read_exported(folder: Path) -> ExportedModel:
         UserError: a file is missing or not what it should be, or the export is too old to say how
             its task answers.
     """
-    settings = read_typed(folder / SETTINGS_FILE, _Settings, _AGAIN)
+    settings = read_settings(folder)
     vocabulary, casing = Vocabulary.load(folder / VOCABULARY_FILE), read_casing(folder)
     if casing.do_lower_case is None or "max_seq_length" not in settings:
         raise UserError(f"{folder}: does not say how its text is cut; {_AGAIN}.")

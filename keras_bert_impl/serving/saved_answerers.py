@@ -7,7 +7,7 @@ in code points, beside its tokens, by which a batch is measured.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from keras_bert_impl.checkpoints.text_files import text_in_assets
 from keras_bert_impl.engines.engine import KerasEngine
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_named
-from keras_bert_impl.json_files import bounded_loads, read_typed
+from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, Row, RowOutputs
 from keras_bert_impl.serving.clients import SETTINGS_FILE
+from keras_bert_impl.serving.exported import read_settings
 from keras_bert_impl.serving.forms import read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.reference import as_text
@@ -173,15 +174,10 @@ class SavedAnswers(NamedTuple):
     labels: Sequence[str]
 
 
-class _Settings(TypedDict, total=False):
-    labels: list[str]
-
-
 def _labels_in_assets(folder: Path) -> Sequence[str]:
-    path = folder / "assets" / SETTINGS_FILE
-    if not is_named(path):  # as in early exports
-        return ()
-    return read_typed(path, _Settings, "export it again").get("labels", ())
+    assets = folder / "assets"
+    has_settings = is_named(assets / SETTINGS_FILE)  # early exports have none
+    return read_settings(assets).get("labels", ()) if has_settings else ()
 
 
 def load_saved_answers(folder: Path, *, trusted: bool, deterministic: bool = False) -> SavedAnswers:

@@ -18,6 +18,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.adaptation.steps import ADAPTED, GROWN, ORIGINAL
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.many_runs.spread import Spread, markdown_table, welch_interval, without_nan
+from pipelines.metrics.constant_answer import CONSTANT
 from pipelines.metrics.frequency_baseline import count_answers
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 
@@ -202,7 +203,7 @@ def constant_runs(runs: Sequence[Mapping[str, float]]) -> int:
     return sum(any(name.startswith(_CONSTANT) for name in run) for run in runs)
 
 
-_CONSTANT = "eval_constant_"  # written beside the figures of a model whose answers are all alike
+_CONSTANT = f"eval_{CONSTANT}"
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ from pipelines.fine_tuning.task_data import (
     missing_labels,
 )
 from pipelines.inputs.row_batches import BatchRows, RowBatches
-from pipelines.metrics.constant_answer import AnswerVariety
+from pipelines.metrics.constant_answer import CONSTANT, AnswerVariety
 from pipelines.records.row_set import RowSet
 from pipelines.runs.preflight import facts_of
 from pipelines.runs.remarks import device_remarks
@@ -522,7 +522,7 @@ def _constant_scores(
         *(split, repr(variety.answer), variety.count),
         ", ".join(f"{name} = {score:.4f}" for name, score in scores.items()),
     )
-    return {f"constant_{name}": score for name, score in scores.items()}
+    return {f"{CONSTANT}{name}": score for name, score in scores.items()}
 
 
 def _curve_style(task: Task[Any, Any]) -> CurveStyle:

@@ -8,6 +8,9 @@ import numpy as np
 
 Metric = Callable[[np.ndarray, np.ndarray], float]
 
+CONSTANT = "constant_"
+"""What stands before the figures of one answer, beside those of a model that gave no other."""
+
 _ALIKE = 0.01
 """Numbers that differ by less than this share of the labels' deviation count as one answer."""
 _ENOUGH = 10

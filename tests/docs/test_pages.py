@@ -45,6 +45,14 @@ def test_commands_are_tools_with_flags_that_they_know(page):
             assert re.search(names, known, re.M), f"{page.name}: {tool} has no flag {flag}"
 
 
+def test_words_to_search_for_become_entries_of_the_index():
+    pytest.importorskip("sphinx")
+    from docs.extensions.search_words import as_index
+
+    page = "a\n\n<!-- search: NER, named entities -->\n## Entities\n"
+    assert as_index(page) == "a\n\n```{index} ! NER, ! named entities\n```\n## Entities\n"
+
+
 def test_words_to_search_for_lead_to_one_place_each():
     pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     lists = re.findall(r"^<!-- search: (.*) -->$", pages, re.MULTILINE)

@@ -57,8 +57,8 @@ def fuzz(folder, *words):
 
 
 @pytest.mark.slow
-def test_a_hundred_and_fifty_cases_end_well(folder):
-    code, report = fuzz(folder, "--cases=150", f"--kinds={','.join(QUICK)}", "--whole=0.01")
+def test_three_hundred_cases_end_well(folder):
+    code, report = fuzz(folder, "--cases=300", f"--kinds={','.join(QUICK)}", "--whole=0.01")
     assert code == 0, report
 
 

@@ -33,6 +33,9 @@ _LOGGER = logging.getLogger(__name__)
 
 _FAILED = "the model failed at this request; the server's log says why."
 _BATCHES_READY = 32  # of this many batches rows are made ahead: of more rows more have one length
+_INSTANCES_PREPARED = 32  # at a time, so that the first of them are soon computed
+_LARGE = 1 << 20  # characters: cutting them into tokens takes up to fifty times as many bytes
+_ONE_LARGE = threading.Lock()  # of all models, so that such requests do not add up
 _OF_BEFORE = 0.8  # the measured speed changes slowly
 _BATCHES_TO_KNOW = 20  # the first ones may be slow: an engine prepares for each length
 _LONGEST_WAIT = 60  # seconds that a client is told to wait
@@ -340,11 +343,6 @@ class Batcher:
         for loop, some in by_loop.items():
             with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(_settle, some)
-
-
-_INSTANCES_PREPARED = 32  # at a time, so that the first of them are soon computed
-_LARGE = 1 << 20  # characters: cutting them into tokens takes up to fifty times as many bytes
-_ONE_LARGE = threading.Lock()  # of all models, so that such requests do not add up
 
 
 def _is_large(instances: Sequence[Instance]) -> bool:

@@ -79,7 +79,7 @@ def test_no_batch_exceeds_the_budget():
     assert sum(positions) >= 20 * sum(map(len, TEXTS))
 
 
-class Slow(ToyAnswerer):
+class BusyAtFirst(ToyAnswerer):
     """Is busy with its first batch until what waits is prepared."""
 
     prepared, begun = 0, False
@@ -111,7 +111,7 @@ def test_with_many_waiting_hardly_any_padding_is_computed():
         random.Random(1).shuffle(lengths)
         await asyncio.gather(*(scores(batcher, "a" * length) for length in lengths))
 
-    run(Slow(tokens_at_once=512), body, observer=Watch())
+    run(BusyAtFirst(tokens_at_once=512), body, observer=Watch())
     assert counted[0] > 0.94 * counted[1]
 
 
