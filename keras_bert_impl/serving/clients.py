@@ -90,6 +90,7 @@ _RUNTIMES = {
     ),
     OPENVINO: _Runtime(
         "openvino",
+        'sys.modules["openvino_telemetry"] = None  # what reports each import over the network\n'
         "import openvino",
         'openvino.compile_model(HERE / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})',
         'MODEL(features)["{name}"]',

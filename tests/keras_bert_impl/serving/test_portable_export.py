@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import runpy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -180,3 +182,30 @@ def test_a_client_refuses_texts_that_only_the_graph_reads_whole(way, tmp_path):
     np.testing.assert_allclose([shares], expected["probabilities"], atol=1e-5)
     with pytest.raises(ValueError, match="longer than a row; only the SavedModel"):
         answer(["the dog runs " * 5])
+
+
+WATCHED = """
+import runpy, sys
+names = ("os.fork", "os.posix_spawn", "subprocess.Popen", "socket.getaddrinfo", "socket.connect")
+sys.addaudithook(lambda event, _: event in names and print(event, file=sys.stderr))
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+@pytest.mark.slow
+def test_a_client_reports_its_use_to_nobody(tmp_path):
+    """OpenVINO would, from a process of its own that it starts when it is imported."""
+    pytest.importorskip("openvino", reason="needs the extra `openvino`")
+    opened = open_model(write_classifier(tmp_path / "model", ["no", "yes"]))
+    export_portable(opened, tmp_path / "export", "openvino", verify=False)
+    (tmp_path / "home").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, tmp_path / "export" / "client.py", "the dog"],
+        env={"HOME": str(tmp_path / "home")},  # where a test is known as such, it reports nothing
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("('")
+    assert done.stderr == ""
+    assert list((tmp_path / "home").iterdir()) == []
