@@ -1,9 +1,15 @@
 """Where this package keeps for a user what can be made again."""
 
+import contextlib
 import os
+import stat
 from pathlib import Path
 
+from keras_bert_impl.errors import UserError, refusal
+from keras_bert_impl.files import remove
+
 _NAME = "keras_bert_impl"
+_VARIABLE = "KERAS_BERT_CACHE"
 
 
 def user_cache() -> Path | None:
@@ -12,7 +18,7 @@ def user_cache() -> Path | None:
     The environment variable KERAS_BERT_CACHE names it, an empty value switches it off; otherwise it
     is `keras_bert_impl` in the folder that XDG_CACHE_HOME names, or in `~/.cache`.
     """
-    named = os.environ.get("KERAS_BERT_CACHE")
+    named = os.environ.get(_VARIABLE)
     if named is not None:
         return Path(named) if named else None
     root = os.environ.get("XDG_CACHE_HOME", "")
@@ -20,3 +26,52 @@ def user_cache() -> Path | None:
         return (Path(root) if Path(root).is_absolute() else Path.home() / ".cache") / _NAME
     except RuntimeError:  # this user has no home
         return None
+
+
+def own_folder(name: str) -> Path | None:
+    """A folder of the cache that this user alone can write to, made where it is missing.
+
+    Args:
+        name: of what is kept there.
+
+    Returns:
+        None where the cache is switched off.
+
+    Raises:
+        UserError: it cannot be made, or others made it or may write to it.
+    """
+    cache = user_cache()
+    if cache is None:
+        return None
+    folder = cache / name
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{folder}: cannot be made ({refusal(error) or error}); name another place in "
+            f"{_VARIABLE}."
+        ) from error
+    others = stat.S_IWGRP | stat.S_IWOTH
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & others:
+        raise UserError(
+            f"{folder}: is no folder that you alone can write to, so what lies there may be "
+            f"anybody's; remove it, or name another place in {_VARIABLE}."
+        )
+    return folder
+
+
+def keep_newest(folder: Path, most_bytes: int) -> None:
+    """Removes the files and folders that were written longest ago, but for so many bytes.
+
+    The newest one stays. Several processes may do so at once.
+    """
+    with contextlib.suppress(OSError):  # somebody else was faster
+        found = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        total = 0
+        for number, path in enumerate(found):
+            parts = [path, *path.rglob("*")]
+            total += sum(part.stat().st_size for part in parts if part.is_file())
+            if number and total > most_bytes:
+                remove(path)

@@ -1,15 +1,15 @@
 """The two models that make tensorflow-text's kernels cut text as BERT does, and their cache.
 
-Building them takes a fraction of a second; they are kept in the user's cache (`user_cache.py`)
-under a name that depends on everything that went into them, this code included.
+Building them takes a fraction of a second; they are kept in the user's cache (`user_cache.py`), in
+a file that begins with a digest of its content and of everything that went into it, this code
+included. What is damaged, or of something else, is made again.
 """
 
 import contextlib
 import hashlib
+import io
 import struct
 import warnings
-import zipfile
-import zlib
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -18,13 +18,13 @@ import numpy as np
 
 from keras_bert_impl.compat import wordpiece_model_builder
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import open_whole, read_small
 from keras_bert_impl.tokenization.character_table import DROPPED, PINNED_FILE, SIGMA, CharacterTable
 from keras_bert_impl.tokenization.normalizer import CharacterRules, build_normalizer_model
 from keras_bert_impl.tokenization.reference import is_chinese
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, MAX_CHARACTERS_PER_WORD, UNK
-from keras_bert_impl.user_cache import user_cache
+from keras_bert_impl.user_cache import keep_newest, own_folder
 
 _SHAPED_BY = (  # a change in one of these may change the models: kept ones do not count any more
     "character_table.py",
@@ -33,9 +33,8 @@ _SHAPED_BY = (  # a change in one of these may change the models: kept ones do n
     "reference.py",
     PINNED_FILE.name,
 )
-# NumPy's errors for a file that is cut off, no archive or without the arrays.
-_BROKEN_FILE = (OSError, ValueError, KeyError, EOFError, RuntimeError, TypeError, SyntaxError,
-                struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
+_MOST_MEBIBYTES = 64  # of one vocabulary, and of all together
+_DIGEST_BYTES = hashlib.sha256().digest_size
 _LIMIT_FIELD = 4  # of the kernel's flatbuffer: the longest word in bytes
 _KERNEL_MAY_SPLIT = [  # no ideographs, Hangul or private use: there the kernel follows fixed blocks
     *(range(0x21, 0xAC00)),
@@ -64,29 +63,39 @@ class KernelModels(NamedTuple):
 
 def load_kernel_models(settings: TextSettings) -> KernelModels:
     """Builds the models or finds them in the cache."""
-    folder = user_cache()
+    folder = None
+    with contextlib.suppress(UserError):  # a cache that cannot be used is no reason to stop
+        folder = own_folder("tokenizers")
     if folder is None:
         return build_kernel_models(settings)
     path = folder / cache_name(settings)
-    with contextlib.suppress(*_BROKEN_FILE), np.load(path) as file:
-        kept = KernelModels(
-            file["normalizer"], file["wordpiece"], str(file["sigma_mark"]), len(settings.vocabulary)
-        )
-        if all(
-            one.dtype == np.uint8 and one.ndim == 1 for one in (kept.normalizer, kept.wordpiece)
-        ):
-            return kept
+    with contextlib.suppress(UserError):
+        content = read_small(path, _MOST_MEBIBYTES, "no tokenizer needs")
+        arrays = content[_DIGEST_BYTES:]
+        if content.startswith(_digest(path, arrays)):
+            with np.load(io.BytesIO(arrays)) as kept:
+                mark = str(kept["sigma_mark"])
+                return KernelModels(
+                    kept["normalizer"], kept["wordpiece"], mark, len(settings.vocabulary)
+                )
     models = build_kernel_models(settings)
-    with contextlib.suppress(UserError):  # a cache that cannot be written is no reason to stop
-        make_folder(folder)
+    packed = io.BytesIO()
+    np.savez(
+        packed,
+        normalizer=models.normalizer,
+        wordpiece=models.wordpiece,
+        sigma_mark=np.array(models.sigma_mark),
+    )
+    with contextlib.suppress(UserError):
         with open_whole(path, "wb") as file:
-            np.savez(
-                file,
-                normalizer=models.normalizer,
-                wordpiece=models.wordpiece,
-                sigma_mark=np.array(models.sigma_mark),
-            )
+            file.write(_digest(path, packed.getvalue()) + packed.getvalue())
+        keep_newest(folder, _MOST_MEBIBYTES << 20)
     return models
+
+
+def _digest(path: Path, arrays: bytes) -> bytes:
+    """Of what a file holds and of what it is called by, which says what it was made from."""
+    return hashlib.sha256(path.name.encode() + arrays).digest()
 
 
 def cache_name(settings: TextSettings) -> str:
@@ -97,7 +106,7 @@ def cache_name(settings: TextSettings) -> str:
     casing = settings.do_lower_case, settings.removes_accents
     words = (version("tensorflow-text"), settings.vocabulary.sha256, *casing)
     digest.update(repr(words).encode())
-    return f"tokenizer-{digest.hexdigest()[:32]}.npz"
+    return f"tokenizer-{digest.hexdigest()[:32]}.bin"
 
 
 def build_kernel_models(settings: TextSettings) -> KernelModels:
