@@ -2,23 +2,30 @@
 
 Training reads single records from all over a set, which would be one request over the network for
 each. So a remote set is copied shard by shard before the first step and read locally from then on.
-A file that is already there with the right size is not copied again, and the copy of a file that
-has been removed is removed too.
+A copy stays in the user's cache with a note of what it is of: the address, the size, the time of
+its last change and its checksum in the set's description. Where the store tells no time and the set
+no checksum, every process copies anew. The copy of a file that has been removed is removed too.
 """
 
+import contextlib
 import fnmatch
+import functools
 import glob
 import hashlib
 import logging
-import os
 import tempfile
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TypedDict
 
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import is_there, make_folder, open_whole
+from keras_bert_impl.json_files import read_sealed, sealed
 from keras_bert_impl.progress import Progress
-from pipelines.records.names import DESCRIPTION_SUFFIX
+from keras_bert_impl.user_cache import own_folder
+from pipelines.records.description import Description
+from pipelines.records.names import DESCRIPTION_SUFFIX, base_name
 
 _LOGGER = logging.getLogger(__name__)
 _MAGIC = frozenset("*?[")
@@ -73,7 +80,7 @@ def with_content(files: list[str]) -> list[str]:
 
 
 _COPIED_AT_ONCE = 8 << 20
-CACHE_VARIABLE = "KERAS_BERT_CACHE"
+_THIS_PROCESS = uuid.uuid4().hex
 
 
 def with_local_copies(patterns: Sequence[str]) -> list[str]:
@@ -84,7 +91,7 @@ def with_local_copies(patterns: Sequence[str]) -> list[str]:
             TensorFlow knows (gs://, hdfs://, ... where their plug-ins are installed).
 
     Raises:
-        UserError: a remote name matches nothing or cannot be read.
+        UserError: a remote name matches nothing or cannot be read, or the cache cannot be used.
 
     Example:
         >>> with_local_copies(["data/train.tfrecord"])
@@ -131,30 +138,71 @@ def _remove_all_but(names: set[str], cache: Path, globs: Sequence[str]) -> None:
 
 
 def _cache_folder(folder: str) -> Path:
-    root = os.environ.get(CACHE_VARIABLE, str(Path(tempfile.gettempdir()) / "keras_bert_cache"))
-    return make_folder(Path(root) / hashlib.sha256(folder.encode()).hexdigest()[:16])
+    root = own_folder("shards") or Path(_folder_of_this_process().name)
+    return make_folder(root / hashlib.sha256(folder.encode()).hexdigest()[:16])
+
+
+@functools.cache
+def _folder_of_this_process() -> tempfile.TemporaryDirectory:
+    """Where copies lie that are not kept; gone at the end of the process."""
+    return tempfile.TemporaryDirectory(prefix="shards-")
 
 
 def _copy_all(remote: Sequence[str], cache: Path) -> None:
     import tensorflow as tf
 
-    sizes = {path: tf.io.gfile.stat(path).length for path in remote}
-    missing = [path for path in remote if not _is_there(cache / Path(path).name, sizes[path])]
+    described = [path for path in remote if path.endswith(DESCRIPTION_SUFFIX)]
+    checksums: dict[str, str] = {}
+    for path in described:
+        with contextlib.suppress(UserError), tf.io.gfile.GFile(path, "rb") as file:
+            shards = Description.from_text(file.read(), path).shards
+            checksums |= {shard.file: shard.crc32c for shard in shards}
+    origins = {path: _origin(path, checksums.get(base_name(path))) for path in remote}
+    # A description is small, and nothing tells what it was: it is always copied.
+    missing = [x for x in remote if x in described or _known(_local(cache, x)) != origins[x]]
     if not missing:
         return
-    progress = Progress("copy shards", sum(sizes[path] for path in missing) / 1e6, "MB")
+    progress = Progress("copy shards", sum(origins[x]["bytes"] for x in missing) / 1e6, "MB")
     for path in missing:
-        with tf.io.gfile.GFile(path, "rb") as source, open_whole(_local(cache, path), "wb") as file:
+        local = _local(cache, path)
+        with tf.io.gfile.GFile(path, "rb") as source, open_whole(local, "wb") as file:
             while part := source.read(_COPIED_AT_ONCE):
                 file.write(part)
                 progress.advance(len(part) / 1e6)
+        with open_whole(_note(local)) as file:
+            copied = [local.stat().st_size, local.stat().st_mtime_ns]
+            file.write(sealed({"origin": origins[path], "copied": copied}))
     progress.close()
 
 
+def _origin(path: str, checksum: str | None) -> dict[str, Any]:
+    """What is known of a remote file, as JSON values: a copy with another note is of another."""
+    import tensorflow as tf
+
+    found = tf.io.gfile.stat(path)
+    told = [found.mtime_nsec, checksum] if found.mtime_nsec or checksum else [_THIS_PROCESS]
+    return {"address": path, "bytes": found.length, "told": told}
+
+
+class _Note(TypedDict):
+    """What a copy is of, and its own size and time of change."""
+
+    origin: dict[str, Any]
+    copied: list[int]
+
+
+def _known(local: Path) -> dict[str, Any] | None:
+    """What a copy is of; None where there is none, or it was changed since."""
+    noted = read_sealed(_note(local), _Note)
+    if noted is None or not local.is_file():
+        return None
+    now = [local.stat().st_size, local.stat().st_mtime_ns]
+    return noted["origin"] if now == noted["copied"] else None
+
+
+def _note(local: Path) -> Path:
+    return local.with_name(f".{local.name}.origin")
+
+
 def _local(cache: Path, path: str) -> Path:
-    return cache / path.rsplit("/", 1)[1]
-
-
-def _is_there(path: Path, size: int) -> bool:
-    # A description is small and may change without changing its size: it is always copied.
-    return path.suffix != ".json" and path.exists() and path.stat().st_size == size
+    return cache / base_name(path)

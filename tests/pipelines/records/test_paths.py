@@ -1,6 +1,10 @@
 """TensorFlow's file system in memory (ram://) stands for a remote one."""
 
+import json
+import os
+import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
@@ -46,7 +50,7 @@ def test_patterns_match_as_in_a_shell_and_hidden_files_only_by_name(pattern, fou
 
 @pytest.fixture
 def bucket(tmp_path, monkeypatch) -> str:
-    monkeypatch.setenv(paths.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv("KERAS_BERT_CACHE", str(tmp_path / "cache"))
     make_shards(tmp_path)
     address = f"ram://{tmp_path.name}"
     tf.io.gfile.makedirs(address)
@@ -65,11 +69,103 @@ def test_a_remote_set_is_read_from_its_copy(bucket, tmp_path, name):
         assert (first["input_ids"] == second["input_ids"]).all()
 
 
-def test_what_is_there_is_not_copied_again(bucket, monkeypatch, capsys):
-    paths.with_local_copies([f"{bucket}/train.tfrecord"])
-    capsys.readouterr()
-    paths.with_local_copies([f"{bucket}/train.tfrecord"])
-    assert "copy shards: 0.00" in capsys.readouterr().err  # the description alone
+SHARD = "train.tfrecord-00001-of-00003"
+
+
+def copies(address, monkeypatch):
+    """Copies a set; gives the names of the files that were fetched, and the folder."""
+    fetched, whole = [], paths.open_whole
+    with monkeypatch.context() as patched:
+        note = lambda path, *how: fetched.append(path.name) or whole(path, *how)  # noqa: E731
+        patched.setattr(paths, "open_whole", note)
+        (local,) = paths.with_local_copies([f"{address}/train.tfrecord"])
+    return {name for name in fetched if not name.startswith(".")}, Path(local).parent
+
+
+def nothing_happens(there, local, monkeypatch):
+    pass
+
+
+def the_set_is_made_anew(there, local, monkeypatch):
+    """With the same sizes: only the checksum in the description tells."""
+    with tf.io.gfile.GFile(f"{there}/train.tfrecord.recipe.json", "r") as file:
+        description = json.loads(file.read())
+    description["shards"][1]["crc32c"] = "0" * 8
+    with tf.io.gfile.GFile(f"{there}/train.tfrecord.recipe.json", "w") as file:
+        file.write(json.dumps(description))
+
+
+def the_store_tells_of_a_change(there, local, monkeypatch):
+    stat = tf.io.gfile.stat
+
+    def later(path):
+        found = stat(path)
+        return SimpleNamespace(length=found.length, mtime_nsec=int(path.endswith(SHARD)))
+
+    monkeypatch.setattr(tf.io.gfile, "stat", later)
+
+
+def nothing_is_told(there, local, monkeypatch):
+    """Neither times nor checksums, and this is another process."""
+    monkeypatch.setattr(paths, "_THIS_PROCESS", "another")
+    with tf.io.gfile.GFile(f"{there}/train.tfrecord.recipe.json", "w") as file:
+        file.write("{}")
+
+
+def the_copy_is_altered(there, local, monkeypatch):
+    content = (local / SHARD).read_bytes()
+    (local / SHARD).write_bytes(content[:-1] + b"x")
+
+
+def the_copy_is_cut(there, local, monkeypatch):
+    (local / SHARD).write_bytes((local / SHARD).read_bytes()[:-1])
+
+
+def the_copy_has_the_note_of_another_one(there, local, monkeypatch):
+    other = local / f".{SHARD.replace('00001', '00002', 1)}.origin"
+    other.replace(local / f".{SHARD}.origin")
+
+
+@pytest.mark.parametrize(
+    ("happens", "is_copied"),
+    [
+        (nothing_happens, False),
+        (the_set_is_made_anew, True),
+        (the_store_tells_of_a_change, True),
+        (nothing_is_told, True),
+        (the_copy_is_altered, True),
+        (the_copy_is_cut, True),
+        (the_copy_has_the_note_of_another_one, True),
+    ],
+)
+def test_a_copy_counts_while_it_is_known_to_be_of_what_is_there(
+    bucket, monkeypatch, happens, is_copied
+):
+    first, local = copies(bucket, monkeypatch)
+    assert SHARD in first
+    sound = (local / SHARD).read_bytes()
+    happens(bucket, local, monkeypatch)
+    again, _ = copies(bucket, monkeypatch)
+    assert (SHARD in again) == is_copied
+    assert (local / SHARD).read_bytes() == sound
+    assert SHARD not in copies(bucket, monkeypatch)[0]
+
+
+def test_with_the_cache_off_copies_are_this_process_own(bucket, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERAS_BERT_CACHE", "")
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.rglob("*"))
+    _, local = copies(bucket, monkeypatch)
+    assert local.parent == Path(paths._folder_of_this_process().name)
+    assert stat.S_IMODE(local.parent.stat().st_mode) == 0o700
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_copies_that_another_user_made_are_not_read(bucket, monkeypatch):
+    copies(bucket, monkeypatch)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(UserError, match=r"cache/shards: is no folder that you alone can write to"):
+        copies(bucket, monkeypatch)
 
 
 def test_a_remote_name_that_matches_nothing_is_refused(bucket):
