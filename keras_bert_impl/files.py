@@ -1,4 +1,9 @@
-"""Files: what looks whole is whole (written aside, then renamed), and faults are one sentence."""
+"""Files: what looks whole is whole (written aside, then renamed), and faults are one sentence.
+
+What a user names for output may be a link, and is `followed`. Inside a folder, which may have come
+with links in it, none is: a new file or folder takes a link's place, and a folder that is written
+into must be none (`without_links`).
+"""
 
 import codecs
 import contextlib
@@ -7,6 +12,7 @@ import hashlib
 import os
 import platform
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
@@ -17,6 +23,7 @@ from keras_bert_impl.special_files import (
     kind_of,
     open_pipe_to_read,
     open_to_write_plainly,
+    own_descriptor,
     without_waiting,
 )
 
@@ -82,10 +89,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # In containers two processes that share the folder may have the same number.
-        probe = folder / f".writable.{_machine()}.{os.getpid()}"
-        probe.touch()
-        probe.unlink(missing_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
     except (OSError, ValueError) as error:
         raise UserError(
             f"{folder}: this folder cannot be written to ({refusal(error) or error}); name another "
@@ -98,9 +102,12 @@ def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
     """Checks before the work that a file can be written after it, and makes its folder.
 
     Args:
-        path: the file's final name.
+        path: the file, as the user names it.
         grows: whether something is kept beside the file until it is whole, so that it can be no
             pipe and no device.
+
+    Returns:
+        What to write, see `followed`.
 
     Raises:
         UserError: it is a folder, its folder cannot be written to, or it cannot have this name.
@@ -111,21 +118,21 @@ def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
         ...
         keras_bert_impl.errors.UserError: /tmp: is a folder; name a file in it.
     """
-    final = Path(path)
-    with writing(final):
-        kind = kind_of(final)
+    named = Path(path)
+    with writing(named):
+        final, kind = followed(named), kind_of(named)
         if final.is_dir():
-            raise UserError(f"{final}: is a folder; name a file in it.")
+            raise UserError(f"{named}: is a folder; name a file in it.")
         if kind and grows:
             raise UserError(
-                f"{final}: is a {kind}, but parts of the result are kept beside it until it is "
+                f"{named}: is a {kind}, but parts of the result are kept beside it until it is "
                 "whole; name a file."
             )
         if not kind:
-            place = _place_of(final)
+            place = real_path(final) if final.is_symlink() else final
             make_folder(place.parent)
             aside = _aside(place)
-            aside.touch()
+            aside.touch(exist_ok=False)
             aside.unlink(missing_ok=True)
     return final
 
@@ -163,9 +170,29 @@ def real_path(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _place_of(path: Path) -> Path:
-    """Where a file is written: a link stays, and what it leads to is replaced."""
-    return real_path(path) if path.is_symlink() else path
+def followed(path: str | os.PathLike[str]) -> Path:
+    """Where an output is written that a user names: a link stays, what it leads to is replaced."""
+    named = Path(path)
+    return real_path(named) if named.is_symlink() and own_descriptor(named) is None else named
+
+
+def without_links(path: Path, names: int = 1) -> Path:
+    """A path inside somebody's folder, if none of its last `names` is a link.
+
+    Raises:
+        UserError: one is; what is written here would lie wherever it leads to.
+
+    Example:
+        >>> without_links(Path("run") / "cells" / "text", names=2).as_posix()
+        'run/cells/text'
+    """
+    for part in (path, *path.parents[: names - 1]):
+        if part.is_symlink():
+            raise UserError(
+                f"{part}: is a link, through which nothing is written, because it may have come "
+                "with its folder; move here what it leads to, or remove it."
+            )
+    return path
 
 
 @contextlib.contextmanager
@@ -194,7 +221,7 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     r"""Opens a file that appears under its name only when the block ends without an error.
 
     Text is written as UTF-8 with `\n` line ends. The file is flushed to disk before the rename.
-    What a link leads to is replaced, not the link; a pipe or a device is written to as it is.
+    A link of that name is replaced, see `followed`; a pipe or a device is written to as it is.
 
     Args:
         path: the file's final name; its folder must exist.
@@ -219,15 +246,14 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
             with plainly:
                 yield plainly
             return
-        final = _place_of(named)
-        if final.is_dir():
+        if named.is_dir() and not named.is_symlink():
             raise UserError(f"{named}: is a folder; name a file in it.")
-        aside = _aside(final)
+        aside = _aside(named)
         try:
-            with aside.open(mode, **text) as file:  # type: ignore[call-overload]
+            with aside.open(mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
                 yield file
                 flush(file)
-            aside.replace(final)
+            aside.replace(named)
             appeared.append(named)
         finally:
             with contextlib.suppress(OSError):  # it would hide why the file cannot be written
@@ -238,7 +264,7 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives a folder to fill that appears under its name only when the block ends without an error.
 
-    An older folder of that name is replaced; of a link, the folder that it leads to.
+    An older folder of that name is replaced, and so is a link, see `followed`.
 
     Raises:
         UserError: the folder cannot be written, or something else than a folder stands there.
@@ -251,9 +277,8 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         >>> [child.name for child in target.iterdir()]
         ['config.json']
     """
-    named = Path(path)
-    with writing(named):
-        final = _place_of(named)
+    final = Path(path)
+    with writing(final):
         make_folder(final.parent)
         for older in _left_by_the_dead(final, "replaced"):
             # Its process was killed when the older folder had stepped aside and no other was there.
@@ -261,20 +286,21 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
                 older.rename(final)
         if final.exists() and not final.is_dir():
             kind = kind_of(final) or "file"
-            raise UserError(f"{named}: is a {kind}, but a folder is written; name another place.")
-        aside = make_folder(_aside(final))
+            raise UserError(f"{final}: is a {kind}, but a folder is written; name another place.")
+        aside = _aside(final)
+        aside.mkdir()
         try:
             yield aside
             _flush(aside)
-            if final.exists():
+            if is_named(final):
                 # A folder cannot be renamed over a full one: the old one steps aside first.
                 old = _aside(final, "replaced")
                 final.rename(old)
                 aside.rename(final)
-                shutil.rmtree(old, ignore_errors=True)
+                remove(old)
             else:
                 aside.rename(final)
-            appeared.append(named)
+            appeared.append(final)
             _flush_entries(final.parent)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -306,7 +332,8 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
         for name in names:
             if kind := kind_of(final / name):
                 raise UserError(f"{final / name}: is a {kind}; name another place.")
-        aside = make_folder(_aside(final / names[-1]))
+        aside = _aside(final / names[-1])
+        aside.mkdir()
         try:
             yield aside
             _flush(aside)

@@ -11,7 +11,7 @@ from typing import IO
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import remove
-from keras_bert_impl.special_files import without_waiting
+from keras_bert_impl.special_files import without_following
 
 _IN_USE = ".in-use"
 
@@ -114,7 +114,7 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 def _opened(lock_file: Path) -> IO[str]:
     try:
-        return open(lock_file, "a", opener=without_waiting)  # a pipe is refused
+        return open(lock_file, "a", opener=without_following)  # a pipe is refused, too
     except OSError as error:
         raise UserError(
             f"{lock_file}: cannot be opened to lock it ({error.strerror}); remove it."

@@ -47,6 +47,11 @@ def without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK, 0o666)
 
 
+def without_following(path: str, flags: int) -> int:
+    """Opens for `open` what is no link, without waiting for the other end of a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
 class _Stream(io.RawIOBase):
     """What comes out of a pipe; a reading gives all that was asked for, but for the last one."""
 
@@ -107,8 +112,8 @@ def open_to_write_plainly(path: Path, mode: str, text: Mapping[str, str]) -> IO 
     Raises:
         UserError: it is something that cannot be written to, or a pipe that nobody reads.
     """
-    kind = kind_of(path)
-    if (own := _own_descriptor(path)) is not None:
+    kind = None if path.is_symlink() else kind_of(path)
+    if (own := own_descriptor(path)) is not None:
         # Not opened anew: what else is printed there would begin at its beginning again.
         return os.fdopen(os.dup(own), mode, **text)  # type: ignore[call-overload]
     if kind is None:
@@ -132,7 +137,7 @@ def open_to_write_plainly(path: Path, mode: str, text: Mapping[str, str]) -> IO 
     return os.fdopen(descriptor, mode, **text)  # type: ignore[call-overload]
 
 
-def _own_descriptor(path: Path) -> int | None:
+def own_descriptor(path: Path) -> int | None:
     """The number of an open file of this process that a name stands for, as `/dev/stdout` does."""
     for _ in range(_MOST_LINKS):
         if found := _OWN_DESCRIPTOR.fullmatch(str(path)):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.many_runs.runs import in_own_process, stop_on_signal
@@ -228,6 +228,8 @@ def _write_configuration(folder: Path, vocab_size: int) -> None:
 
 def _run(config: DemoConfig) -> None:
     folder = make_folder(config.output_dir)
+    for path in folder.iterdir():
+        without_links(path)  # the tools would take it for what their user names
     _write_configuration(folder, config.vocab_size)
     print(f"The model's shape is in {folder}/bert_config.json; everything goes to {folder}/.")
     steps = plan(folder, config.num_train_steps, config.vocab_size)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.special_files import without_following
+
 
 class ToolPrograms:
     """The other tools: their flags, and runs of them in processes of their own."""
@@ -33,7 +35,7 @@ def run_tool(
     """Runs a tool in this process, which is its own; all that it prints goes to a file."""
     if cores:
         os.sched_setaffinity(0, cores)  # before TensorFlow counts them
-    with log.open("a", encoding="utf-8") as file:
+    with open(log, "a", encoding="utf-8", opener=without_following) as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         with contextlib.redirect_stdout(file), contextlib.redirect_stderr(file):

@@ -29,7 +29,7 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_whole, whole_folder
+from keras_bert_impl.files import followed, open_whole, whole_folder
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
 _ARCHITECTURES = {
@@ -114,7 +114,7 @@ def write_tensors_directory(
             name = row.hugging_face if heads else row.hugging_face.removeprefix("bert.")
             array = weights[row.ours]
             tensors[name] = array.T if row.hugging_face_transposed else array
-    with whole_folder(folder) as aside:
+    with whole_folder(followed(folder)) as aside:
         write_safetensors(aside / WEIGHTS_FILE, tensors)
         _write_description(aside, weights, config, text)
         if sentence is not None:

@@ -2,9 +2,11 @@
 
 A kept graph is derived: it counts only where it is of these weights, this configuration and this
 code, and every byte is as it was written; else it is made again. It lies in a folder of its own
-next to the model, or in the user's cache where that cannot be written to.
+next to the model, or in the user's cache where nothing can be written there, or something else lies
+there than was written, or a link, which may have come with the model.
 """
 
+import contextlib
 import dataclasses
 import functools
 import glob
@@ -24,14 +26,15 @@ from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sentence_modules import module_files
 from keras_bert_impl.engines.openvino_core import openvino_core
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256, whole_folder
+from keras_bert_impl.files import file_sha256, is_named, whole_folder, without_links, writing
 from keras_bert_impl.json_files import read_sealed, sealed
-from keras_bert_impl.user_cache import user_cache
+from keras_bert_impl.user_cache import keep_newest, own_folder
 
 _log = logging.getLogger(__name__)
 
 GRAPH_FILE, WEIGHTS_FILE, DESCRIPTION_FILE = "model.xml", "model.bin", "description.json"
 _FILES = (GRAPH_FILE, WEIGHTS_FILE)
+_MOST_BYTES_CACHED = 8 << 30
 _FORM = 1  # raised when what a description says changes
 _PACKAGE = Path(__file__).parent.parent
 _SHAPED_BY = ("checkpoints", "cpu_kernels", "engines", "layers", "models")  # folders of our code
@@ -106,11 +109,12 @@ def places_of(folder: Path | None, name: str) -> list[Path]:
     """
     if folder is None or not folder.is_dir() or is_run_checkpoint(folder):
         return []
-    cache = user_cache()
-    if cache is None:
-        return [folder / GRAPHS_FOLDER / name]
-    of_model = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    return [folder / GRAPHS_FOLDER / name, cache / GRAPHS_FOLDER / of_model / name]
+    places = [folder / GRAPHS_FOLDER / name]
+    with contextlib.suppress(UserError):  # another user's cache, for example
+        if cache := own_folder(GRAPHS_FOLDER):
+            of_model = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+            places.append(cache / f"{of_model}-{name}")
+    return places
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,21 +182,40 @@ def keep_graph(places: list[Path], graph: Any, description: Mapping[str, Any]) -
     Where there is none, one line of the log says so.
 
     Args:
-        places: folders; an older graph there is replaced.
+        places: folders, see `places_of`; an older graph there is replaced. What is no such graph
+            is left alone in the first of them, next to the model.
         graph: an `openvino.Model`.
         description: JSON values.
     """
     reason: UserError | None = None
     for folder in places:
         try:
+            if folder == places[0]:
+                _check_is_free(folder)
             _write(folder, graph, description)
         except UserError as error:  # somebody else's folder, for example
             reason = reason or error
         else:
             _log.info("%s: the graph is kept for the next start.", folder)
+            if folder != places[0]:
+                keep_newest(folder.parent, _MOST_BYTES_CACHED)
             return
     if reason:
         _log.warning("The graph is made anew each time: %s", reason)
+
+
+def _check_is_free(folder: Path) -> None:
+    """Sees that a folder in a model's may be replaced: it holds a graph as it was kept, or nothing.
+
+    Raises:
+        UserError: it holds something else, or is reached through a link.
+    """
+    with writing(folder):
+        if is_named(without_links(folder.absolute(), names=3)):
+            noted = read_sealed(folder / DESCRIPTION_FILE, dict[str, Any]) or {}
+            found = {path.name for path in folder.iterdir()}
+            if found != {*_FILES, DESCRIPTION_FILE} or noted.get("files") != _digests(folder):
+                raise UserError(f"{folder}: is not a graph as it was kept, and is left alone.")
 
 
 def _write(folder: Path, graph: Any, description: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from keras_bert_impl.checkpoints.task_settings import (
     task_settings,
 )
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import make_folder, not_written, whole_folder
+from keras_bert_impl.files import followed, make_folder, not_written, whole_folder
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.clients import (
@@ -106,7 +106,7 @@ def export_saved_model(
         UserError: something else than a SavedModel is there or in it, it cannot be written, or the
             comparison failed.
     """
-    final = Path(folder)
+    final = followed(folder)
     free = not final.exists() or (final.is_dir() and not any(final.iterdir()))
     if not free and not (final / "saved_model.pb").exists():
         raise UserError(

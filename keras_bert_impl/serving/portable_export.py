@@ -28,7 +28,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.openvino_core import openvino_core
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, whole_folder
+from keras_bert_impl.files import followed, make_folder, whole_folder
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.embedder import BertEmbedder
@@ -127,7 +127,7 @@ def export_portable(
     make_folder(folder.parent)
     config = opened.model.config
     model(_features(model, config, 1, 5))  # Keras exports what was called once
-    with whole_folder(folder) as aside:
+    with whole_folder(followed(folder)) as aside:
         _WRITERS[form](model, aside / _FILES[form][0])
         _write_beside(opened, aside, form, answers, settings)
         _write_model_settings(opened, aside, max_seq_length)

@@ -11,13 +11,17 @@ from keras_bert_impl.checkpoints.run_folder import (
     CHECKPOINTS,
     FINISHED_FILE,
     MODEL,
+    STATE,
+    STEP_FILE,
     finished_steps,
     steps_in,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_input, open_whole, remove
+from keras_bert_impl.files import make_folder, open_input, open_whole, remove, without_links
 from keras_bert_impl.locks import owned
 
+_FOLDERS = ("cells", CHECKPOINTS, BEST_CHECKPOINT, "events", MODEL, "work")
+_OF_CHECKPOINTS = (STEP_FILE, f"{STATE}.index")
 _OF_FILES = {".cfg", ".json", ".jsonl", ".png", ".tsv", ".txt"}  # endings of what a run writes
 
 
@@ -163,8 +167,9 @@ class RunDirectory:
         What killed processes left half-written, on whatever machine, is removed.
 
         Raises:
-            UserError: another process trains here.
+            UserError: another process trains here, or `check_names`.
         """
+        self.check_names()
         busy = (
             f"{self.path}: another process is training in this folder; wait for its end, stop it, "
             "or name another `output_dir`."
@@ -179,7 +184,8 @@ class RunDirectory:
         """Sees, before hours of work, that nothing stands where its results will.
 
         Raises:
-            UserError: a folder, a pipe or a device has a file's name, or a file a folder's.
+            UserError: a folder, a pipe or a device has a file's name, a file or a link a folder's,
+                or `best_checkpoint` is not a run's.
 
         Example:
             >>> import tempfile
@@ -192,11 +198,17 @@ class RunDirectory:
             keras_bert_impl.errors.UserError: /...: is no folder, but a run makes one here; ...
         """
         for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
-            if path in (self.checkpoints, self.best_checkpoint, self.events, self.model):
-                if not path.is_dir():
+            if path.name in _FOLDERS:
+                if not without_links(path).is_dir():
                     raise UserError(
                         f"{path}: is no folder, but a run makes one here; move it, or name "
                         "another `output_dir`."
+                    )
+                names = {child.name for child in path.iterdir()}
+                if path == self.best_checkpoint and names and names.isdisjoint(_OF_CHECKPOINTS):
+                    raise UserError(
+                        f"{path}: holds something else than a run's checkpoint, which would "
+                        "replace it; move it, or name another `output_dir`."
                     )
             elif path.suffix in _OF_FILES and not path.is_file():
                 raise UserError(

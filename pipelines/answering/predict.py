@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, open_whole
+from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.answerer import Answer, Answerer, ask
 from keras_bert_impl.tokenization.unknown_words import check_words
@@ -69,7 +69,7 @@ def _output(config: PredictConfig) -> Iterator[IO[str]]:
     if config.output_file is None:
         yield sys.stdout
         return
-    with open_whole(config.output_file) as file:
+    with open_whole(followed(config.output_file)) as file:
         yield file
 
 

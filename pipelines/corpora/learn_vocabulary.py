@@ -288,13 +288,13 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     )
     files = (source.name for source in sources if source.form != "tfds")
     refuse_output_among_input(files, [config.vocab_file], "vocab_file")
-    check_output(config.vocab_file)
+    output = check_output(config.vocab_file)
     counts, dropped = count_words(config, sources)
     progress = Progress("learn tokens", None, "tokens")
     learned = learn_tokens(counts, config.options)
     progress.advance(len(learned.vocabulary))
     progress.close()
-    learned.vocabulary.write(config.vocab_file)
+    learned.vocabulary.write(output)
     result = LearnedVocabulary(
         vocabulary=learned.vocabulary,
         words=counts.total() + dropped,

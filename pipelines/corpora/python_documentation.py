@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_bert_impl.files import open_whole
+from keras_bert_impl.files import followed, open_whole
 from keras_bert_impl.options import REQUIRED, option
 
 _LEAST_CHARACTERS = 400
@@ -102,7 +102,8 @@ def write_python_documentation(
         True
     """
     size = 0
-    with open_whole(path) as train, open_whole(held_out_path) as held_out:
+    outputs = open_whole(followed(path)), open_whole(followed(held_out_path))
+    with outputs[0] as train, outputs[1] as held_out:
         for number, document in enumerate(read_python_documentation()):
             line = json.dumps(document._asdict(), ensure_ascii=False)
             (held_out if number % 16 == 15 else train).write(line + "\n")

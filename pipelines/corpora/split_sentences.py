@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, flush, open_whole
+from keras_bert_impl.files import check_output, flush, followed, open_whole
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.corpora.documents import (
@@ -238,7 +238,7 @@ def _output_paths(config: SplitSentencesConfig) -> list[Path]:
     if config.output_file is not None:
         if config.num_shards != 1:
             raise UserError("`num_shards` needs `output_dir` instead of `output_file`.")
-        return [Path(config.output_file)]
+        return [followed(config.output_file)]
     names = (
         f"sentences-{number:05d}-of-{config.num_shards:05d}.txt"
         for number in range(config.num_shards)

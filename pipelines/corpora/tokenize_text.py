@@ -121,8 +121,7 @@ def _output(path: str | None, otherwise: IO[str]) -> Iterator[IO[str]]:
     if path is None:
         yield otherwise
     else:
-        check_output(path)
-        with open_whole(path) as file:
+        with open_whole(check_output(path)) as file:
             yield file
 
 

@@ -18,7 +18,7 @@ from keras_bert_impl.checkpoints.task_settings import (
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder
+from keras_bert_impl.files import make_folder, without_links
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.reinitialize import FreshWeights
@@ -542,5 +542,7 @@ def _start_anew(model: Any, fresh: list[FreshWeights]) -> None:
 
 def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) -> Path:
     """Where rows and outputs stand; each worker makes its own."""
-    folder = config.work_dir or run.path / "work"
-    return make_folder(folder if devices.is_chief else folder / f"worker-{devices.worker}")
+    folder = config.work_dir or without_links(run.path / "work")
+    return make_folder(
+        folder if devices.is_chief else without_links(folder / f"worker-{devices.worker}")
+    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, open_whole
+from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -108,7 +108,7 @@ def inspect_pretraining_data(config: InspectConfig) -> str:
         check_output(config.html)
     inspection = look(config)
     if config.html is not None:
-        with open_whole(config.html) as file:
+        with open_whole(followed(config.html)) as file:
             file.write(page(inspection))
     return as_text(inspection)
 

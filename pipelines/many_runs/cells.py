@@ -23,6 +23,7 @@ from keras_bert_impl.files import not_written, open_input, open_whole
 from keras_bert_impl.interrupts import EXIT_SIGNAL
 from keras_bert_impl.json_files import Count
 from keras_bert_impl.options import bounded, options_of
+from keras_bert_impl.special_files import without_following
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.many_runs.runs import FIGURES, Cores, Run, Values
 from pipelines.records.paths import match_files
@@ -310,7 +311,7 @@ def _figures(cell: Cell) -> dict[str, float] | None:
 def _note(cell: Cell, words: str) -> None:
     path = cell.folder / _CALLS
     try:
-        with path.open("a", encoding="utf-8") as file:
+        with open(path, "a", encoding="utf-8", opener=without_following) as file:
             file.write(f"{words}\n")
     except OSError as error:
         raise not_written(path, error.strerror) from error

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole, remove
+from keras_bert_impl.files import make_folder, open_whole, remove, without_links
 from keras_bert_impl.json_files import read_json_object, typed_entries
 from keras_bert_impl.training.stop_signal import StopSignal, on_stop, stop_requested
 from pipelines.processes import worker_pool
@@ -99,7 +99,8 @@ class Run:
         Raises:
             UserError: it failed, or the folder cannot be written.
         """
-        make_folder(self.folder)
+        for path in make_folder(without_links(self.folder)).iterdir():
+            without_links(path)  # a tool would take it for what its user names
         values = self.work(cores)
         if values is None:
             return None

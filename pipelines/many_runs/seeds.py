@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256
+from keras_bert_impl.files import file_sha256, without_links
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -109,7 +109,12 @@ def run_many(
             return None if figures is None else {"figures": figures}
 
         runs = [
-            Run(name, one.config.output_dir, partial(work, one), of=_identity(one.config, files))
+            Run(
+                name,
+                without_links(one.config.output_dir, len(Path(name).parts)),
+                partial(work, one),
+                of=_identity(one.config, files),
+            )
             for name, one in planned.items()
         ]
         found = {run.name: kept["figures"] for run in runs if (kept := run.kept(figures=FIGURES))}

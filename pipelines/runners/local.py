@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_input, open_whole, real_path, remove
+from keras_bert_impl.files import (
+    make_folder,
+    open_input,
+    open_whole,
+    real_path,
+    remove,
+    without_links,
+)
 from keras_bert_impl.locks import in_turn, owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -80,7 +87,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
             f"`output_file`: {output} is a folder; give the shards a name in it, such as "
             f"{output / 'train.tfrecord'}."
         )
-    work = Path(config.work_folder or output.with_name(f".{output.name}.work"))
+    work = Path(config.work_folder or without_links(output.with_name(f".{output.name}.work")))
     busy = f"{output}: another run is at work here; wait for it, or name another output."
     with owned(output.with_name(f".{output.name}.lock"), busy):
         make_folder(work)
@@ -240,7 +247,7 @@ def _corpus(
 
 def _own_folder(path: Path) -> Path:
     """A folder of the work folder, made where something else has its name."""
-    if not path.is_dir():
+    if path.is_symlink() or not path.is_dir():
         remove(path)
     return make_folder(path)
 

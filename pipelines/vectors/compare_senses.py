@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, text_lines
+from keras_bert_impl.files import check_output, followed, text_lines
 from keras_bert_impl.options import options_named
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.vocabulary import UNK
@@ -103,7 +103,7 @@ def compare_word_senses(config: SensesConfig) -> SensesTable:
     if config.picture:
         title = f"'{config.word}': cosines of the sums of the last {layers} layers"
         labels = [f"{name}: {use}" for name, use in zip(table.names(), table.uses, strict=True)]
-        draw_senses(Path(config.picture), labels, table.cosines, title)
+        draw_senses(followed(config.picture), labels, table.cosines, title)
     return table
 
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, open_whole
+from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.progress import Progress
 from pipelines.vectors.extract import FeatureExtractor, LineFeatures, find_features_model, pool
 from pipelines.vectors.options import FeaturesConfig
@@ -60,7 +60,7 @@ def write_npz(
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     folder = Path(path).parent
     with (
-        open_whole(path, "wb") as file,
+        open_whole(followed(path), "wb") as file,
         tempfile.TemporaryFile(dir=folder) as ids,  # a zip file takes one array at a time
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
     ):
@@ -109,7 +109,7 @@ def write_json(config: FeaturesConfig, features: Iterable[LineFeatures]) -> None
     Raises:
         UserError: the file cannot be written.
     """
-    with open_whole(config.output_file) as file:
+    with open_whole(followed(config.output_file)) as file:
         for number, line in enumerate(features):
             rounded = np.round(line.vectors.astype(np.float64), 6)
             tokens = [

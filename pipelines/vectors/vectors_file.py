@@ -14,9 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import is_named, make_folder, open_whole, remove, writing
+from keras_bert_impl.files import (
+    followed,
+    is_named,
+    make_folder,
+    open_whole,
+    remove,
+    without_links,
+    writing,
+)
 from keras_bert_impl.json_files import read_json_object, read_sealed, sealed
 from keras_bert_impl.locks import owned
+from keras_bert_impl.special_files import without_following
 from pipelines.vectors.options import PARQUET
 
 _NUMBER, _CHECKSUM = np.dtype("<f4"), np.dtype("<u4")  # a CRC-32C for each block
@@ -62,7 +71,10 @@ class GrowingVectors:
                 file.write(sealed(description))
         with writing(self._output):
             # Unbuffered: what a full disk did not take is not tried again when it is closed.
-            self._file, self._sums = (path.open("a+b", buffering=0) for path in (vectors, sums))
+            self._file, self._sums = (
+                open(path, "a+b", 0, opener=without_following)  # noqa: SIM115
+                for path in (vectors, sums)
+            )
             whole = self._sound_blocks()
             self._file.truncate(whole * self._block * self._width * _NUMBER.itemsize)
             self._sums.truncate(whole * _CHECKSUM.itemsize)
@@ -129,7 +141,7 @@ def growing_vectors(output: Path, width: int, block: int) -> Iterator[GrowingVec
     Raises:
         UserError: another process writes this output.
     """
-    folder = _folder_of(output)
+    folder = without_links(_folder_of(output))
     if not folder.is_dir():
         remove(folder)
     make_folder(folder)
@@ -191,7 +203,7 @@ def _checksum(content: bytes) -> int:
 
 def _write_npy(path: Path, blocks: Iterable[NDArray[np.float32]], shape: tuple[int, int]) -> None:
     header = {"descr": _NUMBER.str, "fortran_order": False, "shape": shape}
-    with open_whole(path, "wb") as file:
+    with open_whole(followed(path), "wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         for block in blocks:
             file.write(block.tobytes())
@@ -205,7 +217,7 @@ def _write_parquet(
 
     schema = pa.schema([("text", pa.string()), ("embedding", pa.list_(pa.float32(), width))])
     source = iter(texts)
-    with open_whole(path, "wb") as file, pq.ParquetWriter(file, schema) as writer:
+    with open_whole(followed(path), "wb") as file, pq.ParquetWriter(file, schema) as writer:
         for block in blocks:
             numbers = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), width)
             words = list(islice(source, len(block)))

@@ -1,6 +1,7 @@
 import os
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import (
     check_file,
     check_output,
+    followed,
     open_input,
     open_whole,
     text_lines,
@@ -148,18 +150,40 @@ def test_what_standard_output_leads_to_is_not_replaced(tmp_path):
     assert (tmp_path / "log").stat().st_ino == number
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
-    (tmp_path / "real").mkdir()
-    for name, target in (("file", "real/file"), ("folder", "real/folder")):
-        (tmp_path / name).symlink_to(target)
-    with open_whole(tmp_path / "file") as file:
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_link_that_the_user_names_is_followed_and_another_one_is_replaced(tmp_path, is_named):
+    (tmp_path / "real/folder").mkdir(parents=True)
+    for name in ("file", "folder/weights"):
+        (tmp_path / "real" / name).write_text("before")
+    for name in ("file", "folder"):
+        (tmp_path / name).symlink_to(f"real/{name}")
+    at = followed if is_named else Path
+    with open_whole(at(tmp_path / "file")) as file:
         file.write("words")
-    with whole_folder(tmp_path / "folder") as folder:
-        (folder / "weights").write_text("1")
-    assert (tmp_path / "file").is_symlink()
-    assert (tmp_path / "folder").is_symlink()
-    assert (tmp_path / "real" / "file").read_text() == "words"
-    assert (tmp_path / "real" / "folder" / "weights").read_text() == "1"
+    with whole_folder(at(tmp_path / "folder")) as folder:
+        (folder / "weights").write_text("words")
+    for name in ("file", "folder/weights"):
+        assert (tmp_path / name).read_text() == "words"
+        assert (tmp_path / "real" / name).read_text() == ("words" if is_named else "before")
+    assert (tmp_path / "file").is_symlink() == (tmp_path / "folder").is_symlink() == is_named
+    assert {path.name for path in tmp_path.iterdir()} == {"real", "file", "folder"}
+
+
+@pytest.mark.parametrize("target", ["/dev/null", "gone"])
+def test_so_is_a_link_to_what_is_no_file(tmp_path, target):
+    (tmp_path / "it").symlink_to(target)
+    assert check_output(tmp_path / "it") == (tmp_path / target)
+    with open_whole(tmp_path / "it") as file:
+        file.write("words")
+    assert (tmp_path / "it").read_text() == "words"
+
+
+def test_a_link_to_standard_output_is_written_to_as_it_is(tmp_path, capfd):
+    (tmp_path / "it").symlink_to("/dev/stdout")
+    with open_whole(check_output(tmp_path / "it")) as file:
+        file.write("words")
+    assert capfd.readouterr().out == "words"
+    assert (tmp_path / "it").is_symlink()
 
 
 @pytest.mark.parametrize("name", ["n" * 300, "a\0b"])

@@ -76,10 +76,10 @@ def explain(config: ExplainConfig) -> Explained:
     from keras_bert_impl.serving.attention import AttentionModel
     from keras_bert_impl.serving.page.single_page import attention_page
 
-    check_output(config.output_file)
+    output = check_output(config.output_file)
     model = AttentionModel.open(config.model, engine=config.engine, **config.description())
     attentions = model.of_texts(config.texts)
-    with open_whole(config.output_file) as file:
+    with open_whole(output) as file:
         file.write(attention_page(attentions))
     layers, heads = attentions[0].probabilities.shape[:2]
     return Explained(len(attentions), layers, heads)

@@ -73,7 +73,7 @@ def write_submission_archive(config: SubmissionConfig) -> Submission:
     found = _find([Path(folder) for folder in config.run_dir])
     for name, path in found.items():
         _check(name, path)
-    check_output(config.output_file)
+    output = check_output(config.output_file)
     packed = io.BytesIO()  # a device has no place to go back to
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(found):
@@ -81,7 +81,7 @@ def write_submission_archive(config: SubmissionConfig) -> Submission:
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16  # readable where it is unpacked
             archive.writestr(entry, found[name].read_bytes())
-    with open_whole(config.output_file, "wb") as file:
+    with open_whole(output, "wb") as file:
         file.write(packed.getvalue())
     return Submission(config.output_file, found, sorted(ROWS.keys() - found.keys()))
 

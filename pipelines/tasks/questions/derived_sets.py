@@ -104,7 +104,7 @@ def make_unanswerable(config: MakeUnanswerableConfig) -> MovedCounts:
         UserError: the file is not in SQuAD's form, has moved questions already, or none can be
             moved.
     """
-    check_output(config.output_file)
+    output = check_output(config.output_file)
     articles: list[list[Question]] = []
     count = moved = wanted = 0
     for number, article in enumerate(_articles(config.input_file, config.text_encoding)):
@@ -120,7 +120,7 @@ def make_unanswerable(config: MakeUnanswerableConfig) -> MovedCounts:
             f"{config.input_file}: no question can be moved to another passage of its article; "
             "name a file with several passages an article, or raise `share`."
         )
-    _write(config.output_file, articles)
+    _write(output, articles)
     return MovedCounts(count, moved, wanted - moved)
 
 

@@ -66,9 +66,53 @@ def test_what_is_damaged_is_not_taken(graph, folder, name):
     places = places_of(folder, "a")
     harmless = {"last byte gone"} if name == "description.json" else set()  # a line's end
     for how in set(DAMAGES) - harmless:
-        keep_graph(places, graph, NOTE)
+        keep_graph(places[:1], graph, NOTE)
         damage(places[0] / name, how)
         assert read_graph(places, NOTE) is None, how
+        shutil.rmtree(places[0])
+
+
+def damaged(folder):
+    (folder / "model.bin").write_bytes(b"dear")
+
+
+def with_more(folder):
+    (folder / "notes.txt").write_text("dear")
+
+
+def moved(levels):
+    """A link in the place of a folder, to a graph that was kept."""
+
+    def move(folder):
+        at = [folder, *folder.parents][levels]
+        at.rename(at.with_name("elsewhere"))
+        at.symlink_to("elsewhere")
+
+    return move
+
+
+@pytest.mark.parametrize("found", [damaged, with_more, moved(0), moved(1), moved(2)])
+def test_what_is_no_graph_of_ours_is_left_alone_and_the_graph_kept_in_the_cache(
+    graph, folder, cache, found
+):
+    places = places_of(folder, "a")
+    keep_graph(places, graph, NOTE)
+    found(places[0])
+    before = {path: path.read_bytes() for path in folder.rglob("*/*.*") if path.is_file()}
+    newer = {"source": "newer"}
+    keep_graph(places, graph, newer)
+    assert {path: path.read_bytes() for path in before} == before
+    assert read_graph(places, newer).folder.is_relative_to(cache)
+
+
+def test_a_damaged_graph_in_the_cache_is_replaced(graph, folder, cache):
+    (folder / GRAPHS_FOLDER).write_text("in the way")
+    places = places_of(folder, "a")
+    for _ in range(2):
+        keep_graph(places, graph, NOTE)
+        assert read_graph(places, NOTE).folder.is_relative_to(cache)
+        (places[1] / "model.bin").write_bytes(b"damaged")
+        assert read_graph(places, NOTE) is None
 
 
 def test_where_the_models_folder_cannot_be_written_it_lies_in_the_cache(graph, folder, cache):
