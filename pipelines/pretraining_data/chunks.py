@@ -40,6 +40,26 @@ class DocumentBatch:
     first_token: int = 0
 
 
+def pair_starts(sentence_lengths: Numbers, document_sizes: Numbers, token_budget: int) -> int:
+    """How many sentences of whole documents a pair with its true next sentence can begin with.
+
+    They are those that another one follows in their document, and that do not fill an example
+    alone: a chunk of one sentence always gets a random B.
+
+    Args:
+        sentence_lengths: int64 [sentences], tokens of each.
+        document_sizes: int64 [documents], sentences of each; never 0.
+        token_budget: see `ChunkRules`.
+
+    Example:
+        >>> pair_starts(np.array([5, 70, 5, 5, 9]), np.array([4, 1]), token_budget=61)
+        2
+    """
+    starts = sentence_lengths < token_budget
+    starts[np.cumsum(document_sizes) - 1] = False
+    return int(np.count_nonzero(starts))
+
+
 @dataclasses.dataclass(frozen=True)
 class ChunkRules:
     """The settings that the plan of chunks depends on, apart from the corpus.

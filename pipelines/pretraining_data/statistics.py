@@ -10,6 +10,18 @@ from pipelines.pretraining_data.recipe import VocabularyFacts
 
 KINDS = ("mask", "kept", "random")
 _DECILES = 10
+_NEARLY_ALL = 0.9  # half of the pairs are random by intent, and whole texts make a few more
+
+
+def random_next(share: float) -> str:
+    """The share of examples labelled random as people read it, with a word where it is too large.
+
+    Example:
+        >>> random_next(0.545), random_next(1.0)
+        ('54.5 %', '100.0 % (hardly a true next to learn from: were the lines sentences?)')
+    """
+    remark = " (hardly a true next to learn from: were the lines sentences?)"
+    return f"{100 * share:.1f} %{remark if share > _NEARLY_ALL else ''}"
 
 
 class PairStatistics:

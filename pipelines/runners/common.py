@@ -1,5 +1,6 @@
 """Parts that the local and the Beam runner share: checks, the number of shards, descriptions."""
 
+import logging
 from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
@@ -8,15 +9,27 @@ from pipelines.corpora.text_kind import SAMPLE_BYTES, OtherKinds
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry, versions_in_use
 
+_LOGGER = logging.getLogger(__name__)
+
 _EXAMPLES_PER_SHARD = 65_536
 _MOST_SHARDS = 1024
+_FEW_STARTS = 0.2  # a lower share of lines with a true next one makes 90 % random pairs or more
 
 
-def check_partners(config: PretrainingDataConfig, documents: int) -> None:
-    """Refuses a corpus without sentences, or of one document where B must come from another one.
+def check_partners(
+    config: PretrainingDataConfig, documents: int, sentences: int, starts: int
+) -> None:
+    """Refuses a corpus in which one of the two next sentences, true or random, cannot be found.
+
+    Args:
+        config: the run.
+        documents: how many there are, without empty ones.
+        sentences: how many lines of them are read as sentences.
+        starts: how many of these a true next sentence can follow; see `pair_starts`.
 
     Raises:
-        UserError: random next sentences cannot be drawn.
+        UserError: it has no sentence, no other document that a random B can come from, or no
+            sentence that a true B can follow.
     """
     recipe = config.recipe
     if documents == 0:
@@ -30,6 +43,19 @@ def check_partners(config: PretrainingDataConfig, documents: int) -> None:
             "from another; separate documents by empty lines, pass `do_next_sentence=False`, or "
             "`same_document_tries=10` to label sentences of the same document random."
         )
+    if recipe.do_next_sentence and starts < _FEW_STARTS * sentences:
+        found = (
+            f"{config.input_file}: {starts:,} of {sentences:,} lines can be followed by their true "
+            "next one; the others are the last of their document, or fill an example of "
+            f"`max_seq_length={recipe.max_seq_length}` alone, so that "
+        )
+        remedy = (
+            "; make sentences of the text with split_sentences, or pass `do_next_sentence=False` "
+            "to train on masked words alone."
+        )
+        if not starts:
+            raise UserError(f"{found}all would be labelled random{remedy}")
+        _LOGGER.warning("%s", f"{found}nearly all next sentences are labelled random{remedy}")
 
 
 class InputKinds:

@@ -55,22 +55,33 @@ def test_what_else_is_no_text_is_warned_of(caplog):
 
 
 @pytest.mark.parametrize(
-    ("documents", "recipe", "message"),
+    ("documents", "sentences", "starts", "recipe", "message"),
     [
-        (0, Recipe(do_next_sentence=False), "text.txt: has no sentence with a token"),
-        (1, Recipe(), "text.txt: holds one document"),
-        (1, Recipe(do_next_sentence=False), None),
-        (1, Recipe(same_document_tries=10), None),
-        (2, Recipe(), None),
+        (0, 0, 0, Recipe(do_next_sentence=False), "text.txt: has no sentence with a token"),
+        (1, 9, 8, Recipe(), "text.txt: holds one document"),
+        (1, 9, 8, Recipe(do_next_sentence=False), None),
+        (1, 9, 8, Recipe(same_document_tries=10), None),
+        (2, 9, 7, Recipe(), None),
+        (5000, 5000, 0, Recipe(), "text.txt: 0 of 5,000 lines can be followed .* all would be"),
+        (7, 5000, 0, Recipe(max_seq_length=64), "fill an example of `max_seq_length=64` alone"),
+        (5000, 5000, 0, Recipe(do_next_sentence=False), None),
     ],
 )
-def test_a_corpus_without_partners_is_refused(documents, recipe, message):
+def test_a_corpus_without_partners_is_refused(documents, sentences, starts, recipe, message):
     config = dataclasses.replace(CONFIG, recipe=recipe)
     if message is None:
-        check_partners(config, documents)
+        check_partners(config, documents, sentences, starts)
         return
     with pytest.raises(UserError, match=message):
-        check_partners(config, documents)
+        check_partners(config, documents, sentences, starts)
+
+
+@pytest.mark.parametrize(("starts", "warned"), [(1, True), (199, True), (200, False)])
+def test_a_corpus_with_hardly_a_true_next_sentence_is_warned_of(starts, warned, caplog):
+    check_partners(CONFIG, 800, 1000, starts)
+    assert ["nearly all next sentences are labelled random" in one for one in caplog.messages] == (
+        [True] if warned else []
+    )
 
 
 def test_names_are_separated_by_commas():
