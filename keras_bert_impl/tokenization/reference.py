@@ -110,11 +110,11 @@ def loses_letters(word: str) -> bool:
     """
     letter = ""
     for character in unicodedata.normalize("NFC", word):
-        first, *more = unicodedata.normalize("NFD", character)
-        is_mark = unicodedata.category(first).startswith("M")
-        if not is_mark:
-            letter = first if first.isalpha() else ""
-        changes = more or unicodedata.category(first) == "Mn"
+        parts = unicodedata.normalize("NFD", character)
+        category = unicodedata.category(parts[0])
+        if not category.startswith("M"):
+            letter = parts[0] if category.startswith("L") else ""
+        changes = len(parts) > 1 or category == "Mn"
         if changes and letter and letter.lower() == letter.upper():
             return True
     return False

@@ -249,7 +249,8 @@ def _advice_on_letters(learned: LearnedVocabulary) -> Iterator[str]:
     """Whether letters come apart: by the casing, or because they are apart in the text."""
     casing = learned.config.do_lower_case, learned.config.removes_accents
     words = Counter(word[:_SHOWN] for word in reference.split_words(learned.sample, False))
-    test = reference.loses_letters if casing[1] else _is_decomposed
+    # What composing makes shorter is decomposed.
+    test = reference.loses_letters if casing[1] else lambda w: len(reference.as_name(w)) < len(w)
     found = Counter({word: count for word, count in words.items() if test(word)})
     share = found.total() / max(words.total(), 1)
     if share <= _MUCH_LOST:
@@ -269,10 +270,6 @@ def _advice_on_letters(learned: LearnedVocabulary) -> Iterator[str]:
             "in composed text, as most is, the vocabulary will not know these letters; compose it "
             "first (unicodedata.normalize('NFC', text) in Python, or uconv -x any-nfc)."
         )
-
-
-def _is_decomposed(word: str) -> bool:
-    return len(reference.as_name(word)) < len(word)
 
 
 def _advice_on_the_limit(learned: LearnedVocabulary) -> Iterator[str]:

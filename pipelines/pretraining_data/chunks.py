@@ -41,15 +41,9 @@ class DocumentBatch:
 
 
 def pair_starts(sentence_lengths: Numbers, document_sizes: Numbers, token_budget: int) -> int:
-    """How many sentences of whole documents a pair with its true next sentence can begin with.
+    """How many sentences a true next one can follow: a chunk of one sentence gets a random B.
 
-    They are those that another one follows in their document, and that do not fill an example
-    alone: a chunk of one sentence always gets a random B.
-
-    Args:
-        sentence_lengths: int64 [sentences], tokens of each.
-        document_sizes: int64 [documents], sentences of each; never 0.
-        token_budget: see `ChunkRules`.
+    They are not the last of their document, and do not fill an example alone.
 
     Example:
         >>> pair_starts(np.array([5, 70, 5, 5, 9]), np.array([4, 1]), token_budget=61)

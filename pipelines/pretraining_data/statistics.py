@@ -10,7 +10,6 @@ from pipelines.pretraining_data.recipe import VocabularyFacts
 
 KINDS = ("mask", "kept", "random")
 _DECILES = 10
-_NEARLY_ALL = 0.9  # half of the pairs are random by intent, and whole texts make a few more
 
 
 def random_next(share: float) -> str:
@@ -21,7 +20,7 @@ def random_next(share: float) -> str:
         ('54.5 %', '100.0 % (hardly a true next to learn from: were the lines sentences?)')
     """
     remark = " (hardly a true next to learn from: were the lines sentences?)"
-    return f"{100 * share:.1f} %{remark if share > _NEARLY_ALL else ''}"
+    return f"{100 * share:.1f} %{remark if share > 0.9 else ''}"
 
 
 class PairStatistics:

@@ -122,8 +122,7 @@ class MakeShards(beam.PTransform):
         )
         sizes = (
             tokenized
-            | "Sizes"
-            >> beam.Map(_block_size, WordCounter(self._vocabulary), recipe.token_budget)
+            | "Sizes" >> beam.Map(_block_size, WordCounter(self._vocabulary), recipe.token_budget)
             | "All sizes" >> beam.combiners.ToList()
             | "Check" >> beam.Map(_checked_sizes, config)
         )

@@ -6,6 +6,7 @@ from typing import IO, Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import items_of
 from pipelines.corpora.text_kind import SAMPLE_BYTES, OtherKinds
+from pipelines.corpora.wrapping import find_width
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry, versions_in_use
 
@@ -19,17 +20,16 @@ _FEW_STARTS = 0.2  # a lower share of lines with a true next one makes 90 % rand
 def check_partners(
     config: PretrainingDataConfig, documents: int, sentences: int, starts: int
 ) -> None:
-    """Refuses a corpus in which one of the two next sentences, true or random, cannot be found.
+    """Refuses a corpus without sentences, or where no true or no random next one can be found.
 
     Args:
         config: the run.
-        documents: how many there are, without empty ones.
-        sentences: how many lines of them are read as sentences.
-        starts: how many of these a true next sentence can follow; see `pair_starts`.
+        documents: how many it has.
+        sentences: how many it has.
+        starts: how many of these a true next one can follow; see `pair_starts`.
 
     Raises:
-        UserError: it has no sentence, no other document that a random B can come from, or no
-            sentence that a true B can follow.
+        UserError: it is such a corpus.
     """
     recipe = config.recipe
     if documents == 0:
@@ -44,18 +44,16 @@ def check_partners(
             "`same_document_tries=10` to label sentences of the same document random."
         )
     if recipe.do_next_sentence and starts < _FEW_STARTS * sentences:
-        found = (
+        message = (
             f"{config.input_file}: {starts:,} of {sentences:,} lines can be followed by their true "
-            "next one; the others are the last of their document, or fill an example of "
-            f"`max_seq_length={recipe.max_seq_length}` alone, so that "
-        )
-        remedy = (
-            "; make sentences of the text with split_sentences, or pass `do_next_sentence=False` "
-            "to train on masked words alone."
+            "next one (the others are the last of their document, or fill an example of "
+            f"`max_seq_length={recipe.max_seq_length}` alone), so that {'nearly ' * (starts > 0)}"
+            "all next sentences are random; make sentences of the text with split_sentences, or "
+            "pass `do_next_sentence=False` to train on masked words alone."
         )
         if not starts:
-            raise UserError(f"{found}all would be labelled random{remedy}")
-        _LOGGER.warning("%s", f"{found}nearly all next sentences are labelled random{remedy}")
+            raise UserError(message)
+        _LOGGER.warning("%s", message)
 
 
 class InputKinds:
@@ -79,7 +77,14 @@ class InputKinds:
             UserError: it holds JSON lines, which are never meant as sentences.
         """
         file.seek(0)
-        if self._others.look(path, file.read(SAMPLE_BYTES)) == "JSON lines":
+        start = file.read(SAMPLE_BYTES)
+        if find_width(start.decode("utf-8", "ignore").split("\n")):
+            _LOGGER.warning(
+                "%s: lines seem to be cut at one width, so that they are parts of sentences; make "
+                "sentences of the text with split_sentences, which joins them.",
+                path,
+            )
+        if self._others.look(path, start) == "JSON lines":
             raise UserError(
                 f"{path}: holds JSON, but sentences are needed, one a line; make them with "
                 "split_sentences, which reads JSON lines (`text_field` names the field), and give "

@@ -357,9 +357,7 @@ ALL_RANDOM = {
 
 
 @pytest.mark.parametrize("text", ALL_RANDOM.values(), ids=ALL_RANDOM)
-def test_a_text_without_a_true_next_sentence_is_refused_unless_none_is_asked_for(
-    tmp_path, text
-):
+def test_a_text_without_a_true_next_sentence_is_refused_unless_none_is_asked_for(tmp_path, text):
     (tmp_path / "corpus.txt").write_text(f"{text}\n")
     _refused(make_config(tmp_path), r"corpus\.txt: 0 of .* make sentences .* split_sentences")
     alone = dataclasses.replace(RECIPE, do_next_sentence=False)
