@@ -24,10 +24,17 @@ _AT_ONCE = 1 << 16
 _FORM: Any = "NFC"
 _UTF_8 = "utf-8"
 # Python calls them encodings of text, but nobody keeps text in them.
-_NO_FILES = {"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "mbcs", "oem"}
+_NO_FILES = {
+    *("charmap", "idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"),
+    *("mbcs", "oem"),
+}
 _NEARLY, _LONGEST = 0.6, 40
-# A line end is the same byte in no other state and is part of no character in all the others.
-_LINES_ELSEWHERE = ("utf-16", "utf-32", "utf-7", "iso2022", "hz")
+_STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
+_MARKS = {
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+}
+"""The encodings whose first bytes must tell the order of all others."""
 
 _Text = TypeVar("_Text", str, bytes, str | None)
 
@@ -76,7 +83,9 @@ cp936 is meant.
     @property
     def keeps_lines(self) -> bool:
         """Whether a line end is the byte that it is in ASCII, wherever that byte stands."""
-        return not codecs.lookup(self.encoding).name.startswith(_LINES_ELSEWHERE)
+        # Two characters: one alone has a byte-order mark before it, or a byte of its own behind.
+        is_ascii = "a\n".encode(self.encoding).endswith(b"a\n")
+        return is_ascii and not codecs.lookup(self.encoding).name.startswith(_STATEFUL)
 
     @property
     def composes(self) -> bool:
@@ -199,6 +208,13 @@ class _Recoded(io.RawIOBase):
         try:
             text = self._decoder.decode(data, final=self._ended)
         except UnicodeError as error:
+            own = codecs.lookup(self._encoding).name
+            undecided = own in _MARKS and before[1] == 2  # so these two decoders say it
+            if undecided and not (before[0] + data).startswith(_MARKS[own]):
+                raise UserError(
+                    f"{self._name}: has no byte-order mark, by which {own} tells the order of its "
+                    f"bytes; give `encoding={own}-le` or {own}-be, or another one."
+                ) from error
             line = self._line + self._lines_before(error, before, data)
             raise self._refused(f"line {line} is not {self._encoding}") from error
         if "\0" in text:
