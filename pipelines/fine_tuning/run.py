@@ -410,7 +410,7 @@ class _Job:
         rows, head = self._rows[split], self._head
         keep = final and self._config.do_predict and split in self._task.test_splits
         with self._outputs.of(split, self._config.eval_batch_size, keep=keep) as outputs:
-            loss = mean_loss(head.objective, rows, outputs, head.labels)
+            loss = mean_loss(self._task, head.objective, rows, outputs, head.labels)
             answered = AnsweredSplit(self._task, split, rows, outputs)
             scores = self._task.score(answered)
             main = split == self._task.evaluation_splits[0]

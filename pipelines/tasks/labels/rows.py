@@ -142,13 +142,17 @@ class LabelTask:
         """Builds the encoder with the task's head."""
         return self.head_of.build(config, dtype)
 
+    def joined(self, rows: Rows, outputs: Mapping[str, NDArray]) -> Mapping[str, NDArray]:
+        """The logits of each example, of its windows together; see `Joining`."""
+        how = self.long_texts.window_answers
+        return {"logits": join_windows(rows, outputs["logits"], how)}
+
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> list[LabelAnswer]:
         """The label, labels or number of each example, of its windows together."""
         del examples
-        head = self.head_of
-        logits = join_windows(rows, outputs["logits"], self.long_texts.window_answers)
+        head, logits = self.head_of, self.joined(rows, outputs)["logits"]
         answers = zip(
             head.decode(logits), head.predictions(logits), head.values(logits), strict=True
         )
