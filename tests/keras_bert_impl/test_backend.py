@@ -1,9 +1,11 @@
+import importlib.metadata
 import os
+import re
 
 import keras
 import pytest
 
-from keras_bert_impl.backend import need_tensorflow, usable_cores
+from keras_bert_impl.backend import need_extra, need_tensorflow, usable_cores
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.signatures import ServedModel
@@ -42,3 +44,26 @@ def test_training_on_another_backend_is_refused_in_a_sentence(on_jax):
 def test_serving_on_another_backend_is_refused_in_a_sentence(on_jax):
     with pytest.raises(UserError, match=SENTENCE.format("a SavedModel")):
         ServedModel(BertPretrainer(TINY))
+
+
+REQUIREMENTS = ["numpy>=2.0", 'uvicorn>=0.34; extra == "serve"', 'orjson; extra == "serve"']
+
+
+def not_installed(_name):
+    raise importlib.metadata.PackageNotFoundError
+
+
+@pytest.mark.parametrize(
+    ("requires", "command"),
+    [
+        (lambda _name: REQUIREMENTS, "pip install 'uvicorn>=0.34' 'orjson'."),
+        (not_installed, "pip install '.[serve]' in the project's folder."),
+    ],
+    ids=["installed", "a checkout by itself"],
+)
+def test_a_package_of_an_extra_is_refused_with_what_pip_can_install(monkeypatch, requires, command):
+    monkeypatch.setattr(importlib.metadata, "requires", requires)
+    need_extra("serve", ["json"], "this")
+    said = f"this needs the package no_such, which is not installed; {command}"
+    with pytest.raises(UserError, match=re.escape(said)):
+        need_extra("serve", ["json", "no_such"], "this")
