@@ -10,11 +10,44 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 
+BACKENDS = ("tensorflow", "jax")
+"""The backends of Keras that layers and models run on, as the tests do."""
+
+
+def choose_tensorflow() -> None:
+    """Lets Keras take TensorFlow when it is imported, whatever its configuration file says.
+
+    Raises:
+        UserError: the environment says another backend.
+    """
+    chosen = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
+    if chosen != BACKENDS[0]:
+        raise UserError(
+            f"KERAS_BACKEND={chosen}: the tools compute with TensorFlow only; set the environment "
+            "variable KERAS_BACKEND=tensorflow, or none."
+        )
+    os.environ["KERAS_BACKEND"] = chosen
+
+
+def check_backend() -> None:
+    """Refuses a backend of Keras on which no test of ours runs: it may give other numbers.
+
+    Raises:
+        UserError: Keras runs on such a backend.
+    """
+    import keras
+
+    if (backend := keras.backend.backend()) not in BACKENDS:
+        raise UserError(
+            f"this package runs on Keras' backends {' and '.join(BACKENDS)}, but Keras runs on "
+            f"{backend}; set the environment variable KERAS_BACKEND=tensorflow."
+        )
+
 
 def need_tensorflow(what: str) -> None:
     """Refuses another backend of Keras where only TensorFlow will do.
 
-    Layers and models run on any backend; our training step, strategies and SavedModels are
+    Layers and models run on others too; our training step, strategies and SavedModels are
     TensorFlow's.
 
     Args:

@@ -59,10 +59,12 @@ def pytest_collection_finish():
 
 @pytest.fixture
 def keyboard():
-    """Ctrl-C is heeded, as in a terminal, even where the tests run in background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Ctrl-C and the terminal's end are heeded, even where the tests run in background."""
+    heeded = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in heeded.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
