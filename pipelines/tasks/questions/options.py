@@ -77,11 +77,15 @@ class RunSquadConfig(FineTuningConfig):
         choices=("squad", "korquad"),
         resume=FREE,
     )
-    ensemble: Sequence[str] = option(
-        (),
-        "Models that answer together, separated by commas: their logits are averaged. They are "
-        "trained before, each in a run of its own, and read the same tokens.",
-        resume=FREE,
+    dev_share: float = option(
+        0.0,
+        "Without a predict_file, the share of the articles of the training file that are answered "
+        "and evaluated instead of trained on.",
+        at_least=0,
+        at_most=0.9,
+    )
+    dev_seed: int = option(
+        0, "Which articles these are: a function of this number and their titles."
     )
     evidence_dir: Path | None = option(
         None,
@@ -106,12 +110,16 @@ class RunSquadConfig(FineTuningConfig):
         super().__post_init__()
         needed = {
             "train_file": self.do_train,
-            "predict_file": self.do_eval or self.do_predict,
+            "predict_file": (self.do_eval or self.do_predict) and not self.dev_share,
         }
         for name, is_needed in needed.items():
             if is_needed and getattr(self, name) is None:
                 raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
-        self._check_ensemble()
+        if self.dev_share and (self.predict_file or not self.train_file):
+            raise UserError(
+                f"`dev_share={self.dev_share}` is a share of the training file, in place of "
+                "`predict_file`; give `train_file` alone."
+            )
         if self.null_score_diff_threshold != AUTO:
             self.threshold()
 
@@ -133,18 +141,6 @@ class RunSquadConfig(FineTuningConfig):
                 "`version_2_with_negative`."
             )
 
-    @property
-    def members(self) -> Sequence[str]:
-        """The models that answer together; none where one answers."""
-        return self.ensemble
-
-    def _check_ensemble(self) -> None:
-        for other in ("do_train", "init_checkpoint"):
-            if self.ensemble and getattr(self, other):
-                raise UserError(
-                    f"`ensemble` answers with models that were trained before; leave out `{other}`."
-                )
-
     def _check_threshold(self) -> None:
         can_be_found = self.version_2_with_negative and self.do_eval
         if self.null_score_diff_threshold == AUTO and not can_be_found:
@@ -155,10 +151,10 @@ class RunSquadConfig(FineTuningConfig):
             )
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
-        """See `FineTuningConfig.kept`; of several models together, one's threshold says nothing."""
+        """See `FineTuningConfig.kept`."""
         kept = super().kept(model)
         threshold = kept.pop(THRESHOLD, None)
-        if threshold and not self.ensemble and self.null_score_diff_threshold != AUTO:
+        if threshold and self.null_score_diff_threshold != AUTO:
             kept[THRESHOLD] = str(threshold)
         return kept
 
