@@ -1,17 +1,13 @@
 """The options of a run for questions, of asking a model, and of scoring predictions."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
-from keras_bert_impl.serving.config import SavedModelTrust
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig
 
@@ -176,41 +172,6 @@ class RunSquadConfig(FineTuningConfig):
                 f"`null_score_diff_threshold={given}` is no number; give one, or {AUTO}."
             )
         return number
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnswerConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
-    """The options of asking a passage.
-
-    Raises:
-        UserError: a value out of range, or there is no question or one that is no text.
-    """
-
-    model: Path = option(
-        REQUIRED,
-        "A SavedModel, an export for OpenVINO, or a run for questions: its model/ or a checkpoint.",
-    )
-    question: Sequence[str] = option(
-        (), "What is asked; repeat the flag for more questions.", repeated=True
-    )
-    passage_file: Path = option(REQUIRED, "The text in which answers are looked for.")
-    text_encoding: TextEncoding = nested(TextEncoding)
-    num_answers: int = option(3, "How many answers to show for a question.", at_least=1)
-    format: str = option(
-        "table", "A table to read, or one JSON object a line.", choices=("table", "json")
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not any(question.strip() for question in self.question):
-            raise UserError("there is no question; give `question`.")
-        for question in self.question:
-            try:
-                question.encode("utf-8")
-            except UnicodeEncodeError as error:
-                raise UserError(
-                    f"`question={question!a}` is no Unicode text; write it as UTF-8."
-                ) from error
 
 
 @dataclass(frozen=True, kw_only=True)
