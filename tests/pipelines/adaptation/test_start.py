@@ -6,6 +6,7 @@ import pytest
 from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.checkpoints.grow import grow_vocabulary
 from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.files import make_folder
 from pipelines.adaptation.start import (
     Neighbours,
     count_neighbours,
@@ -23,7 +24,7 @@ def prepared(folder, lacks_words, **changes):
     write_language(folder / "text.txt", 40)
     config = toy_adaptation(folder, **changes)
     source, text = find_model(config.init_checkpoint), [str(folder / "text.txt")]
-    out = folder / "start"
+    out = make_folder(folder / "start")
     found = prepare(source, config, lacks_words, text, text, out)
     return found, read_portable(folder / "model"), read_portable(out / "model")
 
