@@ -3,7 +3,7 @@
 A SavedModel takes raw text (see export_saved_model). The others take ids, with free batch and
 length, and give what the model gives: logits, vectors, or one vector for each text if the directory
 says how. Each comes with the vocabulary, settings.json (labels, thresholds) and client.py, a
-program of twenty lines that asks the model with texts. The client needs tensorflow and
+short program that asks the model with texts. The client needs tensorflow and
 tensorflow_text, or numpy, tokenizers and the runtime, and nothing of this package. Only a
 SavedModel holds windows over long texts and the choice of answers and entities; in the other
 formats the client gives the model's numbers instead.
