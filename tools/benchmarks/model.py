@@ -15,6 +15,7 @@ Example:
 
 import dataclasses
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -461,9 +462,8 @@ def measure(task: str, contender: str, workload: dict[str, Any]) -> dict[str, An
 
 
 def _measure_in_child(task: str, contender: str, workload: dict[str, Any]) -> dict[str, Any]:
-    backend = "jax" if contender in _ON_JAX else "tensorflow"
     case = {"task": task, "contender": contender, "workload": workload}
-    return in_child("tools.benchmarks.model", case, KERAS_BACKEND=backend)
+    return in_child("tools.benchmarks.model", case)
 
 
 def _compare(config: ModelConfig) -> None:
@@ -513,7 +513,9 @@ def _commit() -> str:
 
 def _run(config: ModelConfig) -> None:
     if config.child:
-        show_json(measure(**json.loads(config.child)))
+        case = json.loads(config.child)
+        os.environ["KERAS_BACKEND"] = "jax" if case["contender"] in _ON_JAX else "tensorflow"
+        show_json(measure(**case))
         return
     _compare(config)
 
