@@ -44,10 +44,6 @@ def read_lines(
         keep_ends: give lines with their ends; where the last one has none, it gets one.
         longest: see `read_line_blocks`.
 
-    Raises:
-        UserError: the file is missing, empty, damaged or not in its encoding, or a line is longer
-            than any that is read.
-
     Example:
         >>> import gzip, tempfile
         >>> path = os.path.join(tempfile.mkdtemp(), "lines.txt.gz")
@@ -77,17 +73,11 @@ def _not_utf8(path: AnyPath, where: str, data: bytes, encoding: TextEncoding | N
     return UserError(f"{path}: {where} is not UTF-8; {remedy_of_encoding(data, encoding)}.")
 
 
-def read_text(path: AnyPath, encoding: TextEncoding | None = None) -> str:
-    """The text of a file, one document, with its blanks and line ends as they are.
-
-    Args:
-        path: the file.
-        encoding: see `read_lines`.
-
-    Raises:
-        UserError: the file is missing, empty, damaged or not UTF-8, or longer than any document.
-    """
-    content = read_whole(os.fspath(path), MOST_LINE_BYTES, encoding)
+def read_text(
+    path: AnyPath, encoding: TextEncoding | None = None, most_bytes: int = MOST_LINE_BYTES
+) -> str:
+    """The text of a file, one document, with its blanks and line ends as they are."""
+    content = read_whole(os.fspath(path), most_bytes, encoding)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -96,16 +86,7 @@ def read_text(path: AnyPath, encoding: TextEncoding | None = None) -> str:
 
 
 def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) -> Any:
-    """Reads a JSON file.
-
-    Args:
-        path: the file.
-        wanted: what it should be, for the message.
-        encoding: see `read_lines`; nothing is composed.
-
-    Raises:
-        UserError: the file is missing, empty or damaged, or it is no JSON.
-    """
+    """Reads a JSON file; `wanted` says in the message what it should be."""
     content = read_whole(os.fspath(path), encoding=encoding)
     if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
         raise too_large_for_memory(path)
