@@ -90,9 +90,10 @@ def _fonts() -> Iterator[Any]:
     """The fonts that Matplotlib knows of, plain ones first."""
     from matplotlib.font_manager import fontManager
 
-    # "Last Resort" has boxes for all.
+    # "Last Resort" has boxes for all. Of equally plain ones the first by name: Matplotlib's list is
+    # in the order of a set, and the same picture must come out each time.
     real = [font for font in fontManager.ttflist if "Last Resort" not in font.name]
-    yield from sorted(real, key=_is_plain, reverse=True)
+    yield from sorted(sorted(real, key=lambda font: font.fname), key=_is_plain, reverse=True)
 
 
 def _is_plain(font: Any) -> tuple[bool, bool, bool]:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.workers import workers_that_fit
+
 PROJECT = Path(__file__).resolve().parent.parent
 
 # A busy machine is no failure: examples may take as long as they need.
@@ -43,6 +45,12 @@ def pytest_unconfigure(config):
     if folder := config.stash.get(_COMPILED, None):
         del os.environ["TF_XLA_FLAGS"]
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """`-n auto` is no more processes than the free memory bears."""
+    return workers_that_fit((yield))
 
 
 def pytest_collection_modifyitems(items):

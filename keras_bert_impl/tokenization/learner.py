@@ -22,7 +22,6 @@ from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
 _CHARACTERS_AT_ONCE = 100_000
 _MOST_OCCURRENCES = 200_000_000
 _WORDS_IN_REPORT = 200_000
-_JAMO = range(0x1100, 0x1200)  # what NFD makes of Hangul syllables
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,6 @@ class Alphabet:
         characters: how many different characters the text has.
         words_by_rank: int64 [characters], how many words have the character of this rank as their
             rarest one; rank 0 is the most frequent character.
-        jamo_words: how many words have Hangul in pieces.
 
     Example:
         >>> alphabet = Alphabet.of({"aa": 6, "ab": 3, "abc": 1})
@@ -228,7 +226,6 @@ class Alphabet:
 
     characters: int
     words_by_rank: NDArray[np.int64]
-    jamo_words: int
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> "Alphabet":
@@ -238,14 +235,7 @@ class Alphabet:
         times = np.fromiter(counts.values(), np.int64)
         by_rank = np.zeros(len(ranks), np.int64)
         np.add.at(by_rank, rarest, times)
-        jamo = {character for character in ranks if ord(character) in _JAMO}
-        in_pieces = sum(count for word, count in counts.items() if not jamo.isdisjoint(word))
-        return cls(len(ranks), by_rank, in_pieces)
-
-    @property
-    def jamo_share(self) -> float:
-        """The share of words with Hangul in pieces."""
-        return self.jamo_words / max(int(self.words_by_rank.sum()), 1)
+        return cls(len(ranks), by_rank)
 
     def lost_share(self, limit: int) -> float:
         """The share of words that have a character beyond the `limit` most frequent ones."""

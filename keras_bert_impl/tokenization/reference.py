@@ -92,6 +92,34 @@ def as_name(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+def without_accents(text: str) -> str:
+    """A text decomposed (NFD) and without its accents (Mn)."""
+    decomposed = unicodedata.normalize("NFD", text)
+    return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
+
+
+def loses_letters(word: str) -> bool:
+    """Whether `without_accents` changes more of a word than accents: letters themselves.
+
+    Accents on letters with two cases are meant to go. In a script without cases marks are vowels,
+    or make one consonant another, and syllables come apart.
+
+    Example:
+        >>> [loses_letters(word) for word in ("déjà", "がんばる", "में", "한국", "東京")]
+        [False, True, True, True, False]
+    """
+    letter = ""
+    for character in unicodedata.normalize("NFC", word):
+        parts = unicodedata.normalize("NFD", character)
+        category = unicodedata.category(parts[0])
+        if not category.startswith("M"):
+            letter = parts[0] if category.startswith("L") else ""
+        changes = len(parts) > 1 or category == "Mn"
+        if changes and letter and letter.lower() == letter.upper():
+            return True
+    return False
+
+
 def split_words(
     line: str | bytes, do_lower_case: bool = True, strip_accents: bool | None = None
 ) -> list[str]:
@@ -117,8 +145,7 @@ def split_words(
             word = word.lower()  # noqa: PLW2901  each rule works on what the last one left
         # After lower-casing, as in the original: it can make an accent, as of "İ".
         if do_lower_case if strip_accents is None else strip_accents:
-            decomposed = unicodedata.normalize("NFD", word)
-            word = "".join(c for c in decomposed if unicodedata.category(c) != "Mn")  # noqa: PLW2901
+            word = without_accents(word)  # noqa: PLW2901
         words += "".join(f" {c} " if is_punctuation(c) else c for c in word).split()
     return words
 

@@ -5,9 +5,9 @@ the description of shards. Two models whose settings are equal read the same tex
 """
 
 import dataclasses
-import unicodedata
 from typing import NamedTuple
 
+from keras_bert_impl.tokenization.reference import without_accents
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -79,15 +79,14 @@ class TextSettings:
 
     def _lost_by_lower_case(self, words: list[str]) -> str | None:
         capitals = sum(token != token.lower() for token in words)
-        # Stripping accents takes characters apart (NFD): every Hangul syllable, too.
         apart = self.removes_accents * sum(
-            token == token.lower() and not unicodedata.is_normalized("NFD", token)
+            token == token.lower() and token != without_accents(token)
             for token in words
             if not token.isascii()
         )
         if capitals + apart <= max(len(words) // 20, 10):
             return None
-        what = "capitals, accents or Hangul syllables" if apart else "capitals"
+        what = "capitals, accents or marks that go with them" if apart else "capitals"
         return (
             f"do_lower_case is on, but {capitals + apart} of {len(self.vocabulary)} tokens of the "
             f"vocabulary have {what} and can never be used: is this a cased vocabulary?"

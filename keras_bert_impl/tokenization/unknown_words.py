@@ -223,8 +223,8 @@ def _remedies(settings: TextSettings) -> Iterator[_Remedy]:
         yield _Remedy(
             str,
             replace(settings, strip_accents=False),
-            "the vocabulary seems to have accents, or whole Hangul syllables, which are taken "
-            "apart where accents are stripped; give `strip_accents=False`",
+            "the vocabulary seems to have accents, or letters of a script without capitals, which "
+            "do not stay whole where accents are stripped; give `strip_accents=False`",
         )
     yield _Remedy(
         reference.as_name,

@@ -7,6 +7,7 @@ it is read for pre-training by `pretraining_data.documents`.
 
 import html
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -18,10 +19,13 @@ from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.corpora.sources import FORMS, Source
+from pipelines.corpora.sources import FORMS, Form, Source
 from pipelines.corpora.unpacking import LineBlock, decode, read_line_blocks
+from pipelines.corpora.wrapping import join_lines
 
 _EXAMPLES_AT_ONCE = 256
+_EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
+_LONGEST_PARAGRAPH = 1 << 14  # of lines that may be parts of it; a longer one is cut between blocks
 
 
 class TextBlock(NamedTuple):
@@ -31,11 +35,13 @@ class TextBlock(NamedTuple):
         source: the source.
         lines: the lines; of a data set they are JSON.
         ends_source: whether it is the source's last block.
+        width: at which its lines are cut; None where they are paragraphs.
     """
 
     source: Source
     lines: LineBlock
     ends_source: bool
+    width: int | None = None
 
 
 class DecodedBlock(NamedTuple):
@@ -99,11 +105,15 @@ def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
         if source.form == "tfds"
         else read_line_blocks(source.name, stream=True, encoding=reading.text_encoding)
     )
-    if source.form == "wikiextractor":
-        blocks = _with_titles(blocks)
     waiting = next(blocks, None)
     while waiting is not None:
         following = next(blocks, None)
+        if following is not None:
+            start = _start_of_rest(waiting.text, source.form)
+            rest = waiting.text[start:]
+            waiting = waiting._replace(text=waiting.text[:start])
+            first = following.first_line - rest.count(b"\n")
+            following = following._replace(text=rest + following.text, first_line=first)
         yield TextBlock(source, waiting, following is None)
         waiting = following
 
@@ -119,20 +129,23 @@ def decode_block(block: TextBlock, reading: Reading) -> DecodedBlock:
     return DecodedBlock(block.source, lines.first_line, text, dropped, block.ends_source)
 
 
-def paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | None]:
+def paragraphs_of(
+    block: DecodedBlock, reading: Reading, width: int | None = None
+) -> Iterator[str | None]:
     """The paragraphs of a block, and None wherever a document ends.
 
-    White space within a paragraph becomes single spaces.
+    White space within a paragraph becomes single spaces. Where lines are cut at a `width`, they are
+    joined to paragraphs.
 
     Raises:
         UserError: a line is not of the source's form.
     """
-    for paragraph in raw_paragraphs_of(block, reading):
+    for paragraph in join_lines(raw_paragraphs_of(block, reading), width):
         yield None if paragraph is None else " ".join(paragraph.split())
 
 
 def raw_paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | None]:
-    """As `paragraphs_of`, with all white space as it is.
+    """The lines of a block with all white space as it is, and None wherever a document ends.
 
     Raises:
         UserError: a line is not of the source's form.
@@ -155,8 +168,8 @@ def _from_text(lines: list[str], one_document: bool) -> Iterator[str | None]:
     for line in islice(lines, len(lines) - (not lines[-1])):
         if line and not line.isspace():
             yield line
-        elif not one_document:
-            yield None
+        else:
+            yield "" if one_document else None
 
 
 def _from_wikiextractor(lines: list[str]) -> Iterator[str | None]:
@@ -167,7 +180,7 @@ def _from_wikiextractor(lines: list[str]) -> Iterator[str | None]:
             is_title = line.startswith("<doc ")
         elif is_title:
             is_title = False  # the first line repeats the title
-        elif line and not line.isspace():
+        else:
             yield html.unescape(line) if "&" in line else line
 
 
@@ -176,7 +189,7 @@ def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
         if not line or line.isspace():
             continue
         paragraphs = _texts_in(line, f"{block.source.name}: line {number}", text_field)
-        yield from (paragraph for paragraph in paragraphs if paragraph.strip())
+        yield from paragraphs
         yield None
 
 
@@ -210,15 +223,15 @@ def _texts_in(line: str, where: str, text_field: str) -> list[str]:
     return [as_text(item) for item in value]
 
 
-def _with_titles(blocks: Iterator[LineBlock]) -> Iterator[LineBlock]:
-    """Moves a block's last line into the next one where it opens a document: the title follows."""
-    kept = b""
-    for block in blocks:
-        text = kept + block.text
-        start = text.rstrip(b"\n").rfind(b"\n") + 1
-        opens = text[start:].startswith(b"<doc ")
-        kept = text[start:] if opens else b""
-        yield block._replace(text=text[:start] if opens else text)
+def _start_of_rest(text: bytes, form: Form) -> int:
+    """Where in a block the part begins that is read with the next one: what they share."""
+    if form == "text":
+        ends = (m.end() for m in _EMPTY_LINE.finditer(text, max(0, len(text) - _LONGEST_PARAGRAPH)))
+        return max(ends, default=len(text))
+    last = text.rstrip(b"\n").rfind(b"\n") + 1
+    # A title follows the line that opens a document.
+    opens = form == "wikiextractor" and text[last:].startswith(b"<doc ")
+    return last if opens else len(text)
 
 
 def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:

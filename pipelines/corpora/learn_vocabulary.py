@@ -46,10 +46,12 @@ from pipelines.processes import in_order
 _LOGGER = logging.getLogger(__name__)
 
 _REMEMBERED = 500_000
+# Characters of so many blocks tell the script; where nothing parts words, one may be a sentence.
+_SAMPLE_OF_BLOCK, _BLOCKS_IN_SAMPLE, _SHOWN = 4000, 50, 20
 _LONGEST_REMEMBERED = 20  # without spaces between words, a longer part is a whole sentence
 # Shares above which a vocabulary gets advice, and the share that advice aims at.
 _MUCH_LOST, _LITTLE_LOST = 0.01, 0.005
-_MANY_SINGLES, _MANY_IN_PIECES = 1 / 3, 0.05
+_MANY_SINGLES = 1 / 3
 
 
 class CountedBlock(NamedTuple):
@@ -60,12 +62,14 @@ class CountedBlock(NamedTuple):
         packed_bytes: how much of the input this was.
         too_long: how many occurrences of words that are too long were left out.
         dropped_bytes: how many bytes were left out because they are not UTF-8.
+        sample: the beginning of the block, as it is written.
     """
 
     counts: dict[str, int]
     packed_bytes: int
     too_long: int = 0
     dropped_bytes: int = 0
+    sample: str = ""
 
 
 def count_block(
@@ -78,9 +82,12 @@ def count_block(
     """
     decoded = decode_block(block, reading)
     parts: Counter[str] = Counter()
+    sample = ""
     for paragraph in raw_paragraphs_of(decoded, reading):
         if paragraph:
             parts.update(paragraph.split(" "))
+            if len(sample) < _SAMPLE_OF_BLOCK:
+                sample += f"{paragraph[:_SAMPLE_OF_BLOCK]} "
     words: Counter[str] = Counter()
     too_long = 0
     # No rule looks across a space, so each part between spaces is split only once.
@@ -96,7 +103,8 @@ def count_block(
                 words[word] += count
             else:
                 too_long += count
-    return CountedBlock(words, block.lines.packed_bytes, too_long, decoded.dropped_bytes)
+    packed = block.lines.packed_bytes
+    return CountedBlock(words, packed, too_long, decoded.dropped_bytes, sample)
 
 
 def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Counter[str], int]:
@@ -202,6 +210,7 @@ class LearnedVocabulary(NamedTuple):
         coverage: how the vocabulary splits these words.
         merges: the first merges.
         alphabet: the characters of these words.
+        sample: some of the text, as it is written.
         config: what was asked for.
     """
 
@@ -212,6 +221,7 @@ class LearnedVocabulary(NamedTuple):
     coverage: Coverage
     merges: list[Merge]
     alphabet: Alphabet
+    sample: str
     config: LearnVocabularyConfig
 
     def report(self) -> list[str]:
@@ -232,23 +242,32 @@ class LearnedVocabulary(NamedTuple):
 
     def advice(self) -> list[str]:
         """A sentence for each figure that is bad: what made it so, and what to do."""
-        return [*_advice_on_jamo(self), *_advice_on_the_limit(self)]
+        return [*_advice_on_letters(self), *_advice_on_the_limit(self)]
 
 
-def _advice_on_jamo(learned: LearnedVocabulary) -> Iterator[str]:
-    share = learned.alphabet.jamo_share
-    if share <= _MANY_IN_PIECES:
+def _advice_on_letters(learned: LearnedVocabulary) -> Iterator[str]:
+    """Whether letters come apart: by the casing, or because they are apart in the text."""
+    casing = learned.config.do_lower_case, learned.config.removes_accents
+    words = Counter(word[:_SHOWN] for word in reference.split_words(learned.sample, False))
+    # What composing makes shorter is decomposed.
+    test = reference.loses_letters if casing[1] else lambda w: len(reference.as_name(w)) < len(w)
+    found = Counter({word: count for word, count in words.items() if test(word)})
+    share = found.total() / max(words.total(), 1)
+    if share <= _MUCH_LOST:
         return
-    if learned.config.removes_accents:
+    if casing[1]:
+        word = max(found, key=lambda word: (found[word], -len(word)))
+        left = " ".join("".join(reference.split_words(word, *casing)))
         yield (
-            f"{share:.0%} of words are Hangul that was taken apart into jamo, because accents are "
-            "stripped where words are lower-cased: a syllable takes two or three characters; give "
-            "`do_lower_case=False`, or `strip_accents=False` to lower-case all the same."
+            f"{share:.0%} of words lose letters, because accents are stripped (by default where "
+            f"words are lower-cased), and a script without capitals makes letters of them: {word} "
+            f"becomes {left}; give `do_lower_case=False`, or `strip_accents=False`, here and "
+            "wherever the vocabulary is used."
         )
     else:
         yield (
-            f"{share:.0%} of words are Hangul in pieces, because the text is decomposed (Unicode's "
-            "NFD): in composed text, as most is, the vocabulary will know no syllable; compose it "
+            f"{share:.0%} of words are in pieces, because the text is decomposed (Unicode's NFD): "
+            "in composed text, as most is, the vocabulary will not know these letters; compose it "
             "first (unicodedata.normalize('NFC', text) in Python, or uconv -x any-nfc)."
         )
 
@@ -289,7 +308,8 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     files = (source.name for source in sources if source.form != "tfds")
     refuse_output_among_input(files, [config.vocab_file], "vocab_file")
     output = check_output(config.vocab_file)
-    counts, dropped = count_words(config, sources)
+    sample: list[str] = []
+    counts, dropped = merge_counts(_count(config, sources, sample), config.max_words)
     progress = Progress("learn tokens", None, "tokens")
     learned = learn_tokens(counts, config.options)
     progress.advance(len(learned.vocabulary))
@@ -303,6 +323,7 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
         coverage=coverage(counts, learned.vocabulary),
         merges=first_merges(counts, learned, config.show_merges),
         alphabet=Alphabet.of(counts),
+        sample=" ".join(sample),
         config=config,
     )
     for sentence in result.advice():
@@ -320,10 +341,12 @@ def count_words(config: LearnVocabularyConfig, sources: Sequence[Source]) -> tup
     Raises:
         UserError: an input cannot be read.
     """
-    return merge_counts(_count(config, sources), config.max_words)
+    return merge_counts(_count(config, sources, []), config.max_words)
 
 
-def _count(config: LearnVocabularyConfig, sources: Sequence[Source]) -> Iterator[CountedBlock]:
+def _count(
+    config: LearnVocabularyConfig, sources: Sequence[Source], sample: list[str]
+) -> Iterator[CountedBlock]:
     work = functools.partial(
         count_block,
         reading=config.reading,
@@ -335,6 +358,7 @@ def _count(config: LearnVocabularyConfig, sources: Sequence[Source]) -> Iterator
     dropped_bytes = 0
     for counted in in_order(work, blocks, config.num_workers):
         yield counted
+        sample += [counted.sample] if len(sample) < _BLOCKS_IN_SAMPLE else []
         dropped_bytes += counted.dropped_bytes
         progress.advance(counted.packed_bytes)
     progress.close()

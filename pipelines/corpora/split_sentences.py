@@ -19,6 +19,7 @@ from pipelines.corpora.documents import (
     TextBlock,
     decode_block,
     paragraphs_of,
+    raw_paragraphs_of,
     read_blocks,
 )
 from pipelines.corpora.sentences import split_paragraph
@@ -29,6 +30,7 @@ from pipelines.corpora.sources import (
     refuse_output_among_input,
 )
 from pipelines.corpora.unpacking import say_what_was_dropped
+from pipelines.corpora.wrapping import find_width
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)
@@ -68,6 +70,11 @@ class SplitSentencesConfig:
         "auto",
         "The language as an ISO 639 code such as en, ko or de; auto recognises Korean, Japanese "
         "and Chinese by their scripts and takes the rest for English.",
+    )
+    join_lines: bool | None = option(
+        None,
+        "Whether the lines of a paragraph, which an empty line ends, are joined; by default where "
+        "they look as if they were cut at one width, as in mails and man pages, which is said.",
     )
     num_workers: int | None = option(
         None,
@@ -120,7 +127,8 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
     sources = find_sources(
         config.input_file, config.reading.input_format, config.reading.text_encoding
     )
-    blocks = (block for source in sources for block in read_blocks(source, config.reading))
+    wrapped: list[str] = []
+    blocks = (block for source in sources for block in _read(source, config, wrapped))
     work = functools.partial(split_block, reading=config.reading, language=config.language)
     progress = Progress("split sentences", packed_size(sources), "bytes of input")
     documents = sentences = dropped = 0
@@ -139,7 +147,25 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
             raise UserError(f"{config.input_file[0]}: has no text; check `input_format`.")
     progress.close()
     say_what_was_dropped(dropped)
+    if wrapped:
+        more = f" (and {len(wrapped) - 1:,} more)" if len(wrapped) > 1 else ""
+        _LOGGER.warning(
+            "%s%s: lines seem to be cut at one width, so those of a paragraph were joined; give "
+            "`join_lines=False` to read each as a paragraph. An empty line ends a document; where "
+            "it ends a paragraph only, give `one_document_per_file=True`.",
+            *(wrapped[0], more),
+        )
     return SentenceCounts(documents, sentences)
+
+
+def _read(source: Source, config: SplitSentencesConfig, wrapped: list[str]) -> Iterator[TextBlock]:
+    """The blocks of a source with the width at which lines are cut, which the first one shows."""
+    reading, width = config.reading, 0 if config.join_lines else None
+    for number, block in enumerate(read_blocks(source, reading)):
+        if number == 0 and config.join_lines is None:
+            width = find_width(raw_paragraphs_of(decode_block(block, reading), reading))
+            wrapped += [source.name] if width else []
+        yield block._replace(width=width)
 
 
 def check_text(config: SplitSentencesConfig) -> None:
@@ -156,7 +182,7 @@ def check_text(config: SplitSentencesConfig) -> None:
     files = (source for source in sources if Path(source.name).is_file())
     blocks = (block for source in files for block in read_blocks(source, reading))
     for block in itertools.islice(blocks, _BLOCKS_LOOKED_AT):
-        for _ in paragraphs_of(decode_block(block, reading), reading):
+        for _ in raw_paragraphs_of(decode_block(block, reading), reading):
             pass
 
 
@@ -166,7 +192,7 @@ def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock
     documents = sentences = 0
     ends_first = False
     decoded = decode_block(block, reading)
-    for paragraph in paragraphs_of(decoded, reading):
+    for paragraph in paragraphs_of(decoded, reading, block.width):
         if paragraph is not None:
             found = split_paragraph(paragraph, _language(paragraph, language))
             sentences += len(found)

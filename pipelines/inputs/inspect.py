@@ -19,7 +19,7 @@ from pipelines.inputs.limits import check_batch
 from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
 from pipelines.pretraining_data.recipe import VocabularyFacts
-from pipelines.pretraining_data.statistics import PairStatistics
+from pipelines.pretraining_data.statistics import PairStatistics, random_next
 from pipelines.records.check import described_words, find_shards
 from pipelines.records.paths import with_local_copies
 
@@ -186,7 +186,7 @@ def as_text(inspection: Inspection) -> str:
     parts = [_sample_text(inspection, number) for number in range(len(inspection.samples))]
     parts.append(
         f"{inspection.total:,} examples, figures from {figures['examples']:,.0f} of them:\n"
-        f"  random next sentence   {_percent(figures['random_next'])}\n"
+        f"  random next sentence   {random_next(figures['random_next'])}\n"
         f"  tokens an example      {figures['mean_length']:.1f} "
         f"(A {figures['mean_length_a']:.1f}, B {figures['mean_length_b']:.1f})\n"
         f"  of full length         {_percent(figures['full_length'])}\n"
@@ -249,7 +249,7 @@ def _tables(inspection: Inspection) -> Iterator[str]:
         "The set",
         {
             "examples": f"{inspection.total:,}",
-            "random next": _percent(figures["random_next"]),
+            "random next": random_next(figures["random_next"]),
             "tokens an example": f"{figures['mean_length']:.1f}",
             "of full length": _percent(figures["full_length"]),
             "padding": _percent(figures["padding"]),

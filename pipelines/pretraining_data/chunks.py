@@ -40,6 +40,20 @@ class DocumentBatch:
     first_token: int = 0
 
 
+def pair_starts(sentence_lengths: Numbers, document_sizes: Numbers, token_budget: int) -> int:
+    """How many sentences a true next one can follow: a chunk of one sentence gets a random B.
+
+    They are not the last of their document, and do not fill an example alone.
+
+    Example:
+        >>> pair_starts(np.array([5, 70, 5, 5, 9]), np.array([4, 1]), token_budget=61)
+        2
+    """
+    starts = sentence_lengths < token_budget
+    starts[np.cumsum(document_sizes) - 1] = False
+    return int(np.count_nonzero(starts))
+
+
 @dataclasses.dataclass(frozen=True)
 class ChunkRules:
     """The settings that the plan of chunks depends on, apart from the corpus.

@@ -12,6 +12,17 @@ KINDS = ("mask", "kept", "random")
 _DECILES = 10
 
 
+def random_next(share: float) -> str:
+    """The share of examples labelled random as people read it, with a word where it is too large.
+
+    Example:
+        >>> random_next(0.545), random_next(1.0)
+        ('54.5 %', '100.0 % (hardly a true next to learn from: were the lines sentences?)')
+    """
+    remark = " (hardly a true next to learn from: were the lines sentences?)"
+    return f"{100 * share:.1f} %{remark if share > 0.9 else ''}"
+
+
 class PairStatistics:
     """Adds up figures over batches of features.
 

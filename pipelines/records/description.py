@@ -21,6 +21,7 @@ from keras_bert_impl.files import open_input, open_whole
 from keras_bert_impl.json_files import Count, FileName, parse_json, read_json_value, typed
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
+from pipelines.pretraining_data.statistics import random_next
 
 FORMAT = 1
 _READ_BYTES = 1 << 22
@@ -186,7 +187,7 @@ class Description:
             "tokens an example"
         )
         if self.recipe.do_next_sentence:
-            line += f", {total.get('random_next', 0) / examples:.1%} random next".replace("%", " %")
+            line += f", random next {random_next(total.get('random_next', 0) / examples)}"
         if "masked" in total:
             line += f", {total['masked'] / examples:.2f} masked"
         if (words := self.word_count()) is not None:

@@ -26,6 +26,7 @@ from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data import partner_join
+from pipelines.pretraining_data.chunks import pair_starts
 from pipelines.pretraining_data.documents import (
     TextBlock,
     cut_into_blocks,
@@ -121,7 +122,7 @@ class MakeShards(beam.PTransform):
         )
         sizes = (
             tokenized
-            | "Sizes" >> beam.Map(_block_size, WordCounter(self._vocabulary))
+            | "Sizes" >> beam.Map(_block_size, WordCounter(self._vocabulary), recipe.token_budget)
             | "All sizes" >> beam.combiners.ToList()
             | "Check" >> beam.Map(_checked_sizes, config)
         )
@@ -294,19 +295,20 @@ def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
 
 
 def _block_size(
-    element: tuple[int, tuple], counter: WordCounter
-) -> tuple[int, int, int, int, int, bytes, WordCount]:
+    element: tuple[int, tuple], counter: WordCounter, token_budget: int
+) -> tuple[int, int, int, int, int, bytes, WordCount, int]:
     number, (block, text_bytes, digest) = element
     sizes = len(block.sentence_lengths), len(block.document_sizes), len(block.ids)
-    return (number, *sizes, text_bytes, digest, counter.count(block.ids))
+    starts = pair_starts(block.sentence_lengths, block.document_sizes, token_budget)
+    return (number, *sizes, text_bytes, digest, counter.count(block.ids), starts)
 
 
 def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[str, Any]:
     """The corpus in a few numbers; refuses one from which no pairs can be made."""
     ordered = sorted(sizes, key=itemgetter(0))
     words = sum((size[6] for size in ordered), WordCount())
-    documents = sum(size[2] for size in ordered)
-    check_partners(config, documents)
+    sentences, documents = (sum(size[field] for size in ordered) for field in (1, 2))
+    check_partners(config, documents, sentences, sum(size[7] for size in ordered))
     digest = hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest()
     return {
         "bases": partner_join.BlockBases.of([size[:3] for size in ordered]),
@@ -314,7 +316,7 @@ def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[st
             "bytes": sum(size[4] for size in ordered),
             "sha256": digest,
             "documents": documents,
-            "sentences": sum(size[1] for size in ordered),
+            "sentences": sentences,
             "tokens": sum(size[3] for size in ordered),
             "words": words.words,
             "unknown_words": words.unknown,

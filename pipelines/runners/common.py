@@ -1,22 +1,35 @@
 """Parts that the local and the Beam runner share: checks, the number of shards, descriptions."""
 
+import logging
 from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import items_of
 from pipelines.corpora.text_kind import SAMPLE_BYTES, OtherKinds
+from pipelines.corpora.wrapping import find_width
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry, versions_in_use
 
+_LOGGER = logging.getLogger(__name__)
+
 _EXAMPLES_PER_SHARD = 65_536
 _MOST_SHARDS = 1024
+_FEW_STARTS = 0.2  # a lower share of lines with a true next one makes 90 % random pairs or more
 
 
-def check_partners(config: PretrainingDataConfig, documents: int) -> None:
-    """Refuses a corpus without sentences, or of one document where B must come from another one.
+def check_partners(
+    config: PretrainingDataConfig, documents: int, sentences: int, starts: int
+) -> None:
+    """Refuses a corpus without sentences, or where no true or no random next one can be found.
+
+    Args:
+        config: the run.
+        documents: how many it has.
+        sentences: how many it has.
+        starts: how many of these a true next one can follow; see `pair_starts`.
 
     Raises:
-        UserError: random next sentences cannot be drawn.
+        UserError: it is such a corpus.
     """
     recipe = config.recipe
     if documents == 0:
@@ -30,6 +43,17 @@ def check_partners(config: PretrainingDataConfig, documents: int) -> None:
             "from another; separate documents by empty lines, pass `do_next_sentence=False`, or "
             "`same_document_tries=10` to label sentences of the same document random."
         )
+    if recipe.do_next_sentence and starts < _FEW_STARTS * sentences:
+        message = (
+            f"{config.input_file}: {starts:,} of {sentences:,} lines can be followed by their true "
+            "next one (the others are the last of their document, or fill an example of "
+            f"`max_seq_length={recipe.max_seq_length}` alone), so that {'nearly ' * (starts > 0)}"
+            "all next sentences are random; make sentences of the text with split_sentences, or "
+            "pass `do_next_sentence=False` to train on masked words alone."
+        )
+        if not starts:
+            raise UserError(message)
+        _LOGGER.warning("%s", message)
 
 
 class InputKinds:
@@ -53,7 +77,14 @@ class InputKinds:
             UserError: it holds JSON lines, which are never meant as sentences.
         """
         file.seek(0)
-        if self._others.look(path, file.read(SAMPLE_BYTES)) == "JSON lines":
+        start = file.read(SAMPLE_BYTES)
+        if find_width(start.decode("utf-8", "ignore").split("\n")):
+            _LOGGER.warning(
+                "%s: lines seem to be cut at one width, so that they are parts of sentences; make "
+                "sentences of the text with split_sentences, which joins them.",
+                path,
+            )
+        if self._others.look(path, start) == "JSON lines":
             raise UserError(
                 f"{path}: holds JSON, but sentences are needed, one a line; make them with "
                 "split_sentences, which reads JSON lines (`text_field` names the field), and give "

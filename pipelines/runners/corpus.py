@@ -28,6 +28,7 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.encodings import UTF_8, TextEncoding
+from pipelines.pretraining_data.chunks import pair_starts
 from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
 from pipelines.pretraining_data.recipe import VocabularyFacts
 from pipelines.records.description import file_crc32c
@@ -64,6 +65,7 @@ class MappedArray:
 _END = "corpus.json"
 _FILES = ("ids.bin", "sentences.bin", "documents.bin")
 _CHECKSUM_BYTES = 4  # at the end of a block's file
+_DOCUMENTS_AT_ONCE = 100_000  # whose lengths are looked at: bounds memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,6 +168,16 @@ class Corpus:
     def document_bounds(self) -> MappedArray:
         """Sentences before each document, int64 [documents + 1]."""
         return MappedArray(Path(self.folder) / "documents.bin", np.int64)
+
+    def pair_starts(self, token_budget: int) -> int:
+        """How many sentences a pair with its true next one can begin with; see `pair_starts`."""
+        offsets, bounds = self.sentence_offsets().array, self.document_bounds().array
+        starts = 0
+        for first in range(0, self.documents, _DOCUMENTS_AT_ONCE):
+            part = bounds[first : first + _DOCUMENTS_AT_ONCE + 1]
+            lengths = np.diff(offsets[part[0] : part[-1] + 1])
+            starts += pair_starts(lengths, np.diff(part), token_budget)
+        return starts
 
 
 _tokenizers: dict[tuple[TextFingerprint, bool], tuple] = {}

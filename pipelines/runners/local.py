@@ -96,7 +96,8 @@ def run_local(config: PretrainingDataConfig) -> Description:
         try:
             check_disk(config, work, text.bytes, facts)
             corpus = _corpus(config, text, vocabulary, work)
-            check_partners(config, corpus.documents)
+            starts = corpus.pair_starts(config.recipe.token_budget)
+            check_partners(config, corpus.documents, corpus.sentences, starts)
         finally:
             _remove_if_useless(config, work)
         entries = _shards(config, text, corpus, facts, work)

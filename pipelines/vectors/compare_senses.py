@@ -17,6 +17,7 @@ from keras_bert_impl.files import check_output, followed, text_lines
 from keras_bert_impl.options import options_named
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.vocabulary import UNK
+from pipelines.corpora.wrapping import columns
 from pipelines.vectors.extract import FeatureExtractor, LineFeatures
 from pipelines.vectors.options import FeaturesConfig, SensesConfig
 
@@ -212,7 +213,7 @@ def draw_senses(
     from matplotlib.figure import Figure
 
     lines = [textwrap.wrap(label, _WIDEST) for label in labels]
-    widest = max(_width(line) for label in lines for line in label)
+    widest = max(columns(line) for label in lines for line in label)
     count, tallest = len(labels), max(map(len, lines))
     cell = 0.85 if count <= 12 else 0.6
     low, high = _bounds(cosines)
@@ -244,16 +245,6 @@ def draw_senses(
             )
     figure.suptitle("\n".join(textwrap.wrap(title, 60)), parse_math=False)
     write_png(path, figure, dpi=100)
-
-
-def _width(text: str) -> int:
-    """The columns that a text takes; Hangul and other wide characters take two each.
-
-    Example:
-        >>> _width("a 배")
-        4
-    """
-    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
 
 
 def _bounds(cosines: NDArray[np.float64]) -> tuple[float, float]:

@@ -50,13 +50,22 @@ def test_where_no_font_has_a_character_one_warning_names_a_package(
 def test_a_font_that_is_newer_than_matplotlib_s_list_is_found(monkeypatch):
     from matplotlib.font_manager import fontManager
 
-    name = next(font.fname for font in fontManager.ttflist if "STIX" in font.fname)
-    others = [font for font in fontManager.ttflist if font.fname != name]
-    monkeypatch.setattr(fontManager, "ttflist", others)
-    monkeypatch.setattr("matplotlib.font_manager.findSystemFonts", lambda: [name])
-    own = get_font(findfont("DejaVu Sans")).get_charmap()
-    of_stix = set(get_font(name).get_charmap()) - set(own)
-    assert len(font_families(f"a{chr(min(of_stix))}")) == 2
+    own = findfont("DejaVu Sans")
+    (stix,) = (font for font in fontManager.ttflist if font.fname.endswith("/STIXGeneral.ttf"))
+    listed = [font for font in fontManager.ttflist if font.fname == own]
+    monkeypatch.setattr(fontManager, "ttflist", listed)
+    monkeypatch.setattr("matplotlib.font_manager.findSystemFonts", lambda: [stix.fname])
+    only_there = get_font(stix.fname).get_charmap().keys() - get_font(own).get_charmap().keys()
+    assert font_families(f"a{chr(min(only_there))}") == ["DejaVu Sans", "STIXGeneral"]
+
+
+def test_the_order_of_matplotlib_s_list_does_not_choose_the_font(monkeypatch):
+    """It is the order of a set of names, another one in each process that makes the list."""
+    from matplotlib.font_manager import fontManager
+
+    tried = [font.fname for font in pictures._fonts()]
+    monkeypatch.setattr(fontManager, "ttflist", fontManager.ttflist[::-1])
+    assert [font.fname for font in pictures._fonts()] == tried
 
 
 def test_arabic_is_joined_and_runs_from_right_to_left(tmp_path):

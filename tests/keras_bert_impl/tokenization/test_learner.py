@@ -136,10 +136,6 @@ def test_the_limit_for_a_share_is_the_smallest_one(counts, share):
     assert limit == 1 or alphabet.lost_share(limit - 1) > share
 
 
-def test_hangul_in_pieces_is_counted_by_words():
-    assert Alphabet.of({"\u1107\u1175": 3, "비": 2, "rain": 5}).jamo_share == 0.3
-
-
 def test_single_characters_of_a_vocabulary():
     tokens = [*SPECIAL_TOKENS, "a", "##a", "##b", "ab", "##ab"]
     assert single_share(Vocabulary(tokens)) == 0.3

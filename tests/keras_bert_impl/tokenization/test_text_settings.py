@@ -9,6 +9,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 CASED = Vocabulary([*SPECIAL_TOKENS, *(f"Word{n}" for n in range(300)), *"abc"])
+HINDI = Vocabulary([*SPECIAL_TOKENS, *(f"{chr(0x915 + n)}े" for n in range(33))])  # के, खे, ...
 KOREAN = Vocabulary([*SPECIAL_TOKENS, *(chr(0xAC00 + n) for n in range(100))])
 UNCASED = Vocabulary([*SPECIAL_TOKENS, *(f"word{n}" for n in range(2000))])
 
@@ -67,6 +68,8 @@ def test_nothing_heavy_is_imported():
         (Vocabulary([*SPECIAL_TOKENS, "word", "##s"]), False, None),
         (KOREAN, True, "do_lower_case is on, but 100 of 105 tokens"),
         (KOREAN, False, None),
+        (HINDI, True, "do_lower_case is on, but 33 of 38 tokens"),
+        (HINDI, False, None),
     ],
 )
 def test_casing_that_contradicts_the_vocabulary_is_said(vocabulary, do_lower_case, says):

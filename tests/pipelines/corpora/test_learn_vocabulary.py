@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization import reference
-from keras_bert_impl.tokenization.learner import LearnerOptions, Merge, learn_tokens
+from keras_bert_impl.tokenization.learner import (
+    LearnerOptions,
+    Merge,
+    learn_most_tokens,
+    learn_tokens,
+)
 from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora import learn_vocabulary as job
@@ -209,26 +214,66 @@ def test_the_report_says_what_the_limit_on_characters_costs(tmp_path, caplog):
     ]
 
 
-def korean(tmp_path, form, **options):
-    line = unicodedata.normalize(form, "비가 온다. Rain again today.")
-    (tmp_path / "text.txt").write_text(f"{line}\n" * 9)
-    return learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=38, **options)
+TEXTS = {  # a word of it, and what accents leave of it where they are stripped
+    "Korean": ("비가 온다. 비가 또 온다.", "비가 becomes ᄇ ᅵ ᄀ ᅡ;"),
+    "Japanese": ("がんばる。パンを がんばる。", "がんばる becomes か ん は る;"),
+    "Hindi": ("में घर में है", "में becomes म;"),
+    "Tamil": ("நான் இன்று நான் சென்றேன்", "நான் becomes ந ா ன;"),
+    "Thai": ("ที่นี่ ดี ที่นี่", "ที่นี่ becomes ท น;"),
+    "Arabic": ("إلى المدرسة إلى", "إلى becomes ا ل ى;"),
+    "Arabic with vowels": ("كَتَبَ", "كَتَبَ becomes ك ت ب;"),
+    "Hebrew with vowels": ("שָׁלוֹם", "שָׁלוֹם becomes ש ל ו ם;"),
+    "Vietnamese": ("Tôi ăn cơm ở trường.", None),
+    "French": ("L'été, à Nîmes ❤️ 1️⃣", None),
+    "Greek": ("Ο άνθρωπος ήταν εκεί.", None),
+    "Russian": ("Мой дедушка ещё живёт.", None),
+    "Chinese": ("今天天气很好。", None),
+}
 
 
-def test_casing_that_takes_hangul_apart_is_named(tmp_path):
-    sentence = korean(tmp_path, "NFC").advice()[0]  # 2 of 7 words
-    assert sentence.startswith("29% of words are Hangul that was taken apart into jamo, because")
-    assert "give `do_lower_case=False`, or `strip_accents=False`" in sentence
+@pytest.fixture
+def advice_on_letters(tmp_path, monkeypatch):
+    """What is said of a text's letters, where nine of its words are among some English ones."""
+    monkeypatch.setattr(job, "learn_tokens", learn_most_tokens)
+
+    def of(text, **options):
+        (tmp_path / "text.txt").write_text(f"{text} Rain again today.\n" * 9)
+        advice = learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=200, **options).advice()
+        return " ".join(one for one in advice if "lose letters" in one or "in pieces" in one)
+
+    return of
 
 
-def test_hangul_in_pieces_is_named(tmp_path):
-    sentence = korean(tmp_path, "NFD", do_lower_case=False).advice()[0]
-    assert sentence.startswith("29% of words are Hangul in pieces, because the text is decomposed")
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(("text", "lost"), TEXTS.values(), ids=TEXTS)
+def test_casing_that_costs_letters_is_named_in_any_script(text, lost, form, advice_on_letters):
+    said = unicodedata.normalize("NFC", advice_on_letters(unicodedata.normalize(form, text)))
+    if lost is None:
+        assert said == ""
+    else:
+        assert unicodedata.normalize("NFC", lost) in said
+        assert "give `do_lower_case=False`, or `strip_accents=False`" in said
+
+
+def test_the_share_of_words_that_lose_letters_is_told(advice_on_letters):
+    assert advice_on_letters("비가 온다 now, 한 점.").startswith(
+        "36% of words lose letters"
+    )  # 4 of 11
+    assert advice_on_letters("Rain " * 99 + "비가 온다.").startswith("2% of words")
+    assert advice_on_letters("Rain. " * 300 + "비가 온다.") == ""
 
 
 @pytest.mark.parametrize("casing", [{"do_lower_case": False}, {"strip_accents": False}])
-def test_hangul_that_stays_whole_needs_no_advice(tmp_path, casing):
-    assert "Hangul" not in " ".join(korean(tmp_path, "NFC", **casing).advice())
+@pytest.mark.parametrize(("text", "lost"), TEXTS.values(), ids=TEXTS)
+def test_letters_that_stay_whole_need_no_advice(text, lost, casing, advice_on_letters):
+    assert advice_on_letters(text, **casing) == ""
+
+
+@pytest.mark.parametrize("language", ["Korean", "Japanese", "Vietnamese", "French"])
+def test_letters_that_are_in_pieces_already_are_named(language, advice_on_letters):
+    text = unicodedata.normalize("NFD", TEXTS[language][0])
+    said = advice_on_letters(text, do_lower_case=False)
+    assert "% of words are in pieces, because the text is decomposed" in said
 
 
 def test_a_vocabulary_of_single_characters_gets_advice(text, tmp_path):

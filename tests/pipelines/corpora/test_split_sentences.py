@@ -1,6 +1,8 @@
+import json
 import logging
 import lzma
 import os
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,74 @@ def test_the_number_of_workers_does_not_show(tmp_path):
         .decode()
         .startswith("Document 0.\nIt is short.\n두 번째 문단이다.\n끝.\n\nDocument 1.\n")
     )
+
+
+PARAGRAPHS = [
+    "The old house stood at the end of a lane, where nobody had lived since the great storm. Its "
+    "windows were dark. I did not believe what was said of it, but on the evening of which I want "
+    "to tell I was rather late, and looked up by chance.",
+    "There was a light. It went from window to window, slowly, as if somebody were looking for "
+    "what had been lost there long ago, and it did not go out when I called.",
+]
+
+
+def wrapped(form):
+    """The paragraphs, cut at 60 characters, as a file's content and as Windows ends its lines."""
+    lines = [[*textwrap.wrap(one, 60), ""] for one in PARAGRAPHS]
+    text = "\n".join(line for paragraph in lines for line in paragraph)
+    if form == "json_lines":
+        return json.dumps({"text": text}) + "\n"
+    return f"<doc id='1'>\nTitle\n\n{text}\n</doc>\n" if form == "wikiextractor" else f"{text}\n"
+
+
+def sentences_of(tmp_path, content, **options):
+    (tmp_path / "wrapped.txt").write_text(content)
+    out = tmp_path / "sentences.txt"
+    files = {"input_file": [f"{tmp_path}/wrapped.txt"], "output_file": str(out)}
+    split_sentences(SplitSentencesConfig(**files, num_workers=1, **options))
+    return [document.splitlines() for document in out.read_text().split("\n\n") if document]
+
+
+SPLIT = [
+    ["The old house stood at the end of a lane, where nobody had lived since the great storm.",
+     "Its windows were dark.", PARAGRAPHS[0][PARAGRAPHS[0].index("I did"):]],
+    ["There was a light.", PARAGRAPHS[1][PARAGRAPHS[1].index("It went"):]],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("times", [1, 20])
+@pytest.mark.parametrize("form", ["text", "json_lines", "wikiextractor"])
+def test_sentences_are_those_of_paragraphs_whose_lines_were_cut(tmp_path, form, times, caplog):
+    reading = Reading(one_document_per_file=True)
+    found = sentences_of(tmp_path, wrapped(form) * times, reading=reading)
+    assert [line for document in found for line in document] == (SPLIT[0] + SPLIT[1]) * times
+    (message,) = caplog.messages
+    assert message.startswith(f"{tmp_path}/wrapped.txt: lines seem to be cut at one width, so")
+    assert "give `join_lines=False`" in message
+
+
+def test_an_empty_line_ends_a_document_of_cut_lines_too(tmp_path):
+    assert sentences_of(tmp_path, wrapped("text")) == SPLIT
+
+
+def test_cut_lines_are_left_or_joined_as_is_asked_for(tmp_path, caplog):
+    cut = [textwrap.wrap(one, 60) for one in PARAGRAPHS]
+    left = sentences_of(tmp_path, wrapped("text"), join_lines=False)
+    assert left[1][-2:] == cut[1][-2:]  # each end of a line ends a sentence
+    assert sentences_of(tmp_path, "One\nline. And\nanother.\n", join_lines=True) == [
+        ["One line.", "And another."]
+    ]
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("size", [400, 500, 700, 1100])
+def test_blocks_do_not_show_in_joined_lines(tmp_path, monkeypatch, size, ending):
+    monkeypatch.setattr(
+        documents, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
+    )
+    content = (wrapped("text") * 9).replace("\n", ending)
+    assert sentences_of(tmp_path, content) == SPLIT * 9
 
 
 def test_a_file_can_be_one_document(text, tmp_path):

@@ -51,8 +51,14 @@ def test_the_file_has_the_keys_that_readers_rely_on():
 def test_the_summary_is_one_line():
     assert DESCRIPTION.summary() == (
         "40 examples in 2 shards (3.0 MB) from 1,234 documents; 100.0 tokens an example, "
-        "50.0 % random next, 15.00 masked."
+        "random next 50.0 %, 15.00 masked."
     )
+
+
+def test_the_summary_says_where_all_are_random():
+    shard = ShardEntry("x", 1, "00000000", {"examples": 40, "random_next": 40})
+    summary = dataclasses.replace(DESCRIPTION, shards=(shard,)).summary()
+    assert "random next 100.0 % (hardly a true next to learn from" in summary
 
 
 def test_the_summary_leaves_out_what_there_is_not():

@@ -69,10 +69,17 @@ def test_a_job_service_makes_the_same_bytes(tmp_path, expected, small_blocks, se
     assert _shards(contents(tmp_path / "out")) == _shards(expected)
 
 
-def test_a_mistake_that_a_worker_finds_is_one_sentence(tmp_path):
-    (tmp_path / "corpus.txt").write_text("the fox.\na hen.\n")
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("the fox.\na hen.\n", "holds one document, so no random next sentence"),
+        ("the fox.\n\na hen.\n", "0 of 2 lines can be followed by their true next one"),
+    ],
+)
+def test_a_mistake_that_a_worker_finds_is_one_sentence(tmp_path, text, sentence):
+    (tmp_path / "corpus.txt").write_text(text)
     config = make_config(tmp_path, runner="DirectRunner")
-    with pytest.raises(UserError, match="holds one document, so no random next sentence"):
+    with pytest.raises(UserError, match=sentence):
         beam_runner.run_beam(config)
     assert not (tmp_path / "out" / "train.tfrecord.recipe.json").exists()
 

@@ -1,5 +1,6 @@
 import dataclasses
 import io
+import textwrap
 
 import pytest
 
@@ -54,23 +55,42 @@ def test_what_else_is_no_text_is_warned_of(caplog):
     assert pages.endswith("split_sentences reads it and makes sentences of it.")
 
 
+def test_lines_that_were_cut_at_one_width_are_no_sentences(caplog):
+    prose = "The old house stood at the end of a lane, and nobody had lived there for years. " * 9
+    look_at("\n".join(textwrap.wrap(prose, 60)), f"{prose}\n" * 9)
+    (message,) = caplog.messages
+    assert message.startswith("0.txt: lines seem to be cut at one width, so that they are parts")
+    assert "make sentences of the text with split_sentences" in message
+
+
 @pytest.mark.parametrize(
-    ("documents", "recipe", "message"),
+    ("documents", "sentences", "starts", "recipe", "message"),
     [
-        (0, Recipe(do_next_sentence=False), "text.txt: has no sentence with a token"),
-        (1, Recipe(), "text.txt: holds one document"),
-        (1, Recipe(do_next_sentence=False), None),
-        (1, Recipe(same_document_tries=10), None),
-        (2, Recipe(), None),
+        (0, 0, 0, Recipe(do_next_sentence=False), "text.txt: has no sentence with a token"),
+        (1, 9, 8, Recipe(), "text.txt: holds one document"),
+        (1, 9, 8, Recipe(do_next_sentence=False), None),
+        (1, 9, 8, Recipe(same_document_tries=10), None),
+        (2, 9, 7, Recipe(), None),
+        (5000, 5000, 0, Recipe(), "text.txt: 0 of 5,000 lines can be followed .* that all next"),
+        (7, 5000, 0, Recipe(max_seq_length=64), "fill an example of `max_seq_length=64` alone"),
+        (5000, 5000, 0, Recipe(do_next_sentence=False), None),
     ],
 )
-def test_a_corpus_without_partners_is_refused(documents, recipe, message):
+def test_a_corpus_without_partners_is_refused(documents, sentences, starts, recipe, message):
     config = dataclasses.replace(CONFIG, recipe=recipe)
     if message is None:
-        check_partners(config, documents)
+        check_partners(config, documents, sentences, starts)
         return
     with pytest.raises(UserError, match=message):
-        check_partners(config, documents)
+        check_partners(config, documents, sentences, starts)
+
+
+@pytest.mark.parametrize(("starts", "warned"), [(1, True), (199, True), (200, False)])
+def test_a_corpus_with_hardly_a_true_next_sentence_is_warned_of(starts, warned, caplog):
+    check_partners(CONFIG, 800, 1000, starts)
+    assert ["that nearly all next sentences are random" in one for one in caplog.messages] == (
+        [True] if warned else []
+    )
 
 
 def test_names_are_separated_by_commas():

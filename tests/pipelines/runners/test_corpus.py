@@ -65,6 +65,20 @@ def test_the_corpus_holds_every_token_once_and_in_order(tmp_path, tasks):
     assert not list(tmp_path.glob("block-*"))
 
 
+@pytest.mark.parametrize("at_once", [1, 7, 100_000])
+def test_sentences_that_a_pair_can_begin_with_are_short_and_not_the_last(
+    tmp_path, tasks, monkeypatch, at_once
+):
+    monkeypatch.setattr("pipelines.runners.corpus._DOCUMENTS_AT_ONCE", at_once)
+    corpus = _assembled(tasks, tmp_path / "corpus")
+    text = (tmp_path / "corpus.txt").read_text()
+    tokenizer = Tokenizer(TextSettings(Vocabulary.load(tmp_path / "vocab.txt")))
+    followed = [line for document in text.split("\n\n") for line in document.splitlines()[:-1]]
+    lengths = np.diff(tokenizer.encode_lines(followed).offsets)
+    assert 0 < np.count_nonzero(lengths < 8) < len(followed)
+    assert corpus.pair_starts(8) == np.count_nonzero(lengths < 8)
+
+
 def test_threads_with_the_fast_tokenizer_give_the_same_tokens(tmp_path, tasks):
     plain = _assembled(tasks, tmp_path / "plain")
     fast = [BlockTask(t.block, t.settings, t.target, t.stamp, plain=False) for t in tasks]

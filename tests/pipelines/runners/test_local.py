@@ -349,6 +349,22 @@ def test_one_document_has_no_partner(tmp_path):
     _refused(make_config(tmp_path), "holds one document")
 
 
+SHORT, LONG = "the fox ran.", "the fox saw a hen and ran home and " * 4 + "."
+ALL_RANDOM = {
+    "a line a document, as tweets are": "\n\n".join([SHORT, LONG] * 20),
+    "paragraphs as long as an example": "\n\n".join(["\n".join([LONG] * 4 + [SHORT])] * 9),
+}
+
+
+@pytest.mark.parametrize("text", ALL_RANDOM.values(), ids=ALL_RANDOM)
+def test_a_text_without_a_true_next_sentence_is_refused_unless_none_is_asked_for(tmp_path, text):
+    (tmp_path / "corpus.txt").write_text(f"{text}\n")
+    _refused(make_config(tmp_path), r"corpus\.txt: 0 of .* make sentences .* split_sentences")
+    alone = dataclasses.replace(RECIPE, do_next_sentence=False)
+    description = run_local(make_config(tmp_path, recipe=alone))
+    assert description.totals()["random_next"] == 0
+
+
 @pytest.mark.parametrize("change", [{"do_next_sentence": False}, {"same_document_tries": 10}])
 def test_one_document_is_enough_where_no_other_is_asked_for(tmp_path, change):
     (tmp_path / "corpus.txt").write_text("the fox.\na hen.\nthe fox ran.\n")
