@@ -254,14 +254,14 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     named = Path(path)
     with writing(named):
         final = _place_of(named)
+        if final.exists() and not final.is_dir():
+            kind = kind_of(final) or "file"
+            raise UserError(f"{named}: is a {kind}, but a folder is written; name another place.")
         make_folder(final.parent)
         for older in _left_by_the_dead(final, "replaced"):
             # Its process was killed when the older folder had stepped aside and no other was there.
             if not final.exists():
                 older.rename(final)
-        if final.exists() and not final.is_dir():
-            kind = kind_of(final) or "file"
-            raise UserError(f"{named}: is a {kind}, but a folder is written; name another place.")
         aside = make_folder(_aside(final))
         try:
             yield aside
