@@ -270,14 +270,14 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     final = Path(path)
     with writing(final):
+        if final.exists() and not final.is_dir():
+            kind = kind_of(final) or "file"
+            raise UserError(f"{final}: is a {kind}, but a folder is written; name another place.")
         make_folder(final.parent)
         for older in _left_by_the_dead(final, "replaced"):
             # Its process was killed when the older folder had stepped aside and no other was there.
             if not final.exists():
                 older.rename(final)
-        if final.exists() and not final.is_dir():
-            kind = kind_of(final) or "file"
-            raise UserError(f"{final}: is a {kind}, but a folder is written; name another place.")
         aside = _aside(final)
         aside.mkdir()
         try:
@@ -471,17 +471,18 @@ def open_input(
     if file.is_dir():
         raise UserError(f"{file}: is a folder, but a file is needed; name a file in it.")
     try:
-        # Opening a pipe waits for its writer, unless it is told not to.
-        opened = open(file, "rb", opener=without_waiting)  # noqa: SIM115
+        kind = kind_of(file)
+        if kind == PIPE and stream:
+            opened = open_pipe_to_read(file)
+            empty = not opened.peek(1)
+        else:
+            # Opening a pipe waits for its writer, unless it is told not to.
+            opened = open(file, "rb", opener=without_waiting)  # noqa: SIM115
+            kind = kind_of(opened.fileno())
+            empty = kind is None and not os.fstat(opened.fileno()).st_size
     except OSError as error:
         raise _unreadable(file, error) from error
-    kind = kind_of(opened.fileno())
-    if kind == PIPE and stream:
-        opened = open_pipe_to_read(file, opened)
-        empty = not opened.peek(1)
-    elif kind is None:
-        empty = not os.fstat(opened.fileno()).st_size
-    else:
+    if kind is not None and not (kind == PIPE and stream):
         opened.close()
         raise _no_file(file, kind)
     if empty and not may_be_empty:
