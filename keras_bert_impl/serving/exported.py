@@ -101,6 +101,8 @@ def read_exported(folder: Path) -> ExportedModel:
         config = BertConfig.from_hugging_face(read_json_object(path), str(path))
     else:
         config = _config_of_old(folder, answers, len(vocabulary), length)
+    if len(vocabulary) > config.vocab_size:
+        raise UserError(f"{folder}: has more tokens than its model ({config.vocab_size}); {_AGAIN}.")
     labels = tuple(settings.get("labels", ()))
     return ExportedModel(
         config=config,

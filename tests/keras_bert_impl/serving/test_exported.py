@@ -8,6 +8,7 @@ from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_s
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.exported import is_openvino_export, read_exported
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
+from tests.support.run_checkpoints import change_json
 
 SETTINGS = {"answers": "label", "max_seq_length": 9, "labels": ["no", "yes"]}
 
@@ -63,3 +64,9 @@ def test_exports_are_known_by_their_files(folder):
     (folder / "model.tflite").touch()
     with pytest.raises(UserError, match="for LiteRT"):
         is_openvino_export(folder)
+
+
+def test_a_vocabulary_that_is_larger_than_its_model_is_told(folder):
+    change_json(folder / "config.json", vocab_size=len(WORD_VOCABULARY) - 1)
+    with pytest.raises(UserError, match=r"has more tokens than its model \(\d+\); export it again"):
+        read_exported(folder)

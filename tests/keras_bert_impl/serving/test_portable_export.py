@@ -104,7 +104,8 @@ def test_a_model_that_takes_more_than_texts_has_no_client(pretrainer_folder, tmp
     assert result.outputs == ("masked_lm_logits", "next_sentence_logits")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     text = {"vocab.txt", "tokenizer.json", "tokenizer_config.json"}
-    assert names == {"model.xml", "model.bin", "settings.json", "config.json", *text}
+    settings = {"settings.json", "config.json", "SHA256SUMS"}
+    assert names == {"model.xml", "model.bin", *settings, *text}
 
 
 def test_an_operation_that_litert_lacks_is_named(tmp_path):

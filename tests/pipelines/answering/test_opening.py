@@ -167,8 +167,10 @@ def test_an_export_from_before_it_held_a_configuration(folders, tmp_path):
     texts = random_texts(5)
     expected = answers_of(opened(of_labels), "text", texts)
     for folder in (of_labels, of_answers):
-        (folder / "config.json").unlink()
-        (folder / "tokenizer_config.json").unlink()
+        for name in ("config.json", "tokenizer_config.json", "SHA256SUMS"):
+            (folder / name).unlink()
+        rules = {"type": "BertNormalizer", "lowercase": True, "strip_accents": True}
+        change_json(folder / "tokenizer.json", normalizer=rules)
     model = opened(of_labels)
     check_same(answers_of(model, "text", texts), expected)
     assert "layers" not in model.description
@@ -179,6 +181,7 @@ def test_an_export_from_before_it_held_a_configuration(folders, tmp_path):
 @pytest.mark.parametrize("name", ["label", "entities"])
 def test_an_export_with_too_few_names_for_its_labels_is_refused(folders, name, tmp_path):
     folder = export(folders(name), tmp_path / "export")
+    (folder / "SHA256SUMS").unlink()
     path = folder / "settings.json"
     settings = json.loads(path.read_text())
     path.write_text(json.dumps(settings | {"labels": settings["labels"][:-1]}))
