@@ -9,7 +9,6 @@ import difflib
 import functools
 import io
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from encodings.aliases import aliases
@@ -17,11 +16,10 @@ from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import check_options, option
-
-AS_IS, NFC = "as_is", "nfc"
+from keras_bert_impl.tokenization.composing import composed
+from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
 
 _AT_ONCE = 1 << 16
-_FORM: Any = "NFC"
 _UTF_8 = "utf-8"
 # Python calls them encodings of text, but nobody keeps text in them.
 _NO_FILES = {
@@ -62,7 +60,8 @@ cp936 is meant.
     unicode_form: str = option(
         AS_IS,
         "nfc composes characters that stand in pieces (NFD: Hangul in jamo, accents beside their "
-        "letters), which most vocabularies do not have; as_is leaves them.",
+        "letters), which most vocabularies do not have; as_is leaves them. A model that is trained "
+        "so keeps it, and is served so.",
         choices=(AS_IS, NFC),
     )
 
@@ -108,10 +107,9 @@ cp936 is meant.
         if not self.composes or not text:
             return text
         if isinstance(text, str):
-            return unicodedata.normalize(_FORM, text)
+            return composed(text)
         # Bytes that are no UTF-8 stay what they are: whoever decodes them says where they stand.
-        found = unicodedata.normalize(_FORM, text.decode(_UTF_8, "surrogateescape"))
-        return found.encode(_UTF_8, "surrogateescape")
+        return composed(text.decode(_UTF_8, "surrogateescape")).encode(_UTF_8, "surrogateescape")
 
     def composed_value(self, value: Any) -> Any:
         """The texts in a JSON value composed, where that is asked for."""
