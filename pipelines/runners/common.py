@@ -145,4 +145,5 @@ def describe(
         source=source,
         shards=tuple(entries),
         versions=versions_in_use(),
+        unicode_form=config.text_encoding.unicode_form,
     )
