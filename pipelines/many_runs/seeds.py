@@ -109,12 +109,7 @@ def run_many(
             return None if figures is None else {"figures": figures}
 
         runs = [
-            Run(
-                name,
-                without_links(one.config.output_dir, len(Path(name).parts)),
-                partial(work, one),
-                of=_identity(one.config, files),
-            )
+            Run(name, one.config.output_dir, partial(work, one), of=_identity(one.config, files))
             for name, one in planned.items()
         ]
         found = {run.name: kept["figures"] for run in runs if (kept := run.kept(figures=FIGURES))}
@@ -146,7 +141,7 @@ def _config_of(
     setting: Setting,
 ) -> FineTuningConfig:
     places: dict[str, Any] = {
-        "output_dir": config.output_dir / folder,
+        "output_dir": without_links(config.output_dir / folder, len(Path(folder).parts)),
         "work_dir": config.work_dir or config.output_dir / "work",
     }
     training = replace(
