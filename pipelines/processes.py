@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.interrupts import held_back
+from keras_bert_impl.interrupts import TERMINAL_STOPS, held_back
 
 _SECONDS_BETWEEN_CHECKS = 0.5
 
@@ -56,19 +56,16 @@ def worker_pool(
         3
     """
     others = {*multiprocessing.active_children()}
-    pool = _Pool(
-        num_workers,
-        mp_context=context,
-        initializer=_start_worker,
-        initargs=(os.getpid(), preload),
-    )
+    start = os.getpid(), preload
+    with _terminal_blocked():
+        pool = _Pool(num_workers, context, initializer=_start_worker, initargs=start)
     try:
         yield pool
     except BrokenProcessPool as error:
         raise UserError(
             f"A worker process was killed, perhaps for want of memory; {remedy}."
         ) from error
-    except (KeyboardInterrupt, GeneratorExit):  # workers themselves ignore Ctrl-C
+    except (KeyboardInterrupt, GeneratorExit):  # workers themselves ignore a terminal's stops
         for process in {*multiprocessing.active_children()} - others:
             process.kill()  # at once, even where SIGTERM lets it save first
         raise
@@ -80,23 +77,30 @@ class _Pool(ProcessPoolExecutor):
     """Starts its processes so that a stop finds them as they should be.
 
     A process that starts would print a traceback at Ctrl-C, which reaches all of a terminal's
-    processes: the signal is blocked there until `_start_worker` ignores it. And this process is not
+    processes: it is blocked there until `_start_worker` ignores it. And this process is not
     interrupted between the start of another one and its note of that.
     """
 
     def submit(self, *arguments: Any, **named: Any) -> Future[Any]:
         """Hands a task out, perhaps to a process that starts for it."""
-        resource_tracker.ensure_running()  # it unblocks the signal
-        with held_back():
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                return super().submit(*arguments, **named)
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with held_back(), _terminal_blocked():
+            return super().submit(*arguments, **named)
+
+
+@contextlib.contextmanager
+def _terminal_blocked() -> Iterator[None]:
+    """Processes that start inside the block get no stop of the terminal before they ignore it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_STOPS)
+    try:
+        resource_tracker.ensure_running()  # such a process; and it unblocks Ctrl-C
+        signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_STOPS)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_worker(starter: int, preload: str | None) -> None:
-    """Prepares a worker: it watches its parent, ignores Ctrl-C and loads what it needs."""
+    """Prepares a worker: it watches its parent, ignores its terminal and loads what it needs."""
 
     def watch() -> None:
         while _lives(starter):
@@ -104,8 +108,9 @@ def _start_worker(starter: int, preload: str | None) -> None:
         os._exit(1)
 
     # Ctrl-C reaches workers too, and each would print a traceback; the parent ends them instead.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for one in TERMINAL_STOPS:
+        signal.signal(one, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, TERMINAL_STOPS)
     threading.Thread(target=watch, daemon=True).start()
     if preload:
         importlib.import_module(preload)

@@ -7,7 +7,10 @@ from pathlib import Path
 from tools.endings import end_quietly, run_to_an_end
 
 # Of tools.
-_PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags", "programs"}
+_PARTS = {
+    *("command_line", "config_flags", "endings", "fine_tuning", "list_flags", "programs"),
+    "streams",
+}
 
 _GROUPS = {
     "Use a model": {
@@ -92,11 +95,11 @@ def _run(words: list[str]) -> int:
         sys.stdout.write(help_text())
         return 0 if words else 1
     if words[0] not in tool_names():
-        from keras_bert_impl.errors import nearest
+        from keras_bert_impl.errors import nearest, shown
 
         name = nearest(words[0], tool_names())
         mean = f"did you mean {name}?" if name else "keras-bert --help lists them."
-        sys.stderr.write(f"Error: there is no tool '{words[0]}'; {mean}\n")
+        sys.stderr.write(f"Error: there is no tool {shown(words[0])}; {mean}\n")
         return 1
     return importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
 

@@ -69,7 +69,7 @@ def test_the_ceiling_computes_products_in_the_precision_asked(precision, trainin
 @pytest.mark.parametrize(("task", "name"), HERE)
 def test_a_contender_computes_finite_numbers_each_time(task, name):
     if name in PEERS and importlib.util.find_spec(PEERS[name]) is None:
-        pytest.skip(f"{name} is not installed; pip install 'keras_bert_impl[bench]'")
+        pytest.skip(f"{name} is not installed; pip install '.[bench]'")
     step = CONTENDERS[task][name](tiny(precision="float32"))
     for _ in range(2):
         assert np.isfinite(np.asarray(step())).all()

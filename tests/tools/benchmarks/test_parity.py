@@ -34,7 +34,7 @@ def test_without_files_there_is_nothing_to_compare(capsys, flags, sentence):
 @pytest.mark.bench
 def test_both_take_the_same_steps(tmp_path, capsys):
     if importlib.util.find_spec("transformers") is None:
-        pytest.skip("transformers is not installed; pip install 'keras_bert_impl[bench]'")
+        pytest.skip("transformers is not installed; pip install '.[bench]'")
     write_cola(tmp_path / "glue" / "CoLA")
     write_sts(tmp_path / "glue" / "STS-B")
     write_squad(tmp_path / "train.json")
