@@ -16,7 +16,9 @@ from pathlib import Path
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
-PACKAGES = find_packages(include=["keras_bert_impl*", "pipelines*", "tools*"])
+PACKAGES = find_packages(
+    include=["keras_bert_impl*", "pipelines*", "tools*"], exclude=["tools.benchmarks*"]
+)
 IN_PLACE = "editable_wheel" in sys.argv
 MOVED = [] if IN_PLACE else ["pipelines", "tools"]
 DOTTED = re.compile(rb"(?<![\w./])(?:pipelines|tools)\.\w+")
@@ -126,9 +128,7 @@ setup(
         "browser": BROWSER,
         "bench": [
             "keras-hub>=0.25",
-            "nupunkt>=0.5",
             "psutil>=6",
-            "pysbd>=0.3.4",
             "sentence-transformers>=5",
             "torch>=2.6",
             "transformers>=5",

@@ -21,7 +21,7 @@ _RUNTIME = {True: 0.92e9, False: 0.6e9}
 # (scores, probabilities).
 _KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 13, 2, 2
 # Further layers whose numbers the backward pass holds; with recomputation all that is held. These,
-# the runtime and the logits are fitted to measured runs (tools/benchmarks/training.py).
+# the runtime and the logits are fitted to measured runs (`RESULTS.md`).
 _BACKWARD_LAYERS, _RECOMPUTED_LAYERS = 1.5, 1.8
 _KEPT_LOGITS = {True: 3.2, False: 4.2}  # float32 copies, in float32 and in mixed precision
 # With micro-batches memory of one is not yet given back when the next one takes its own.

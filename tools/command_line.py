@@ -22,6 +22,7 @@ from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly, is_no_retracing
 from keras_bert_impl.training.stop_signal import take_stop
+from tools import gone
 from tools.endings import EXIT_DONE, EXIT_USER_ERROR, end_of_stopped, run_to_an_end
 from tools.list_flags import SeveralFlag, define_several
 
@@ -189,6 +190,9 @@ class FlagSet:
                     several.source = source
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
         except flags.UnrecognizedFlagError as error:
+            if error.flagname.removeprefix("no") in gone.FLAGS:
+                instead = gone.FLAGS[error.flagname.removeprefix("no")]
+                raise UserError(f"--{error.flagname} is gone; {instead}.") from error
             name = nearest(error.flagname, [*self._sentences, *self._aliases])
             mean = f" did you mean --{name}?" if name else ""
             raise UserError(
@@ -256,7 +260,8 @@ class FlagSet:
                 raise UserError(f"{file}: is one flag file too many; write the flags into one.")
             if file in within:
                 raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
-            yield from self._parts(self._words_of(file), file, (*within, file))
+            words_of_file = gone.without_defaults(self._words_of(file))
+            yield from self._parts(words_of_file, file, (*within, file))
         yield source, part
 
     def _words_of(self, file: str) -> list[str]:

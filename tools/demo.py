@@ -24,6 +24,7 @@ from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.many_runs.runs import in_own_process, stop_on_signal
+from pipelines.runs.demo_text import write_demo_text
 from tools.config_flags import ConfigFlags
 from tools.endings import CONTINUES, tell_stopped
 
@@ -35,6 +36,7 @@ class DemoConfig:
     output_dir: str = option("demo", "The folder for everything the demo makes.")
     num_train_steps: int = option(2000, "How many steps to train (64 examples each).", at_least=1)
     vocab_size: int = option(3000, "How many WordPiece tokens to learn.", at_least=300)
+    only_text: bool = option(False, "Only write the text, train.jsonl and held_out.jsonl.")
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -92,8 +94,8 @@ def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
     )
     write = Step(
         "Real text that is already on this machine: the documentation of Python",
-        "write_python_documentation",
-        (f"--output_file={folder}/train.jsonl", f"--held_out_file={folder}/held_out.jsonl"),
+        "demo",
+        ("--only_text", f"--output_dir={folder}"),
     )
     split, create = zip(*data, strict=True)
     return [write, *split, learn, *create, *_model_steps(folder, num_train_steps)]
@@ -230,6 +232,10 @@ def _run(config: DemoConfig) -> None:
     folder = make_folder(config.output_dir)
     for path in folder.iterdir():
         without_links(path)  # the tools would take it for what their user names
+    if config.only_text:
+        size = write_demo_text(folder / "train.jsonl", folder / "held_out.jsonl")
+        print(f"{size / 1e6:.2f} MB of text")
+        return
     _write_configuration(folder, config.vocab_size)
     print(f"The model's shape is in {folder}/bert_config.json; everything goes to {folder}/.")
     steps = plan(folder, config.num_train_steps, config.vocab_size)

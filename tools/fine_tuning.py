@@ -67,8 +67,7 @@ def show_results(results: "FineTuningResults") -> None:
     """Prints where the training stands, the figures, and the files that were written.
 
     Args:
-        results: of the run; a figure is shown with what guessing reaches, and with what others
-            reached with the same model.
+        results: of the run; a figure is shown with what guessing reaches.
     """
     from keras_bert_impl.training.guesses import line_of
 
@@ -78,9 +77,7 @@ def show_results(results: "FineTuningResults") -> None:
     elif training and not training.is_new:
         print("Training was finished before; its model is in model/ of the output folder.")
     for name, value in sorted(results.evaluation.items()):
-        expected = results.expected.get(name)
-        line = line_of(name, value, results.guesses)
-        print(line + (f"  ({expected})" if expected else ""))
+        print(line_of(name, value, results.guesses))
     for path in results.prediction_files:
         print(f"wrote {path}")
 

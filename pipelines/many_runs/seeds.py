@@ -6,7 +6,6 @@ and read by all.
 
 import json
 import logging
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -208,8 +207,6 @@ def _train_and_score(
     from pipelines.fine_tuning.run import fine_tune
 
     results = fine_tune(config, task_of)
-    for name, expected in results.expected.items():
-        _LOGGER.info("%s = %.4f (%s)", name, results.evaluation.get(name, math.nan), expected)
     finished = results.training is not None and results.training.finished
     return results.evaluation if finished else None
 

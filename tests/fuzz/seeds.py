@@ -222,7 +222,6 @@ def questions(folder: Path) -> None:
 
     squad_files.write_squad(folder / "dev.json", 4)
     squad_files.write_squad(folder / "dev2.json", 4, negative=True)
-    squad_files.write_articles(folder / "articles.json", 2)
     said = {f"q{number}": "dog" for number in range(4)}
     (folder / "predictions.json").write_text(json.dumps(said))
     odds = {f"q{number}": number - 1.5 for number in range(4)}

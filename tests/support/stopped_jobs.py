@@ -130,12 +130,6 @@ def _tagged_files(folder):
     )
 
 
-def _articles(folder):
-    from tests.support.squad_files import write_articles
-
-    write_articles(folder / "squad.json", 4000)
-
-
 def _questions_and_answers(folder):
     _squad_files(folder, 10, 60_000)
     data = json.loads((folder / "dev.json").read_text())["data"]
@@ -208,10 +202,6 @@ def _endings_to_predict(folder):
 
     write_chooser(folder / "model")
     write_swag(folder / "test.csv", 5000, labelled=False)
-
-
-def _senses(folder):
-    _encoder(folder, num_hidden_layers=4)
 
 
 def _masked_lines(folder):
@@ -346,11 +336,6 @@ def _prediction_job(tool, test_file, prepare):
 
 _JOBS = (
     _job(
-        "write_python_documentation",
-        *("--output_file=train.jsonl", "--held_out_file=held_out.jsonl"),
-        prints=True,
-    ),
-    _job(
         "split_sentences",
         *("--input_file=INPUTS/text.jsonl", "--output_dir=out", "--num_shards=3"),
         "--num_workers=2",
@@ -440,21 +425,6 @@ _JOBS = (
         prints=True,
     ),
     _job(
-        "make_swag",
-        *("--input_file=INPUTS/text.txt", "--output_dir=out"),
-        prepare=lambda folder: made_text(folder / "text.txt", 6000),
-    ),
-    _job(
-        "make_unanswerable",
-        *("--input_file=INPUTS/squad.json", "--output_file=out.json"),
-        prepare=_articles,
-    ),
-    _job(
-        "split_squad",
-        *("--input_file=INPUTS/squad.json", "--output_dir=out"),
-        prepare=_articles,
-    ),
-    _job(
         "score_answers",
         *("--data_file=INPUTS/dev.json", "--predictions_file=INPUTS/predictions.json"),
         prepare=_questions_and_answers,
@@ -517,13 +487,6 @@ _JOBS = (
         *("--model=INPUTS/model", "--output_file=out.html"),
         *(f"--text={text}" for text in ("the dog", "a cat runs", "the list .")),
         prepare=_encoder,
-    ),
-    _job(
-        "compare_word_senses",
-        *("--model=INPUTS/model", "--word=et", "--text=et et et en et"),
-        "--picture=out.png",
-        prepare=_senses,
-        prints=True,
     ),
     _job(
         "demo",

@@ -7,10 +7,10 @@ not are stopped meanwhile (SIGSTOP). Beside the load a client of ours asks for t
 texts and compares them with those that the same server gave before the load: the largest difference
 is told, as are the answers with status 429 and with any other.
 
-It needs wrk (Debian's package of that name). Traffic goes to this machine only.
+It needs wrk (Debian's package of that name) and psutil. Traffic goes to this machine only.
 
 Examples:
-  python -m tools.benchmarks.http_load --input_file=lines.txt --seconds=20
+  python -m tools.benchmarks.server --input_file=lines.txt --seconds=20
       --server='ours=keras-bert serve --model=minilm --engine=openvino --port={port}'
       --server='infinity=infinity_emb v2 --model-id minilm --url-prefix /v1 --port {port}'
 """
@@ -30,7 +30,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -39,10 +39,9 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.http.server import listen
-from tools.benchmarks.measuring import LeftOutError, Table, in_turns, show_json
+from tools.benchmarks.measuring import LeftOutError, Table, in_turns, show_json, spread_texts
 from tools.config_flags import ConfigFlags
 
 _SECONDS_TO_START = 180
@@ -80,7 +79,7 @@ end
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadConfig:
+class ServerConfig:
     """The options of the comparison."""
 
     server: tuple[str, ...] = option(
@@ -98,7 +97,7 @@ class LoadConfig:
         check_options(self)
 
 
-FLAGS = ConfigFlags(__doc__, LoadConfig)
+FLAGS = ConfigFlags(__doc__, ServerConfig)
 
 
 @dataclass(frozen=True)
@@ -110,12 +109,9 @@ class Turn:
         p50, p99: milliseconds of an answer.
         refused: answers with status 429.
         other: answers with another status, and connections that failed.
-        difference: the largest of any number of a vector from what it was before the load; NaN
-            where nothing was compared.
-        load_seconds: processor time of the load generator.
-        server_seconds: processor time of the server.
-        a_processor_second: answers in a second of the server's processor time, which depends
-            less on what else the machine does.
+        difference: the largest of any number of a vector from before the load, or NaN.
+        load_seconds, server_seconds: processor time of the load generator and of the server.
+        a_processor_second: answers in a second of the server's processor time.
         megabytes: of the server's memory at the end.
     """
 
@@ -140,7 +136,7 @@ class Server:
         texts: that are sent.
     """
 
-    def __init__(self, words: str, config: LoadConfig, texts: Sequence[str]) -> None:
+    def __init__(self, words: str, config: ServerConfig, texts: Sequence[str]) -> None:
         self.name, _, command = words.partition("=")
         if not command:
             raise UserError(f"`server={words}`: write NAME=COMMAND.")
@@ -223,24 +219,18 @@ class Server:
                 now = np.abs(self._embed(self._texts[:4]) - self._vectors[:4]).max()
                 difference[0] = float(np.nanmax([difference[0], now]))
 
-    def _members(self) -> Iterator[Path]:
-        """The processes of the server's group."""
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if (
-                    int((folder / "stat").read_text().rsplit(") ")[1].split()[2])
-                    == self._process.pid
-                ):
-                    yield folder
+    def _members(self) -> list[Any]:
+        """The server's processes."""
+        import psutil
+
+        first = psutil.Process(self._process.pid)
+        return [first, *first.children(recursive=True)]
 
     def _processor_seconds(self) -> float:
-        ticks = [(one / "stat").read_text().rsplit(") ")[1].split() for one in self._members()]
-        used = sum(int(fields[11]) + int(fields[12]) for fields in ticks)
-        return used / os.sysconf("SC_CLK_TCK")
+        return sum(sum(one.cpu_times()[:2]) for one in self._members())
 
     def _megabytes(self) -> float:
-        pages = sum(int((one / "statm").read_text().split()[1]) for one in self._members())
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+        return sum(one.memory_info().rss for one in self._members()) / 1e6
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -257,7 +247,7 @@ class Server:
             self._process.wait()
 
 
-def body_of(config: LoadConfig, text: str) -> bytes:
+def body_of(config: ServerConfig, text: str) -> bytes:
     """A request for the vector of a text."""
     return json.dumps({"model": config.model_name, "input": text}).encode()
 
@@ -280,27 +270,15 @@ def _wrk(port: int, clients: int, seconds: int, bodies: Path) -> dict[str, Any]:
     return json.loads(lines[-1])
 
 
-def read_texts(config: LoadConfig) -> list[str]:
-    """Texts spread over the file.
-
-    Raises:
-        UserError: it has too few.
-    """
-    lines = [line for line in text_lines(config.input_file) if line.strip()]
-    if len(lines) < config.num_texts:
-        raise UserError(f"{config.input_file}: has {len(lines)} texts; lower `num_texts`.")
-    return [lines[number * len(lines) // config.num_texts] for number in range(config.num_texts)]
-
-
 def _medians(turns: Sequence[Turn]) -> Turn:
     columns = zip(*(asdict(turn).values() for turn in turns), strict=True)
     return Turn(*map(statistics.median, columns))
 
 
-def _run(config: LoadConfig) -> None:
+def _run(config: ServerConfig) -> None:
     if shutil.which("wrk") is None:
         raise UserError("wrk is not installed; on Debian and Ubuntu: apt-get install wrk.")
-    texts, servers = read_texts(config), list[Server]()
+    texts, servers = spread_texts(config.input_file, config.num_texts), list[Server]()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         bodies = Path(folder) / "bodies"
         bodies.write_bytes(b"".join(body_of(config, text) + b"\n" for text in texts))
@@ -317,20 +295,9 @@ def _compare_servers(servers: Sequence[Server], clients: int, bodies: Path, roun
         server.name: partial(server.turn, clients, bodies) for server in servers
     }
     turns = in_turns(ways, rounds, f"{clients} clients")
-    heads = (
-        "answers/s",
-        "p50, ms",
-        "p99, ms",
-        "429",
-        "other",
-        "differs",
-        "load, s",
-        "server, s",
-        "a CPU-s",
-    )
-    formats = (",.1f", ",.1f", ",.1f", ",.0f", ",.0f", ".1e", ".1f", ".1f", ",.1f")
-    head = {f"{clients} clients": "", **dict(zip(heads, formats, strict=True)), "MB": ",.0f"}
-    table = Table(head)
+    columns = {"answers/s": ",.1f", "p50, ms": ",.1f", "p99, ms": ",.1f", "429": ",.0f"}
+    columns |= {"other": ",.0f", "differs": ".1e", "load, s": ".1f", "server, s": ".1f"}
+    table = Table({f"{clients} clients": "", **columns, "a CPU-s": ",.1f", "MB": ",.0f"})
     for name, found in turns.items():
         median = _medians(found)
         table.row(name, *asdict(median).values())

@@ -1,8 +1,7 @@
-"""A small real corpus that every Python ships: its own documentation.
+"""The demo's text: the documentation that every Python ships, so nothing is downloaded.
 
-The demo and the tests use it because it needs no download: the language reference that `help()`
-shows (`pydoc_data.topics`) and the docstrings of the standard library, read from the source files
-without importing them.
+It is the language reference that `help()` shows (`pydoc_data.topics`) and the docstrings of the
+standard library, read from the source files without importing them.
 """
 
 import ast
@@ -11,12 +10,10 @@ import os
 import re
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_impl.files import followed, open_whole
-from keras_bert_impl.options import REQUIRED, option
 
 _LEAST_CHARACTERS = 400
 _CODE = re.compile(r"^\s*(>>>|\.\.\.|\$|#|@|def |class |import )|::=|[=(]\s*$")
@@ -54,11 +51,11 @@ def prose_paragraphs(text: str) -> list[str]:
     return paragraphs
 
 
-def read_python_documentation() -> Iterator[Document]:
+def demo_documents() -> Iterator[Document]:
     """Gives the documents in a fixed order: first the language topics, then module by module.
 
     Example:
-        >>> next(read_python_documentation()).title
+        >>> next(demo_documents()).title
         'assert'
     """
     from pydoc_data.topics import topics  # half a megabyte: only when asked for
@@ -72,39 +69,19 @@ def read_python_documentation() -> Iterator[Document]:
             yield from _document(str(module), "\n\n".join(_docstrings(path)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class PythonDocumentationConfig:
-    """Where to write the corpus."""
-
-    output_file: str = option(
-        REQUIRED, "Where to write the documents: JSON lines with `title` and `text`."
-    )
-    held_out_file: str = option(
-        REQUIRED, "Where to write every 16th document instead, for evaluation."
-    )
-
-
-def write_python_documentation(
-    path: str | os.PathLike[str], held_out_path: str | os.PathLike[str]
-) -> int:
-    """Writes the corpus as JSON lines (`title`, `text`); every 16th document is held out.
-
-    Returns:
-        The number of bytes of text written.
-
-    Raises:
-        UserError: a file cannot be written.
+def write_demo_text(path: str | os.PathLike[str], held_out_path: str | os.PathLike[str]) -> int:
+    """Writes the text as JSON lines (`title`, `text`), every 16th document to the second file.
 
     Example:
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
-        >>> write_python_documentation(folder / "train.jsonl", folder / "held_out.jsonl") > 500_000
+        >>> write_demo_text(folder / "train.jsonl", folder / "held_out.jsonl") > 500_000
         True
     """
     size = 0
     outputs = open_whole(followed(path)), open_whole(followed(held_out_path))
     with outputs[0] as train, outputs[1] as held_out:
-        for number, document in enumerate(read_python_documentation()):
+        for number, document in enumerate(demo_documents()):
             line = json.dumps(document._asdict(), ensure_ascii=False)
             (held_out if number % 16 == 15 else train).write(line + "\n")
             size += len(document.text.encode())

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from pipelines.corpora.python_documentation import (
+from pipelines.runs.demo_text import (
+    demo_documents,
     prose_paragraphs,
-    read_python_documentation,
-    write_python_documentation,
+    write_demo_text,
 )
 
 
@@ -30,7 +30,7 @@ def test_code_headings_and_tables_are_left_out():
 
 @pytest.fixture(scope="module")
 def documents():
-    return list(read_python_documentation())
+    return list(demo_documents())
 
 
 def test_documents_are_many_and_hold_one_paragraph_a_line(documents):
@@ -39,7 +39,7 @@ def test_documents_are_many_and_hold_one_paragraph_a_line(documents):
 
 
 def test_every_16th_document_is_held_out_and_the_order_is_fixed(documents, tmp_path):
-    write_python_documentation(tmp_path / "train.jsonl", tmp_path / "held_out.jsonl")
+    write_demo_text(tmp_path / "train.jsonl", tmp_path / "held_out.jsonl")
     titles = {
         name: [json.loads(line)["title"] for line in (tmp_path / f"{name}.jsonl").open()]
         for name in ("train", "held_out")

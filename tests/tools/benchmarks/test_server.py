@@ -1,5 +1,6 @@
 """The benchmark of servers under load: what it starts, sends, measures and tells."""
 
+import importlib.util
 import json
 import shutil
 import sys
@@ -7,8 +8,8 @@ import sys
 import pytest
 
 from keras_bert_impl.errors import UserError
-from tools.benchmarks import http_load
-from tools.benchmarks.http_load import LoadConfig, Turn, body_of, read_texts
+from tools.benchmarks import server
+from tools.benchmarks.server import ServerConfig, Turn, body_of
 
 SERVER = """
 import http.server, json, sys
@@ -31,7 +32,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_
 def config(tmp_path):
     (tmp_path / "lines.txt").write_text("".join(f"text {n}\n\n" for n in range(40)))
     (tmp_path / "server.py").write_text(SERVER)
-    return LoadConfig(
+    return ServerConfig(
         server=(f"made={sys.executable} {tmp_path}/server.py {{port}}",),
         input_file=str(tmp_path / "lines.txt"),
         num_texts=20,
@@ -41,25 +42,25 @@ def config(tmp_path):
     )
 
 
-def test_texts_are_spread_over_the_file(config):
-    assert read_texts(config)[:3] == ["text 0", "text 2", "text 4"]
+def test_a_request_is_what_openais_clients_send(config):
     assert json.loads(body_of(config, "é"))["input"] == "é"
 
 
 def test_medians_are_of_each_figure():
     turns = [Turn(*[float(n)] * 10) for n in (1, 5, 2)]
-    assert http_load._medians(turns) == Turn(*[2.0] * 10)
+    assert server._medians(turns) == Turn(*[2.0] * 10)
 
 
 def test_a_server_that_does_not_start_is_told(config):
     with pytest.raises(UserError, match=r"made: does not start \(no\)"):
-        http_load.Server(f"made={sys.executable} -c \"print('no')\"", config, ["a"] * 20)
+        server.Server(f"made={sys.executable} -c \"print('no')\"", config, ["a"] * 20)
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("psutil"), reason="needs the extra `bench`")
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 def test_a_server_is_loaded_and_measured(config, capsys):
-    http_load._run(config)
+    server._run(config)
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line[0] == "{"]
     assert [row["clients"] for row in rows] == [4, 1]
     for row in rows:
