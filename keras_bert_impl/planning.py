@@ -238,16 +238,6 @@ def count_parameters(config: BertConfig) -> int:
     return sum(parameters_by_part(config).values())
 
 
-def checkpoint_bytes(config: BertConfig, averaged: bool = False) -> int:
-    """The size of one checkpoint: weights, two moments and perhaps an average, all in float32.
-
-    Example:
-        >>> checkpoint_bytes(BertConfig(vocab_size=30522)) // 10**6
-        1321
-    """
-    return (16 if averaged else 12) * count_parameters(config)
-
-
 def encoder_flops(config: BertConfig, length: int) -> int:
     """Counts the floating-point operations of the encoder's matrix products for one example.
 

@@ -38,16 +38,8 @@ def worker_pool(
     """Gives a pool of processes; they end with the block, or soon after this process is killed.
 
     A stop ends them at once; files that they were writing stay under their hidden names, as after a
-    kill.
-
-    Args:
-        num_workers: how many processes there are at most.
-        context: how they are started.
-        remedy: what the user can do where a process was killed; the end of the message.
-        preload: module that all workers need, loaded before their first task.
-
-    Raises:
-        UserError: a process was killed (by the system when memory ran out, say).
+    kill. Where a process is killed, by the system when memory ran out, say, a `UserError` ends with
+    `remedy`. The workers load the module `preload` before their first task.
 
     Example:
         >>> context = multiprocessing.get_context("spawn")
@@ -141,15 +133,8 @@ def in_order(
     """Gives `function(item)` for each item, in the items' order whatever the number of workers.
 
     At most three items for each worker are in flight, so that memory does not grow with the work.
-    The workers end with the iteration, or soon after this process is killed.
-
-    Args:
-        function: a function of a module (it is sent to the workers by name).
-        work: the items; read as they are needed.
-        num_workers: how many processes work; None: as many as there are processors; 1: this one.
-
-    Raises:
-        UserError: from the work, or a worker was killed (by the system when memory ran out, say).
+    The function is one of a module (it is sent by name). By default there are as many workers as
+    processors; 1 is this process.
 
     Example:
         >>> list(in_order(abs, [-1, -2], num_workers=1))
@@ -188,22 +173,13 @@ def run_tasks(
 ) -> Iterator[tuple[int, Result]]:
     """Runs a function on every task, in processes of their own.
 
-    The processes end with the iteration, so what they loaded does not stay in memory; they also end
-    when this process is killed. A script that calls this must be importable without side effects
-    (`if __name__ == "__main__":`), as for every use of `multiprocessing`.
-
-    Args:
-        function: importable by name; takes a task, gives a result that can be pickled.
-        tasks: what to work on.
-        num_workers: processes at most; 0 works in this process.
-        preload: module that all workers need, loaded before their first task; several workers are
-            forked from one process that has loaded it, where the system can fork.
+    The processes end with the iteration, so what they loaded does not stay in memory. With 0
+    workers this process works. A script that calls this must be importable without side effects
+    (`if __name__ == "__main__":`), as for every use of `multiprocessing`. Where the system can
+    fork, several workers are forked from one process that has loaded `preload`.
 
     Yields:
         (number of the task, result) in the order in which tasks finish.
-
-    Raises:
-        UserError: from a task, or a worker was killed (by the system when memory ran out, say).
 
     Example:
         >>> sorted(run_tasks(abs, [-1, 2, -3], num_workers=2))

@@ -67,8 +67,7 @@ from pipelines.fine_tuning.task_data import (
 from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.metrics.constant_answer import CONSTANT, AnswerVariety
 from pipelines.records.row_set import RowSet
-from pipelines.runs.preflight import facts_of
-from pipelines.runs.remarks import device_remarks
+from pipelines.runs.remarks import RunFacts, device_remarks
 from pipelines.runs.training_run import (
     DescribeModel,
     TrainingRun,
@@ -159,7 +158,8 @@ def _tell_of_devices(config: FineTuningConfig, devices: Devices) -> None:
     if config.engine != TENSORFLOW and not config.do_train:
         return  # another engine answers
     _LOGGER.info("%s", devices.describe(config.training.precision))
-    for remark in device_remarks(facts_of(config.training, devices)) if devices.is_chief else ():
+    facts = RunFacts.of(config.training, devices)
+    for remark in device_remarks(facts) if devices.is_chief else ():
         _LOGGER.warning("%s", remark)
 
 

@@ -324,14 +324,6 @@ KINDS = {
             weight=30,
         ),
         Kind(
-            "study",
-            seeds.study,
-            {"study/**/*.json*": _JSON, "study/**/*.txt": _LINES, "text.jsonl": "lines"},
-            (readers.study_again,),
-            weight=6,
-            in_place=True,
-        ),
-        Kind(
             "flag_files",
             seeds.recipe,
             {"*.cfg": "lines lines bytes special bombs"},

@@ -329,20 +329,6 @@ def run_words(folder: str, output: str = "run") -> list[str]:
     ]
 
 
-def study(folder: Path) -> None:
-    """A finished study of ablations whose tools only pretended to work, and its recipe."""
-    from pipelines.ablations.job import run_ablations
-    from tests.support.toy_study import PretendingTools, toy_recipe
-
-    (folder / "text.jsonl").write_text('{"text": "A dog."}\n' * 3)
-    for name in ("MRPC", "ner"):
-        (folder / name).mkdir()
-        (folder / name / "train.tsv").write_text("a\tb\n")
-    run_ablations(
-        toy_recipe(folder, seeds=(1,), num_models=2, ignore_check=True), PretendingTools()
-    )
-
-
 def recipe(folder: Path) -> None:
     """A flag file of a study, and one of another tool."""
     lines = [

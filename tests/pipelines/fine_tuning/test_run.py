@@ -104,7 +104,7 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
 def test_what_computes_is_said_and_what_is_probably_a_mistake_about_it(
     encoder, cola, tmp_path, caplog, monkeypatch
 ):
-    monkeypatch.setattr("pipelines.runs.preflight.find_hidden_gpu", lambda: "/dev/nvidia0")
+    monkeypatch.setattr("pipelines.runs.remarks.find_hidden_gpu", lambda: "/dev/nvidia0")
     training = {"distribution_strategy": "mirrored", "precision": "bfloat16", "kernels": "plain"}
     config = configuration(
         cola, tmp_path, epochs=0.4, training=training, init_checkpoint=str(encoder), do_train=True

@@ -6,7 +6,8 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.runs.phases import PhaseConfig, open_phases, split_steps
+from pipelines.runs.pretraining import open_phases
+from pipelines.runs.pretraining_config import PhaseConfig, split_steps
 from tests.support.pretraining_run import GOLDEN, shorter_shard
 from tests.support.tiny_bert import golden_config
 
