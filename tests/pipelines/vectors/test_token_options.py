@@ -1,7 +1,7 @@
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.vectors.options import FeaturesConfig, SensesConfig
+from pipelines.vectors.options import FeaturesConfig
 
 
 def config(**changes) -> FeaturesConfig:
@@ -26,10 +26,3 @@ def test_every_named_choice_is_allowed(pooling, combination):
 def test_other_choices_are_refused_in_one_sentence(changes, message):
     with pytest.raises(UserError, match=message):
         config(**changes)
-
-
-def test_a_text_that_uses_one_word_twice_is_the_default():
-    config = SensesConfig(model="model")
-    assert config.EXAMPLE.split().count(config.word) == 3
-    with pytest.raises(UserError, match="`last_layers=0` must be 1 or more"):
-        SensesConfig(model="model", last_layers=0)
