@@ -8,36 +8,51 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, WINDOWS
-from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import (
-    CLS,
-    MAX_CHARACTERS_PER_WORD,
-    PAD,
-    SEP,
-    SPECIAL_TOKENS,
-    UNK,
-)
 
+SETTINGS_FILE, TOKENIZER_FILE, CLIENT_FILE = "settings.json", "tokenizer.json", "client.py"
 ONNX, OPENVINO, LITERT = "onnx", "openvino", "litert"
 
 LABEL, LABELS, SCORE, EMBEDDING, OUTPUTS = "label", "labels", "score", "embedding", "outputs"
 """What a client answers: the best label with all probabilities, all labels that hold with them, a
 number, a vector; or what the model gives, by name, where the answer is none of these."""
 
-_OF_IDS = '''"""python client.py {usage} asks this model; needs {packages}."""
+_HEAD = '''"""python client.py {usage} asks this model; needs {packages}."""
 
-{standard}
+import hashlib
+import json
+import sys
+from os.path import isfile
+from pathlib import Path
 
 {imports}
 
 HERE = Path(__file__).parent
-{settings}TOKENIZER = Tokenizer.from_file(str(HERE / "tokenizer.json"))
+NEEDED = {needed}
+
+try:  # every file is as it was exported, and none is of another export
+    lines = (HERE / "SHA256SUMS").read_text("utf-8", "replace").splitlines()
+    noted = {{name: digest for digest, _, name in (line.partition("  ") for line in lines)}}
+    for name in sorted({{*NEEDED, *noted}}):
+        if name in NEEDED or isfile(HERE / name):
+            if hashlib.sha256((HERE / name).read_bytes()).hexdigest() != noted.get(name):
+                raise OSError(f"{{HERE / name}}: is not the file that SHA256SUMS is about")
+except OSError as error:
+    sys.exit(f"{{error}}; copy or export the model again.")
+
+'''
+_OF_IDS = (
+    _HEAD
+    + """SETTINGS = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
+TOKENIZER = Tokenizer.from_file(str(HERE / "tokenizer.json"))
 MODEL = {model}
 NAMES = "input_ids", "input_mask", "segment_ids"
 
-
+{pairs}
 def answer(texts):  # a list of {what}
-{check}{prompt}    found = TOKENIZER.encode_batch(texts)
+{check}{prompt}    try:
+        found = {encode}
+    except TypeError as error:  # bytes, or half of a surrogate pair
+        raise ValueError("One of these is no text that UTF-8 can hold: mend it.") from error
 {long}    rows = [(r.ids, r.attention_mask, r.type_ids) for r in found]
     features = dict(zip(NAMES, np.array([*zip(*rows)], np.int32)))
 {compute}
@@ -49,18 +64,39 @@ if __name__ == "__main__":
         print(*answer({arguments}), sep="\\n")
     except ValueError as error:
         sys.exit(str(error))
-'''
+"""
+)
 _WHAT = {1: "texts", 2: "pairs of texts", None: "texts, or of pairs of texts"}
 _CHECKS = {
     1: """    if not texts or not all(isinstance(text, str) for text in texts):
         raise ValueError("This model was trained on single texts: give one or more of them.")
 """,
-    2: """    if any(isinstance(pair, str) or len(pair) != 2 for pair in texts):
+    2: """    if not texts or any(isinstance(pair, str) or len(pair) != 2 for pair in texts):
         raise ValueError("This model was trained on pairs of texts: give two texts.")
 """,
     None: """    if not texts:
         raise ValueError("Give one text or more.")
 """,
+}
+_PAIRS = """
+def encode(text):  # of a pair the longer text is cut first; a second one without tokens is none
+    if isinstance(text, str):
+        return TOKENIZER.encode(text)
+    first, second = (TOKENIZER.encode(one, add_special_tokens=False) for one in text)
+    if not second.ids:
+        return TOKENIZER.encode(text[0])
+    room, sizes = SETTINGS["max_seq_length"] - 3, (len(first), len(second))
+    first.truncate(max(room - sizes[1], (room + 1) // 2))
+    second.truncate(max(room - sizes[0], room // 2))
+    return TOKENIZER.post_process(first, second)
+
+"""
+_ENCODE = {
+    True: """[encode(text) for text in texts]
+        longest = max(map(len, found))
+        for row in found:
+            row.pad(longest, pad_id=SETTINGS["pad_id"])""",
+    False: "TOKENIZER.encode_batch(texts)",
 }
 _ARGUMENTS = {1: "sys.argv[1:]", 2: "[tuple(sys.argv[1:])]", None: "sys.argv[1:]"}
 _USAGE = {1: "'a text'", 2: "'a text' 'another'", None: "'a text'"}
@@ -71,9 +107,10 @@ _HOW = {WINDOWS: "reads it in windows", HEAD_TAIL: "keeps its two ends"}
 
 
 class _Runtime(NamedTuple):
-    """How a runtime opens a model, and asks it for one output or for all by name."""
+    """How a runtime opens a model, of which files, and asks it for one output or all by name."""
 
     package: str
+    files: str
     imports: str
     model: str
     one: str
@@ -83,6 +120,7 @@ class _Runtime(NamedTuple):
 _RUNTIMES = {
     ONNX: _Runtime(
         "onnxruntime",
+        '"model.onnx"',
         "import onnxruntime",
         'onnxruntime.InferenceSession(HERE / "model.onnx", providers=["CPUExecutionProvider"])',
         'MODEL.run(["{name}"], features)[0]',
@@ -90,6 +128,7 @@ _RUNTIMES = {
     ),
     OPENVINO: _Runtime(
         "openvino",
+        '"model.xml", "model.bin"',
         'sys.modules["openvino_telemetry"] = None  # what reports each import over the network\n'
         "import openvino",
         'openvino.compile_model(HERE / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})',
@@ -98,6 +137,7 @@ _RUNTIMES = {
     ),
     LITERT: _Runtime(
         "ai-edge-litert",
+        '"model.tflite"',
         "from ai_edge_litert.interpreter import Interpreter",
         'Interpreter(str(HERE / "model.tflite")).get_signature_runner()',
         'MODEL(**features)["{name}"]',
@@ -105,7 +145,6 @@ _RUNTIMES = {
     ),
 }
 
-_LABELLED = (LABEL, LABELS)
 _NAME = {LABEL: "logits", LABELS: "logits", SCORE: "logits", EMBEDDING: "embedding"}
 _FINISHES = {
     LABEL: """    shares = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
@@ -130,8 +169,8 @@ def client_program(
 ) -> str:
     """The program beside a model that takes ids.
 
-    It reads `tokenizer.json` next to it and, as the answer needs them, the entries `labels`,
-    `threshold` and `prompt` of `settings.json`.
+    It reads `tokenizer.json` and `settings.json` next to it. First it holds all files against
+    their digests.
 
     Args:
         runtime: "onnx", "openvino" or "litert".
@@ -153,8 +192,6 @@ def client_program(
         raise UserError(f"`format={runtime}` is unknown; choose {', '.join(_RUNTIMES)}.")
     chosen = _RUNTIMES[runtime]
     imports = ("import numpy as np", chosen.imports, "from tokenizers import Tokenizer")
-    reads = has_prompt or answers in _LABELLED
-    settings = 'SETTINGS = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))\n'
     prompt = '    texts = [SETTINGS["prompt"] + text for text in texts]\n'
     outputs = chosen.one.format(name=_NAME[answers]) if answers in _NAME else chosen.all
     return _OF_IDS.format(
@@ -164,9 +201,10 @@ def client_program(
         arguments=_ARGUMENTS[texts],
         long="" if long_text == TRUNCATE else _LONG.format(how=_HOW[long_text]),
         packages=f"numpy, tokenizers and {chosen.package}",
-        standard=("import json\n" if reads else "") + "import sys\nfrom pathlib import Path",
+        needed=f'{chosen.files}, "settings.json", "tokenizer.json"',
+        pairs="" if texts == 1 else _PAIRS,
+        encode=_ENCODE[texts != 1],
         imports="\n".join(sorted(imports, key=lambda line: (line.startswith("from"), line))),
-        settings=settings if reads else "",
         model=chosen.model,
         prompt=prompt if has_prompt else "",
         compute=f"    outputs = {outputs}",
@@ -174,15 +212,9 @@ def client_program(
     )
 
 
-_OF_TEXTS = '''"""python client.py {usage} asks this model; needs {packages}."""
-
-import sys
-from pathlib import Path
-
-import tensorflow as tf
-import tensorflow_text  # its kernels cut the texts
-
-MODEL = tf.saved_model.load(str(Path(__file__).parent))
+_OF_TEXTS = (
+    _HEAD.replace("import json\n", "")
+    + """MODEL = tf.saved_model.load(str(HERE))
 SIGNATURES = {signatures}
 
 
@@ -207,7 +239,8 @@ if __name__ == "__main__":
         print(*answer({arguments}), sep="\\n")
     except ValueError as error:
         sys.exit(str(error))
-'''
+"""
+)
 
 _NEEDS_ENDINGS = """    if any(len(endings) != {count} for _, endings in rows):
         raise ValueError("This model was trained on {count} endings: give a text and all of them.")
@@ -255,8 +288,8 @@ def text_client_program(signatures: Sequence[TextSignature], texts: int | None =
     Example:
         >>> program = text_client_program(
         ...     [TextSignature("answers", ("question", "passage"), frozenset({"answers"}))])
-        >>> print(program.splitlines()[9])
-        SIGNATURES = {2: ("answers", ["question", "passage"])}
+        >>> 'SIGNATURES = {2: ("answers", ["question", "passage"])}' in program.splitlines()
+        True
     """
     signatures = [one for one in signatures if texts in (None, len(one.inputs))] or signatures
     entries = (f'{len(s.inputs)}: ("{s.name}", {json.dumps(s.inputs)})' for s in signatures)
@@ -265,6 +298,8 @@ def text_client_program(signatures: Sequence[TextSignature], texts: int | None =
     row = "[(*sys.argv[1:2], sys.argv[2:])]" if first.endings else "[sys.argv[1:]]"
     what = "texts" if is_text else f"({', '.join(first.inputs)})"
     return _OF_TEXTS.format(
+        imports="import tensorflow as tf\nimport tensorflow_text  # its kernels cut the texts",
+        needed='"saved_model.pb", "variables/variables.index"',
         packages="tensorflow and tensorflow_text",
         usage="'a text'" if is_text else " ".join(first.inputs).upper(),
         signatures="{" + ", ".join(entries) + "}",
@@ -273,9 +308,6 @@ def text_client_program(signatures: Sequence[TextSignature], texts: int | None =
         finish=_FINISHES_OF_TEXTS[_ANSWERS_BY_OUTPUTS.get(first.outputs, OUTPUTS)],
         arguments="sys.argv[1:]" if is_text else row,
     )
-
-
-SETTINGS_FILE, TOKENIZER_FILE, CLIENT_FILE = "settings.json", "tokenizer.json", "client.py"
 
 
 def label_settings(opened: OpenedModel) -> dict[str, Any]:
@@ -306,44 +338,3 @@ def text_settings(opened: OpenedModel, max_seq_length: int) -> dict[str, Any]:
             "unicode_form": text.unicode_form,
         },
     }
-
-
-def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_tokens: bool) -> Any:
-    """The tokenizer of plain clients, in the form of the library `tokenizers`.
-
-    It truncates to `max_seq_length` tokens, of pairs the longer text first, and pads to the longest
-    row.
-
-    Args:
-        text: the vocabulary, the casing and the accents.
-        max_seq_length: the most tokens of a row, with [CLS] and [SEP].
-        keeps_special_tokens: whether "[MASK]" in a text is one token; else it is text.
-
-    Example:
-        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-        >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, "dog", "##s"]))
-        >>> tokenizer = client_tokenizer(text, 4, keeps_special_tokens=False)
-        >>> tokenizer.encode("Dogs dog").tokens
-        ['[CLS]', 'dog', '##s', '[SEP]']
-    """
-    import tokenizers
-    from tokenizers import models, normalizers, pre_tokenizers, processors
-
-    vocabulary = text.vocabulary
-    ids = {token: number for number, token in enumerate(vocabulary.tokens)}
-    tokenizer = tokenizers.Tokenizer(
-        models.WordPiece(ids, unk_token=UNK, max_input_chars_per_word=MAX_CHARACTERS_PER_WORD)
-    )
-    tokenizer.normalizer = normalizers.BertNormalizer(
-        lowercase=text.do_lower_case, strip_accents=text.removes_accents
-    )
-    if text.composes:
-        tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), tokenizer.normalizer])
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    ends = (SEP, vocabulary.sep_id), (CLS, vocabulary.cls_id)
-    tokenizer.post_processor = processors.BertProcessing(*ends)
-    if keeps_special_tokens:
-        tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
-    tokenizer.enable_truncation(max_seq_length)
-    tokenizer.enable_padding(pad_id=vocabulary.pad_id, pad_token=PAD)
-    return tokenizer

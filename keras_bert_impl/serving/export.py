@@ -25,6 +25,7 @@ from keras_bert_impl.serving.clients import (
     label_settings,
     text_client_program,
 )
+from keras_bert_impl.serving.digests import DIGESTS_FILE, write_digests
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
@@ -37,6 +38,7 @@ _SAVED_MODEL_ENTRIES = (
     "variables",
     "assets",
     CLIENT_FILE,
+    DIGESTS_FILE,
 )
 VOCABULARY_ASSET, CASING_ASSET = "vocab.txt", "tokenizer_config.json"
 
@@ -129,6 +131,7 @@ def export_saved_model(
             verification = verify_saved_model(served, opened, aside) if verify else None
         except UserError as error:
             raise UserError(f"{final}: {error}") from error
+        write_digests(aside)
         size = sum(path.stat().st_size for path in aside.rglob("*") if path.is_file())
     return ExportResult(served.interface(), size, verification)
 

@@ -4,19 +4,21 @@ import dataclasses
 from pathlib import Path
 from typing import TypedDict
 
-from keras_bert_impl.checkpoints.sources import CONFIG_FILE, VOCABULARY_FILE
+from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.checkpoints.text_files import read_casing
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.kept_graph import GRAPH_FILE
+from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_named
 from keras_bert_impl.json_files import read_json_object, read_typed
 from keras_bert_impl.serving.clients import EMBEDDING, LABELS, OUTPUTS, SCORE, SETTINGS_FILE
+from keras_bert_impl.serving.digests import check_digests
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _AGAIN = "export it again"
+_READ = (GRAPH_FILE, WEIGHTS_FILE, SETTINGS_FILE, VOCABULARY_FILE, TOKENIZER_FILE, CONFIG_FILE)
 _OTHERS = {"model.onnx": "ONNX", "model.tflite": "LiteRT"}
 
 
@@ -68,7 +70,7 @@ def is_openvino_export(folder: Path) -> bool:
                 f"{folder}: is an export for {runtime}, which its own client asks; name an export "
                 "for OpenVINO or the model directory."
             )
-    return is_named(folder / GRAPH_FILE)
+    return is_named(folder / GRAPH_FILE) or is_named(folder / WEIGHTS_FILE)
 
 
 def read_settings(folder: Path) -> ExportSettings:
@@ -81,12 +83,13 @@ def read_settings(folder: Path) -> ExportSettings:
 
 
 def read_exported(folder: Path) -> ExportedModel:
-    """Reads what stands beside an exported graph.
+    """Reads what stands beside an exported graph, the one place where an export is checked.
 
     Raises:
-        UserError: a file is missing or not what it should be, or the export is too old to say how
-            its task answers.
+        UserError: a file is missing, not what it should be or of another export, or the export is
+            too old to say how its task answers.
     """
+    check_digests(folder, _READ)
     settings = read_settings(folder)
     vocabulary, casing = Vocabulary.load(folder / VOCABULARY_FILE), read_casing(folder)
     if casing.do_lower_case is None or "max_seq_length" not in settings:

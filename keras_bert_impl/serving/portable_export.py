@@ -45,13 +45,14 @@ from keras_bert_impl.serving.clients import (
     SETTINGS_FILE,
     TOKENIZER_FILE,
     client_program,
-    client_tokenizer,
     label_settings,
     text_settings,
 )
+from keras_bert_impl.serving.digests import DIGESTS_FILE, write_digests
 from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.verify import TOLERANCE, largest_difference, random_feature
+from keras_bert_impl.serving.verify import largest_difference, random_feature
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
 
 _PACKAGES = {
     ONNX: ("tf2onnx", "onnxruntime"),
@@ -66,7 +67,7 @@ _FILES = {
 }
 _BESIDE = (
     *(CLIENT_FILE, SETTINGS_FILE, TOKENIZER_FILE, _VOCABULARY, CONFIG_FILE, CASING_FILE),
-    GRAPHS_FOLDER,
+    *(DIGESTS_FILE, GRAPHS_FOLDER),
 )
 
 Arrays = Mapping[str, np.ndarray]
@@ -132,6 +133,7 @@ def export_portable(
         _write_model_settings(opened, aside, max_seq_length)
         run = _RUNNERS[form](aside / _FILES[form][0]) if verify else None
         difference = None if run is None else _compare(model, config, run, folder)
+        write_digests(aside)
         size = sum(path.stat().st_size for path in aside.iterdir())
     return PortableResult(
         inputs=tuple(model.input),
@@ -294,16 +296,15 @@ def _compare(model: Any, config: BertConfig, run: Run, folder: Path) -> float:
     Raises:
         UserError: it is more than rounding.
     """
-    largest = 0.0
+    calls = []
     for rows, length in ((1, 5), (3, 9)):
         features = _features(model, config, rows, length)
         expected = {name: np.asarray(value) for name, value in model(features).items()}
-        largest = max(largest, largest_difference(expected, run(features)))
-    if not largest <= TOLERANCE:
-        raise UserError(
-            f"{folder}: the numbers differ by {largest:.2g} from the model's; export it again."
-        )
-    return largest
+        calls.append((expected, run(features)))
+    try:
+        return largest_difference(calls)
+    except UserError as error:
+        raise UserError(f"{folder}: {error}") from error
 
 
 def _features(model: Any, config: BertConfig, rows: int, length: int) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ from keras_bert_impl.errors import UserError, reason_of, shown
 from keras_bert_impl.files import check_file, check_plain, is_named
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.serving.clients import TextSignature
+from keras_bert_impl.serving.digests import check_digests
 
 Function = Callable[..., dict[str, tf.Tensor]]
 
@@ -204,6 +205,7 @@ def load_signatures(folder: Path, *, trusted: bool) -> LoadedSignatures:
             "directory, which holds numbers and text only."
         )
     check_plain(Path(folder).rglob("*"))
+    check_digests(Path(folder), ("saved_model.pb", "variables/variables.index"))
     import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
 
     _check_undamaged(folder)

@@ -23,7 +23,7 @@ PINNED_FILE = Path(__file__).parent / "unicode_14.npz"
 ASSIGNED, DROPPED, PUNCTUATION, ACCENT = 1, 2, 4, 8
 CASED, CASE_IGNORABLE = 16, 32  # as `str.lower` sees a capital sigma's neighbor
 SIGMA = "Σ"
-_SURROGATES = range(0xD800, 0xE000)
+SURROGATES = range(0xD800, 0xE000)
 HANGUL = range(0xAC00, 0xD7A4)
 
 
@@ -60,7 +60,7 @@ class CharacterTable:
         facts = np.zeros(CODE_POINTS, np.uint8)
         lower_case, decomposition, reordered = {}, {}, {}
         for number in range(CODE_POINTS):
-            if number in _SURROGATES:
+            if number in SURROGATES:
                 continue
             character = chr(number)
             category = unicodedata.category(character)
@@ -127,6 +127,21 @@ class CharacterTable:
             jamo = (0x1100 + lead, 0x1161 + vowel, 0x11A7 + tail)
             return "".join(map(chr, jamo[: 3 if tail else 2]))
         return self.decomposition.get(character, character)
+
+
+def character_class(chosen: np.ndarray) -> str:
+    r"""A regular expression for one of some characters.
+
+    Args:
+        chosen: not 0 for those, [0x110000].
+
+    Example:
+        >>> print(character_class(np.isin(np.arange(CODE_POINTS), [0x61, 0x62, 0x10FFFF])))
+        [\x{61}-\x{62}\x{10ffff}-\x{10ffff}]
+    """
+    borders = np.flatnonzero(np.diff(chosen != 0, prepend=False, append=False)).tolist()
+    runs = zip(borders[::2], borders[1::2], strict=True)
+    return "[" + "".join(rf"\x{{{first:x}}}-\x{{{after - 1:x}}}" for first, after in runs) + "]"
 
 
 def differing_code_points(table: CharacterTable, other: CharacterTable) -> np.ndarray:

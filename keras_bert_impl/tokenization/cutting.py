@@ -19,7 +19,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.tokenization import kernels
-from keras_bert_impl.tokenization.character_table import CASE_IGNORABLE, CASED, CharacterTable
+from keras_bert_impl.tokenization.character_table import (
+    CASE_IGNORABLE,
+    CASED,
+    CharacterTable,
+    character_class,
+)
 from keras_bert_impl.tokenization.composing import joining_characters
 from keras_bert_impl.tokenization.kernel_models import (
     KernelModels,
@@ -220,8 +225,9 @@ def _sigma_settler(mark: str) -> Callable[[Any], Any]:
     # A sigma is final where a cased character stands in front of it and none after it, not counting
     # case-ignorable characters in between.
     table = CharacterTable.load()
-    cased = _character_class(table.characters(CASED) + mark)
-    ignorable = _character_class(table.characters(CASE_IGNORABLE))
+    is_cased = table.facts & CASED
+    is_cased[ord(mark)] = CASED
+    cased, ignorable = character_class(is_cased), character_class(table.facts & CASE_IGNORABLE)
     steps = [
         # RE2 has no look-ahead: a match takes in the cased character, which may be the next sigma.
         # Hence twice.
@@ -237,13 +243,6 @@ def _sigma_settler(mark: str) -> Callable[[Any], Any]:
         return lines
 
     return settle
-
-
-def _character_class(characters: str) -> str:
-    """A regular expression for one of the characters."""
-    numbers = np.unique([ord(character) for character in characters])
-    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
-    return "[" + "".join(rf"\x{{{run[0]:x}}}-\x{{{run[-1]:x}}}" for run in runs) + "]"
 
 
 _SPECIAL_TOKEN = "|".join(re.escape(token) for token in SPECIAL_TOKENS)

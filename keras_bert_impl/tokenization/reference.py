@@ -29,7 +29,7 @@ UNKNOWN_HALF = "\ufdd0"
 to every vocabulary, because Unicode keeps it free of any meaning."""
 _HALF = re.compile("[\ud800-\udfff]")
 
-_CHINESE = (
+CHINESE = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF),
@@ -44,7 +44,7 @@ _CHINESE = (
 def is_chinese(character: str) -> bool:
     """Whether a character stands in one of the CJK ideograph blocks that BERT knows."""
     number = ord(character)
-    return number >= _CHINESE[0][0] and any(first <= number <= last for first, last in _CHINESE)
+    return number >= CHINESE[0][0] and any(first <= number <= last for first, last in CHINESE)
 
 
 def is_dropped(character: str) -> bool:

@@ -49,7 +49,7 @@ def test_every_signature_is_called_at_two_sizes(opened, served, monkeypatch, tmp
 )
 def test_other_answers_are_refused(opened, served, monkeypatch, tmp_path, change):
     monkeypatch.setattr(verify, "call_in_fresh_process", answers(served, change))
-    with pytest.raises(UserError, match="the SavedModel's answers differ"):
+    with pytest.raises(UserError, match="is not what the model gives"):
         verify_saved_model(served, opened, tmp_path)
 
 
@@ -60,3 +60,39 @@ def test_a_saved_model_that_does_not_load_is_refused(opened, served, monkeypatch
     monkeypatch.setattr(verify, "call_in_fresh_process", fails)
     with pytest.raises(UserError, match=r"cannot be loaded again \(no such op\)"):
         verify_saved_model(served, opened, tmp_path)
+
+
+ROUNDED = {  # expected numbers of two calls, what a runtime gave, and whether that is rounding
+    "one last place of large numbers": ([0, 9999.5, 10000], [0, 9999.501, 10000.001], True),
+    "small numbers by a hundredth": ([1e-6, 3e-6], [1.01e-6, 3e-6], False),
+    "small numbers by a millionth": ([1e-6, 3e-6], [1.000001e-6, 3e-6], True),
+    "numbers around a large mean by one last place": ([1e6, 1e6 + 1], [1e6, 1e6 + 1.0625], True),
+    "one number for all": ([20000, 20010], [20005, 20005], False),
+    "no number": ([1, 2], [np.nan, np.nan], False),
+    "endless numbers": ([1, 2], [np.inf, 2], False),
+    "equal numbers": ([0, 0], [0, 0], True),
+    "something for nothing": ([0, 0], [1e-9, 0], False),
+}
+
+
+@pytest.mark.parametrize("case", ROUNDED)
+def test_numbers_may_differ_by_the_rounding_of_such_numbers(case):
+    expected, found, is_rounding = ROUNDED[case]
+    other = {"large": np.float32([1e9])}  # each output is measured by itself
+    calls = [
+        ({"score": np.float32([ours]), **other}, {"score": np.float32([theirs]), **other})
+        for ours, theirs in zip(expected, found, strict=True)
+    ]
+    if is_rounding:
+        verify.largest_difference(calls)
+    else:
+        with pytest.raises(UserError, match="`score` is not what the model gives"):
+            verify.largest_difference(calls)
+
+
+def test_whole_numbers_and_texts_must_be_equal():
+    starts, other = np.int32([0, 20000]), np.int32([1, 20000])
+    assert verify.largest_difference([({"start": starts}, {"start": starts})]) == 0
+    for found in (other, starts.astype(bytes)):
+        with pytest.raises(UserError, match="`start` is not what"):
+            verify.largest_difference([({"start": starts}, {"start": found})])

@@ -1,0 +1,55 @@
+"""The tokenizer of clients in other languages cuts every text as ours does."""
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.model_folders import WORD_VOCABULARY
+from tests.support.tokenization import OPTIONS, alphabet_vocabulary, by_line
+
+LONG_WORD = "ab" * 75  # more than the 100 characters at which other tokenizers give up
+CASED = TextSettings(Vocabulary([*SPECIAL_TOKENS, "The", "a", "##b", "##a", "é", "[", "]"]), False)
+TEXTS = [
+    "The dog runs , a list .",
+    "",
+    f"a {LONG_WORD}",
+    "a [MASK] dog [SEP]",
+    "É cafés",
+    "the cat sleeps " * 20,
+    "\uf0b7 the dogs\u061d a",  # a bullet of Word's, a mark of Unicode 14
+]
+PAIRS = [("the dog", "a cat runs ."), ("the dog runs , " * 9, "a cat"), ("a", "the cat . " * 9)]
+
+
+@pytest.mark.parametrize("text", [TextSettings(WORD_VOCABULARY), CASED])
+@pytest.mark.parametrize("special_tokens", ["split", "keep"])
+@pytest.mark.parametrize("texts", [TEXTS, PAIRS])
+def test_the_clients_rows_are_those_of_the_tokenizer(text, special_tokens, texts):
+    expected = Tokenizer(text, special_tokens)(texts, max_seq_length=16)
+    rows = client_tokenizer(text, 16, special_tokens == "keep").encode_batch(texts)
+    found = {
+        "input_ids": [row.ids for row in rows],
+        "input_mask": [row.attention_mask for row in rows],
+        "segment_ids": [row.type_ids for row in rows],
+    }
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS)
+def test_every_code_point_is_cut_alike(options):
+    """Of each one: inside a word and alone."""
+    text = TextSettings(alphabet_vocabulary(), *options)
+    tokenizer, ours = client_tokenizer(text, 9, False), Tokenizer(text)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    numbers = [*range(0xD800), *range(0xE000, 0x110000)]
+    parts = [f"a{chr(number)}b c {chr(number)}" for number in numbers]
+    lines = [" ".join(parts[start : start + 256]) for start in range(0, len(parts), 256)]
+    rows = tokenizer.encode_batch_fast(lines, add_special_tokens=False)
+    for row, expected in zip(rows, by_line(ours.encode_lines(lines)), strict=True):
+        assert row.ids == expected
