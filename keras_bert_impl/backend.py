@@ -10,8 +10,7 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 
-BACKENDS = ("tensorflow", "jax")
-"""The backends of Keras that layers and models run on, as the tests do."""
+TENSORFLOW = "tensorflow"
 
 
 def choose_tensorflow() -> None:
@@ -20,8 +19,8 @@ def choose_tensorflow() -> None:
     Raises:
         UserError: the environment says another backend.
     """
-    chosen = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
-    if chosen != BACKENDS[0]:
+    chosen = os.environ.get("KERAS_BACKEND") or TENSORFLOW
+    if chosen != TENSORFLOW:
         raise UserError(
             f"KERAS_BACKEND={chosen}: the tools compute with TensorFlow only; set the environment "
             "variable KERAS_BACKEND=tensorflow, or none."
@@ -29,29 +28,15 @@ def choose_tensorflow() -> None:
     os.environ["KERAS_BACKEND"] = chosen
 
 
-def check_backend() -> None:
-    """Refuses a backend of Keras on which no test of ours runs: it may give other numbers.
+def need_tensorflow(what: str, *others: str) -> None:
+    """Refuses another backend of Keras where only TensorFlow will do, and perhaps others.
 
-    Raises:
-        UserError: Keras runs on such a backend.
-    """
-    import keras
-
-    if (backend := keras.backend.backend()) not in BACKENDS:
-        raise UserError(
-            f"this package runs on Keras' backends {' and '.join(BACKENDS)}, but Keras runs on "
-            f"{backend}; set the environment variable KERAS_BACKEND=tensorflow."
-        )
-
-
-def need_tensorflow(what: str) -> None:
-    """Refuses another backend of Keras where only TensorFlow will do.
-
-    Layers and models run on others too; our training step, strategies and SavedModels are
-    TensorFlow's.
+    Layers and models run on JAX as well; our training step, strategies and SavedModels are
+    TensorFlow's. On a backend that no test of ours runs on, the numbers may be others.
 
     Args:
         what: what needs it, as a sentence begins.
+        others: backends that do, too.
 
     Raises:
         UserError: Keras runs on another backend.
@@ -59,7 +44,7 @@ def need_tensorflow(what: str) -> None:
     import keras  # here, as below: it loads TensorFlow
 
     backend = keras.backend.backend()
-    if backend != "tensorflow":
+    if backend not in (TENSORFLOW, *others):
         raise UserError(
             f"{what} needs Keras' TensorFlow backend, but Keras runs on {backend}; set the "
             "environment variable KERAS_BACKEND=tensorflow."

@@ -27,15 +27,7 @@ _SECONDS_TO_TRY_AGAIN = 0.05
 
 
 class TerminatedError(KeyboardInterrupt):
-    """A stop came where nothing can be saved: everything ends as after Ctrl-C, workers too.
-
-    Args:
-        number: the signal.
-    """
-
-    def __init__(self, number: int = signal.SIGTERM) -> None:
-        super().__init__()
-        self.number = number
+    """SIGTERM or SIGHUP came where nothing can be saved: all ends as after Ctrl-C, workers too."""
 
 
 class Stops:
@@ -55,7 +47,7 @@ class Stops:
         if self.number is not None and not self._swallowed:
             return
         self.number, self._swallowed = number, False
-        raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError(number)
+        raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
 
     def unraisable(self, unraisable: Any, otherwise: Any) -> None:
         """Tries again where the exception could not be raised: in a destructor or a callback.
@@ -219,14 +211,14 @@ def kept_so_far(sentence: str) -> Iterator[None]:
 
 
 def signal_of(error: BaseException) -> int | None:
-    """The signal that an exception stands for; None for any other exception.
+    """The signal that an exception most likely stands for; None for any other exception.
 
     Example:
         >>> signal_of(KeyboardInterrupt()), signal_of(TerminatedError()), signal_of(ValueError())
         (2, 15, None)
     """
     if isinstance(error, TerminatedError):
-        return int(error.number)
+        return int(signal.SIGTERM)
     return int(signal.SIGINT) if isinstance(error, KeyboardInterrupt) else None
 
 

@@ -4,7 +4,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any, cast
 
 from keras_bert_impl.errors import escaped
@@ -20,7 +20,7 @@ class _Closed(io.TextIOBase):
         return len(text)
 
 
-_OUT, _ERROR = _Closed(), _Closed()
+_OUT = _Closed()
 
 
 def open_closed() -> None:
@@ -35,7 +35,7 @@ def open_closed() -> None:
         except OSError:
             os.set_inheritable(os.open(os.devnull, flags), True)  # the lowest free number
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for good
-    sys.stdout, sys.stderr = sys.stdout or _OUT, sys.stderr or _ERROR
+    sys.stdout, sys.stderr = sys.stdout or _OUT, sys.stderr or _Closed()
 
 
 def lost() -> bool:
@@ -50,33 +50,28 @@ class _Shown:
     Args:
         stream: where it goes.
         escape: whether what a terminal would obey is escaped (`errors.escaped`).
-        may_fail: whether the work goes on where it cannot be shown: a terminal is closed, or
-            whoever read what a tool says besides its results has gone.
+        may_fail: whether the work goes on where nobody can read it: a terminal is closed, say.
     """
 
     def __init__(self, stream: IO[str], escape: bool, may_fail: bool) -> None:
         self._stream, self._escape, self._may_fail = stream, escape, may_fail
 
-    def write(self, text: str) -> int:
-        with self._failures():
-            self._stream.write(escaped(text) if self._escape else text)
-        return len(text)
+    def write(self, text: str) -> None:
+        self._do(self._stream.write, escaped(text) if self._escape else text)
 
     def flush(self) -> None:
-        with self._failures():
-            self._stream.flush()
+        self._do(self._stream.flush)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    @contextlib.contextmanager
-    def _failures(self) -> Iterator[None]:
+    def _do(self, act: Callable[..., Any], *arguments: str) -> None:
         try:
-            yield
+            act(*arguments)
         except OSError:
             if not self._may_fail:
                 raise
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 @contextlib.contextmanager

@@ -34,7 +34,8 @@ def test_other_models_stand_beside_ours_and_random_weights_with_flags_of_their_o
     (tmp_path / "minilm").mkdir()
     (tmp_path / "minilm" / "vocab.txt").write_text("first")
     others = ("'MiniLM, grown' {data}/minilm --pooling=mean", "theirs hub/bert")
-    made = study(tmp_path, tables=("models",), other_model=others)
+    changes = {"tables": ("models",), "other_model": others, "task": toy_recipe(tmp_path).task[:1]}
+    made = study(tmp_path, **changes)
     (models,) = made.tables
     labels = ["BERT", "random weights", "MiniLM, grown", "theirs"]
     assert [row.label for row in models.rows] == labels
@@ -47,7 +48,7 @@ def test_other_models_stand_beside_ours_and_random_weights_with_flags_of_their_o
     assert not any("--pooling=mean" in mrpc[row][0].flags for row in (0, 1, 3))
     before = [commands[0].folder for commands in mrpc]
     (tmp_path / "minilm" / "vocab.txt").write_text("other")
-    again = study(tmp_path, tables=("models",), other_model=others).tables[0]
+    again = study(tmp_path, **changes).tables[0]
     folders = [row[0][0].folder for row in again.fields]
     same = [one == other for one, other in zip(before, folders, strict=True)]
     assert same == [True, True, False, True]
