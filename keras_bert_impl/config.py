@@ -377,3 +377,16 @@ def named_config(name: str, vocab_size: int | str = "uncased") -> BertConfig:
         num_attention_heads=heads,
         intermediate_size=4 * width,
     )
+
+
+def architecture_of(config: BertConfig) -> str:
+    """The model that a configuration names first; "" if it names none.
+
+    Example:
+        >>> architecture_of(BertConfig(vocab_size=9, extra={"architectures": ["BertModel"]}))
+        'BertModel'
+    """
+    names = config.extra.get("architectures")
+    if isinstance(names, list) and names:
+        return str(names[0])
+    return names if isinstance(names, str) else ""

@@ -161,12 +161,7 @@ free some space or name another place.
 
 
 def real_path(path: str | os.PathLike[str]) -> Path:
-    """Where a path leads, links followed; one of links that lead in a circle stays as it is.
-
-    Example:
-        >>> real_path("/tmp/../tmp").name
-        'tmp'
-    """
+    """Where a path leads, links followed; one of links that lead in a circle stays as it is."""
     return Path(os.path.realpath(path))
 
 
@@ -181,10 +176,6 @@ def without_links(path: Path, names: int = 1) -> Path:
 
     Raises:
         UserError: one is; what is written here would lie wherever it leads to.
-
-    Example:
-        >>> without_links(Path("run") / "cells" / "text", names=2).as_posix()
-        'run/cells/text'
     """
     for part in (path, *path.parents[: names - 1]):
         if part.is_symlink():
@@ -421,12 +412,7 @@ def check_file(path: str | os.PathLike[str]) -> Path:
 
 
 def is_named(path: Path) -> bool:
-    """Whether there is such a file, or a link that leads nowhere: whoever reads it tells of that.
-
-    Example:
-        >>> is_named(Path("/no/such/file"))
-        False
-    """
+    """Whether there is such a file, or a link to nowhere: whoever reads it tells of that."""
     return is_there(path) or path.is_symlink()
 
 
@@ -435,12 +421,6 @@ def check_plain(paths: Iterable[Path]) -> None:
 
     Raises:
         UserError: one of them is neither a file nor a folder.
-
-    Example:
-        >>> check_plain([Path("/dev/zero")])
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: /dev/zero: is a device, but a file is needed; name a file.
     """
     for path in paths:
         if kind := kind_of(path):

@@ -12,7 +12,7 @@ import keras_bert_impl
 _SHOWN: set[str] = set()
 _FOR_KERAS = ("build", "compute_output_spec", "from_config", "get_config")  # called by Keras alone
 _AS_IN_KERAS = ("evaluate", "predict")
-_FOR_US = ("plain_weights", "take_label_units")
+_FOR_US = ("plain_weights",)
 _HIDDEN = {*_FOR_KERAS, *_AS_IN_KERAS, *_FOR_US}
 _OURS = ("keras_bert_impl", "pipelines")
 

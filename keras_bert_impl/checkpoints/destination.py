@@ -117,8 +117,8 @@ def _says(path: Path, read: Callable[[Path], Any], wanted: Any) -> bool:
 
 
 def _casing(path: Path) -> dict[str, Any]:
-    values = read_json_object(path)
-    return {name: values.get(name) for name in ("do_lower_case", "strip_accents")}
+    values, names = read_json_object(path), ("do_lower_case", "strip_accents", "unicode_form")
+    return {name: values.get(name) for name in names if name in values or name != "unicode_form"}
 
 
 def _settings(path: Path) -> dict[str, Any]:

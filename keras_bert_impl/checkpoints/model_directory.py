@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.checkpoints.destination import check_folder
-from keras_bert_impl.checkpoints.model_source import architecture_of
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, all_names
 from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.checkpoints.run_checkpoint import weights_description
@@ -27,7 +26,7 @@ from keras_bert_impl.checkpoints.sources import (
     VOCABULARY_FILE,
     WEIGHTS_FILE,
 )
-from keras_bert_impl.config import BertConfig
+from keras_bert_impl.config import BertConfig, architecture_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import followed, open_whole, whole_folder
 from keras_bert_impl.tokenization.text_settings import TextSettings

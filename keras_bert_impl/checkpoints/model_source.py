@@ -26,6 +26,7 @@ from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
 from keras_bert_impl.checkpoints.run_folder import no_such_checkpoint, told_if_gone
+from keras_bert_impl.checkpoints.sentence_modules import read_length
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
@@ -40,13 +41,14 @@ from keras_bert_impl.checkpoints.sources import (
     pickle_refused,
     weight_shape,
 )
+from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
-from keras_bert_impl.config import BertConfig, named_config
+from keras_bert_impl.config import BertConfig, architecture_of, named_config
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.reference import as_name
-from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
+from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _NOTHING_SAID = Casing()
@@ -168,6 +170,8 @@ def find_model(
     with told_if_gone(checkpoint):
         tensors = None if checkpoint is None else open_source(checkpoint)
         config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
+        if checkpoint is not None:
+            config = _with_length(config, folder_of(checkpoint))
         if tensors is not None:
             # Before a model is made: a configuration may ask for more memory than there is.
             check_sizes(tensors, config)
@@ -187,7 +191,8 @@ def find_model(
             _check_same_tokens(vocabulary, named, folder_of(checkpoint))
         own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
         lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
-        text = TextSettings(vocabulary, lower, accents)
+        form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
+        text = Casing(lower, accents, form).settings(vocabulary)
         if lower not in (own.do_lower_case, told.do_lower_case):
             _check_choice(text, vocab_file)
         return ModelSource(checkpoint, config, text)
@@ -250,19 +255,6 @@ def _not_a_checkpoint(file: Path) -> UserError:
     )
 
 
-def architecture_of(config: BertConfig) -> str:
-    """The model that a configuration names first; "" if it names none.
-
-    Example:
-        >>> architecture_of(BertConfig(vocab_size=9, extra={"architectures": ["BertModel"]}))
-        'BertModel'
-    """
-    names = config.extra.get("architectures")
-    if isinstance(names, list) and names:
-        return str(names[0])
-    return names if isinstance(names, str) else ""
-
-
 def label_names(config: BertConfig) -> dict[str, str]:
     """The names of a head's labels by their numbers, as a configuration has them; {} if none.
 
@@ -312,6 +304,14 @@ def _find_config(
                 return BertConfig.from_google_file(folder / name)
         path = folder / GOOGLE_CONFIG_FILE
     raise UserError(f"{path}: no such file; name the configuration with `bert_config_file`.")
+
+
+def _with_length(config: BertConfig, folder: Path) -> BertConfig:
+    """The configuration with the length that a foreign model's files truncate texts to."""
+    kept, length = task_settings(config), read_length(folder)
+    if "max_seq_length" in kept or not length or length >= config.max_position_embeddings:
+        return config
+    return with_task_settings(config, {**kept, "max_seq_length": length})
 
 
 def _config_of_size(

@@ -131,8 +131,10 @@ def restore(model: Any, init_checkpoint: str | os.PathLike[str]) -> RestoreRepor
         _check_shape(source, path, hit, tuple(variables[path].shape))
     if any(row.part == "masked_lm" for row in rows):
         check_tied_decoder(source)
+    units = getattr(model, "label_units", None)
     for path, hit in found.items():
-        variables[path].assign(read_weight(source, hit).astype(variables[path].dtype))
+        weight = read_weight(source, hit).astype(variables[path].dtype)
+        variables[path].assign(weight if units is None else units.unfold(path, weight))
     used = {hit.name for hit in found.values()}
     return RestoreReport(
         location=str(init_checkpoint),

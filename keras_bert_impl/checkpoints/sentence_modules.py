@@ -21,6 +21,7 @@ from keras_bert_impl.checkpoints.safetensors_file import (
 )
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
+    LENGTH_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
 )
@@ -30,7 +31,6 @@ from keras_bert_impl.json_files import read_json_object, read_typed, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
 
 MODULES_FILE = "modules.json"
-LENGTH_FILE = "sentence_bert_config.json"
 PROMPTS_FILE = "config_sentence_transformers.json"
 _UNLIMITED = 10**6  # tokenizers without a limit write a very large number
 _POOLING, _DENSE, _NORMALIZE = "1_Pooling", "2_Dense", "3_Normalize"
@@ -129,7 +129,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     return SentenceSettings(
         pooling=pooling,
         normalize="Normalize" in modules,
-        max_seq_length=_read_length(folder),
+        max_seq_length=read_length(folder),
         prompt=_read_prompt(folder / PROMPTS_FILE),
     )
 
@@ -263,8 +263,12 @@ def _read_pooling(path: Path) -> str:
     return str(modes[0])
 
 
-def _read_length(folder: Path) -> int | None:
-    """The most tokens of a text; later versions write it with the tokenizer alone."""
+def read_length(folder: Path) -> int | None:
+    """The most tokens of a text, as sentence-transformers' file says it, or the tokenizer's.
+
+    Raises:
+        UserError: it is no number of tokens.
+    """
     for name, entry in ((LENGTH_FILE, "max_seq_length"), (TOKENIZER_FILE, "model_max_length")):
         path = folder / name
         length = read_json_object(path).get(entry) if is_named(path) else None

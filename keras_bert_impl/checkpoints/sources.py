@@ -22,6 +22,7 @@ CONFIG_FILE, GOOGLE_CONFIG_FILE = "config.json", "bert_config.json"
 VOCABULARY_FILE = "vocab.txt"
 TOKENIZER_FILE = "tokenizer_config.json"
 FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
+LENGTH_FILE = "sentence_bert_config.json"  # of sentence-transformers
 PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model.pt")
 SAVE_AGAIN = (
     "save it again with transformers' save_pretrained(..., safe_serialization=True) where you "

@@ -7,13 +7,14 @@ from typing import TypedDict
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
+    LENGTH_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
 )
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
 from keras_bert_impl.json_files import read_json_object, read_typed
-from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
+from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
 
 _BERT_TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
@@ -45,6 +46,7 @@ def read_casing(folder: Path) -> Casing:
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
     values = read_json_object(path) if is_named(path) else {}
     lower, accents = values.get("do_lower_case"), values.get("strip_accents")
+    form = values.get("unicode_form")
     if not isinstance(lower, bool) and is_named(fast):
         described = read_tokenizer_json(fast)
         lower = described.do_lower_case
@@ -53,6 +55,8 @@ def read_casing(folder: Path) -> Casing:
         raise UserError(
             f"{path}: strip_accents is {shown(accents)}; it must be true, false or null."
         )
+    if form not in (None, AS_IS, NFC):
+        raise UserError(f"{path}: unicode_form is {shown(form)}; it must be {AS_IS} or {NFC}.")
     if values.get("tokenize_chinese_chars") is False:
         raise UserError(
             f"{path}: tokenize_chinese_chars is false, but BERT's tokenizer always puts spaces "
@@ -61,7 +65,11 @@ def read_casing(folder: Path) -> Casing:
     archive = _GOOGLE_FOLDER.match(real_path(folder).name)
     if not isinstance(lower, bool) and archive:
         lower = archive[1] not in _CASED_FOLDERS
-    return Casing(lower if isinstance(lower, bool) else None, accents)
+    # sentence-transformers lower-cases before its tokenizer, which then keeps accents if cased.
+    sentence = folder / LENGTH_FILE
+    if lower is False and is_named(sentence) and read_json_object(sentence).get("do_lower_case"):
+        lower, accents = True, bool(accents)
+    return Casing(lower if isinstance(lower, bool) else None, accents, form)
 
 
 def text_in_assets(saved_model: Path) -> TextSettings | None:
@@ -74,7 +82,7 @@ def text_in_assets(saved_model: Path) -> TextSettings | None:
     vocabulary, casing = folder / VOCABULARY_FILE, read_casing(folder)
     if casing.do_lower_case is None or not vocabulary.is_file():
         return None
-    return TextSettings(Vocabulary.load(vocabulary), casing.do_lower_case, casing.strip_accents)
+    return casing.settings(Vocabulary.load(vocabulary))
 
 
 def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:

@@ -13,7 +13,11 @@ import numpy as np
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
-from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
+from keras_bert_impl.checkpoints.task_settings import (
+    long_texts_of,
+    task_settings,
+    with_task_settings,
+)
 from keras_bert_impl.compat import sublayers
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
@@ -21,6 +25,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.head_settings import LabelUnits
 from keras_bert_impl.models.inputs import complete_inputs
+from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
@@ -33,6 +38,8 @@ class ReadsText(Protocol):
 
     settings: TextSettings
     special_tokens: SpecialTokens
+
+    long_text: str
 
     @property
     def max_seq_length(self) -> int | None:
@@ -232,6 +239,10 @@ def _with_packing(config: BertConfig, tokenizer: ReadsText) -> BertConfig:
         settings["max_seq_length"] = min(tokenizer.max_seq_length, config.max_position_embeddings)
     if tokenizer.special_tokens == "keep":
         settings["special_tokens"] = "keep"
+    if tokenizer.long_text != long_texts_of(config).long_text:
+        for name in long_texts_of(config).settings:
+            del settings[name]
+        settings |= LongTexts(long_text=tokenizer.long_text).settings
     return config if settings == known else with_task_settings(config, settings)
 
 

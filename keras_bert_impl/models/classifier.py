@@ -5,10 +5,8 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 
-from keras_bert_impl.checkpoints.model_source import ModelSource
-from keras_bert_impl.checkpoints.restore import RestoreReport
+from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import encoder_inputs
@@ -16,7 +14,7 @@ from keras_bert_impl.models.head_inputs import HeadInputs
 from keras_bert_impl.models.head_settings import LabelUnits, with_pooling
 from keras_bert_impl.models.labeled import LabeledModel
 
-_KERNEL = "classifier/dense/kernel"
+_UNITS: Any = tuple[float, float] | None
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -37,7 +35,8 @@ class BertClassifier(LabeledModel):
             labels' mean and deviation, while its outputs are in those of the labels. A head that
             starts near 0 learns labels from 1 to 5, or thousands, as soon as labels around 0.
             `save_pretrained` writes weights for the labels' own units: what is written is a
-            model like any other.
+            model like any other. It keeps the units, by default those of this argument, so that
+            what is opened rounds as what was trained.
 
     Raises:
         UserError: there is no such pooling.
@@ -64,6 +63,8 @@ class BertClassifier(LabeledModel):
         read = HeadInputs.of(config, inputs, dtype)
         classifier = Logits(config, num_labels, name="classifier", dtype=dtype)
         logits = classifier(read.pooled())
+        if label_units is None and num_labels == 1:
+            label_units = task_settings(config, {"label_units": _UNITS}).get("label_units")
         units = None if label_units is None else LabelUnits(*map(float, label_units))
         if units is not None:
             in_labels = keras.layers.Rescaling(
@@ -80,20 +81,6 @@ class BertClassifier(LabeledModel):
         weights = super().plain_weights()
         units = self.label_units
         return weights if units is None else {n: units.fold(n, w) for n, w in weights.items()}
-
-    def _restore(self, source: ModelSource) -> RestoreReport:
-        report = super()._restore(source)
-        self.take_label_units(report)
-        return report
-
-    def take_label_units(self, report: RestoreReport) -> None:
-        """Turns a plain model's head that was loaded into one of `label_units`."""
-        if self.label_units is None or _KERNEL not in report.loaded:
-            return
-        mean, deviation = self.label_units
-        kernel, bias = self.classifier.projection.kernel, self.classifier.projection.bias
-        kernel.assign(ops.divide(kernel, deviation))
-        bias.assign(ops.divide(ops.subtract(bias, mean), deviation))
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make this model again."""

@@ -11,8 +11,9 @@ Which layers of a frozen encoder the head reads, `frozen_features`: the six comb
 paper, table 7. `transformers` leaves all three entries alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -224,8 +225,15 @@ class LabelUnits(NamedTuple):
             >>> LabelUnits(3.0, 2.0).fold("classifier/dense/bias", np.float32([0.5]))
             array([4.], dtype=float32)
         """
-        offset = {"classifier/dense/kernel": 0.0, "classifier/dense/bias": self.mean}.get(path)
-        if offset is None:
-            return weight
+        return self._moved(path, weight, lambda own, mean: own * self.deviation + mean)
+
+    def unfold(self, path: str, weight: np.ndarray) -> np.ndarray:
+        """The weight that `fold` gives such a one of."""
+        return self._moved(path, weight, lambda own, mean: (own - mean) / self.deviation)
+
+    def _moved(self, path: str, weight: np.ndarray, change: Callable[..., Any]) -> np.ndarray:
+        mean = {"classifier/dense/kernel": 0.0, "classifier/dense/bias": self.mean}.get(path)
         # In float64, so that each number is rounded once.
-        return (weight.astype(np.float64) * self.deviation + offset).astype(weight.dtype)
+        return (
+            weight if mean is None else change(weight.astype(np.float64), mean).astype(weight.dtype)
+        )

@@ -66,7 +66,7 @@ def _as_tensor(value: Any) -> Any:
 
 def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
     known = [*names, *OTHER_NAMES]
-    for name in set(given).difference(known):
+    for name in (name for name in given if name not in known):
         near = difflib.get_close_matches(name, known, n=1, cutoff=_NEARLY)
         if near:
             raise UserError(f"{name!r} is no input of the model; {near[0]!r} is.")

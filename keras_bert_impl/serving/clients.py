@@ -300,7 +300,11 @@ def text_settings(opened: OpenedModel, max_seq_length: int) -> dict[str, Any]:
     return {
         "max_seq_length": max_seq_length,
         "pad_id": text.vocabulary.pad_id,
-        "tokenizer": {"lowercase": text.do_lower_case, "strip_accents": text.removes_accents},
+        "tokenizer": {
+            "lowercase": text.do_lower_case,
+            "strip_accents": text.removes_accents,
+            "unicode_form": text.unicode_form,
+        },
     }
 
 
@@ -333,6 +337,8 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
     tokenizer.normalizer = normalizers.BertNormalizer(
         lowercase=text.do_lower_case, strip_accents=text.removes_accents
     )
+    if text.composes:
+        tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), tokenizer.normalizer])
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     ends = (SEP, vocabulary.sep_id), (CLS, vocabulary.cls_id)
     tokenizer.post_processor = processors.BertProcessing(*ends)

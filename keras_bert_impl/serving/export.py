@@ -152,7 +152,8 @@ def export_model(
     Args:
         model: the model directory, e.g. from `save_pretrained`.
         output_dir: the SavedModel's folder; an older SavedModel there is replaced.
-        max_seq_length: texts are truncated to this many tokens; None is the model's positions.
+        max_seq_length: the most tokens of a row; None is what the model was trained with, else its
+            positions.
         verify: load the result in a fresh process and compare it with the model.
 
     Raises:

@@ -101,7 +101,7 @@ def read_exported(folder: Path) -> ExportedModel:
     labels = tuple(settings.get("labels", ()))
     return ExportedModel(
         config=config,
-        text=TextSettings(vocabulary, casing.do_lower_case, casing.strip_accents),
+        text=casing.settings(vocabulary),
         labels=labels or ((SCORE,) if answers == SCORE else ()),
         is_multi_label=answers == LABELS,
         gives_vectors=answers == EMBEDDING,

@@ -20,13 +20,11 @@ from keras_bert_impl.tokenization.graph_rows import (
     windows_in_graph,
 )
 from keras_bert_impl.tokenization.long_texts import (
-    HEAD_TAIL,
     MAX,
     LongTexts,
-    head_length,
     window_room,
 )
-from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, truncated_lengths
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 GraphTokenize = Callable[[tf.Tensor], tf.RaggedTensor]
@@ -82,22 +80,12 @@ class TextPacker:
         text = tf.range(tf.cast(tf.shape(texts_a)[0], tf.int64))
         if self._long_texts.has_windows:
             ids_a, ids_b, text = self._windows(ids_a, ids_b)
-        elif self._long_texts.long_text == HEAD_TAIL:
-            ids_a, ids_b = self._ends(ids_a, ids_b)
-        packed = trim_to_longest(
-            pack_in_graph(ids_a, ids_b, self._max_seq_length, self._vocabulary)
-        )
+        length, long_text = self._max_seq_length, self._long_texts.long_text
+        packed = trim_to_longest(pack_in_graph(ids_a, ids_b, length, self._vocabulary, long_text))
         return TextRows([packed[name] for name in ENCODER_INPUTS], text)
 
     def _ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
         return self._tokenizer(texts).with_row_splits_dtype(tf.int64)
-
-    def _ends(self, ids_a: tf.RaggedTensor, ids_b: tf.RaggedTensor) -> tuple[Any, Any]:
-        """The beginning and the end of what is too long."""
-        lengths_a, lengths_b = ids_a.row_lengths(), ids_b.row_lengths()
-        budget = self._max_seq_length - 2 - tf.cast(lengths_b > 0, tf.int64)
-        kept_a, kept_b = truncated_lengths(lengths_a, lengths_b, budget, tf)
-        return _head_and_tail(ids_a, kept_a), _head_and_tail(ids_b, kept_b)
 
     def _windows(self, ids_a: tf.RaggedTensor, ids_b: tf.RaggedTensor) -> tuple[Any, Any, Any]:
         """The two segments of every window, and the number of its text."""
@@ -213,12 +201,6 @@ class MaskedTextPacker:
 def _first(ids: tf.RaggedTensor, counts: tf.Tensor) -> tf.RaggedTensor:
     """The first `counts` tokens of each row."""
     return tf.gather(ids, tf.ragged.range(counts), batch_dims=1)
-
-
-def _head_and_tail(ids: tf.RaggedTensor, kept: tf.Tensor) -> tf.RaggedTensor:
-    lengths, head = ids.row_lengths(), head_length(kept)
-    tail = tf.ragged.range(lengths - (kept - head), lengths)
-    return tf.gather(ids, tf.concat([tf.ragged.range(head), tail], axis=1), batch_dims=1)
 
 
 class ServedClassifier(ServedModel):

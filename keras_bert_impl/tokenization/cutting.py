@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from keras_bert_impl.tokenization import kernels
 from keras_bert_impl.tokenization.character_table import CASE_IGNORABLE, CASED, CharacterTable
+from keras_bert_impl.tokenization.composing import joining_characters
 from keras_bert_impl.tokenization.kernel_models import (
     KernelModels,
     longest_word_position,
@@ -256,13 +257,18 @@ class LineCutter:
         vocabulary: the vocabulary that they were made from.
         keep_special_tokens: whether a literal "[MASK]" and its like become that one token; the
             text on both sides is then cut on its own.
+        composes: whether text is composed before anything else.
     """
 
     def __init__(
-        self, models: KernelModels, vocabulary: Vocabulary, keep_special_tokens: bool
+        self,
+        models: KernelModels,
+        vocabulary: Vocabulary,
+        keep_special_tokens: bool,
+        composes: bool = False,
     ) -> None:
         self._cutting = ExactCutting(models, vocabulary.unk_id)
-        self._keep = keep_special_tokens
+        self._keep, self._composes = keep_special_tokens, composes
         self._special_ids = [vocabulary.id_of(token) for token in SPECIAL_TOKENS]
 
     def cut(self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool) -> CutTokens:
@@ -283,6 +289,15 @@ class LineCutter:
         return self._cut_text(lines, normalizer, wordpiece, with_spans)
 
     def _cut_text(self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool) -> CutTokens:
+        if not self._composes:
+            return self._cut_characters(lines, normalizer, wordpiece, with_spans)
+        composed = kernels.composed_characters(lines)
+        tokens = self._cut_characters(composed, normalizer, wordpiece, with_spans)
+        return _in_original_lines(tokens, _places(lines), lines) if with_spans else tokens
+
+    def _cut_characters(
+        self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool
+    ) -> CutTokens:
         replaced = kernels.replace_characters(lines, normalizer, with_spans)
         run = self._cutting.now if tf.executing_eagerly() else self._cutting.in_graph
         tokens = run(replaced.lines, wordpiece)
@@ -327,6 +342,24 @@ class LineCutter:
             starts=tokens.starts + shift,
             ends=tokens.ends + shift,
         )
+
+
+def _places(lines: Any) -> Replaced:
+    """The places of composed lines' bytes in the lines; see `composing.composed_places`."""
+    # NUL stands between units, and a character after each line, whose end is a place, too.
+    marked = tf.strings.regex_replace(lines, "\\x00", "\x01") + "\x01"
+    for pattern, written in ((f"[^{joining_characters()}]", "\0\\0"), (" ", " \0")):
+        marked = tf.strings.regex_replace(marked, pattern, written)
+    units = tf.strings.split(marked, "\0")
+    composed = kernels.composed_characters(units.values)
+    sizes, kept = (tf.cast(tf.strings.length(x), tf.int64) for x in (units.values, composed))
+    begins = tf.cumsum(sizes, exclusive=True)  # [units]
+    begins -= _repeat(tf.gather(begins, units.row_splits[:-1]), units.row_lengths())
+    moves = tf.cast(composed == units.values, tf.int64)
+    inside = tf.ragged.range(kept).values  # [bytes of all units]
+    positions = _repeat(begins, kept) + inside * _repeat(moves, kept)
+    row_splits = tf.gather(tf.concat([[0], tf.cumsum(kept)], axis=0), units.row_splits)
+    return Replaced(lines, positions, row_splits)
 
 
 def _in_original_lines(tokens: CutTokens, replaced: Replaced, lines: Any) -> CutTokens:

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, head_length
 from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.tokenization.windows import check_stride
@@ -14,6 +15,7 @@ def pack_in_graph(
     ids_b: tf.RaggedTensor | None,
     max_seq_length: int,
     vocabulary: Vocabulary,
+    long_text: str = TRUNCATE,
 ) -> dict[str, Any]:
     """Packs one segment or two a row: [CLS] A [SEP] B [SEP], truncated as in the original.
 
@@ -24,6 +26,7 @@ def pack_in_graph(
         ids_b: int32 [batch, (length)], or None for one segment in every row.
         max_seq_length: the length of the rows.
         vocabulary: has the special tokens.
+        long_text: see `pack_pair`.
 
     Returns:
         `input_ids`, `input_mask` and `segment_ids`, int32 [batch, max_seq_length] each.
@@ -42,11 +45,12 @@ def pack_in_graph(
     kept_a, kept_b = truncated_lengths(lengths_a, lengths_b, max_seq_length - 2 - has_b, tf)
     batch = tf.shape(lengths_a)[0]
     cls, sep = (tf.fill([batch, 1], number) for number in (vocabulary.cls_id, vocabulary.sep_id))
-    parts = [cls, _first(ids_a, kept_a), sep]
+    shortened = _ends if long_text == HEAD_TAIL else _first
+    parts = [cls, shortened(ids_a, kept_a), sep]
     if ids_b is not None:
         # One [SEP] in rows with a second text, none in the others.
         end_of_b = tf.RaggedTensor.from_tensor(sep, lengths=has_b)
-        parts += [_first(ids_b, kept_b), end_of_b]
+        parts += [shortened(ids_b, kept_b), end_of_b]
     packed = tf.concat(parts, axis=1)  # [batch, (length)]
     lengths = tf.cast(packed.row_lengths(), tf.int32)[:, tf.newaxis]
     positions = tf.range(max_seq_length)[tf.newaxis]  # [1, max_seq_length]
@@ -64,6 +68,13 @@ def _first(rows: tf.RaggedTensor, counts: Any) -> tf.RaggedTensor:
     keep = tf.sequence_mask(counts, tf.cast(rows.bounding_shape(axis=1), tf.int32))
     keep = tf.RaggedTensor.from_tensor(keep, lengths=rows.row_lengths())
     return tf.ragged.boolean_mask(rows, keep)
+
+
+def _ends(rows: tf.RaggedTensor, counts: Any) -> tf.RaggedTensor:
+    lengths, kept = rows.row_lengths(), tf.cast(counts, rows.row_splits.dtype)
+    head = head_length(kept)
+    tail = tf.ragged.range(lengths - (kept - head), lengths)
+    return tf.gather(rows, tf.concat([tf.ragged.range(head), tail], axis=1), batch_dims=1)
 
 
 def trim_to_longest(packed: dict[str, Any]) -> dict[str, Any]:

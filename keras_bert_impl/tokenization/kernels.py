@@ -1,7 +1,7 @@
-"""The two kernels of tensorflow-text, called without the wrappers around them.
+"""The kernels of tensorflow-text, called without the wrappers around them.
 
-Both work in eager mode and in graphs; for a single line the wrappers would cost more than the work.
-`compat` loads the two libraries without the package around them.
+They work in eager mode and in graphs; for a single line the wrappers would cost more than the work.
+`compat` loads their libraries without the package around them.
 """
 
 from typing import Any, NamedTuple
@@ -50,6 +50,11 @@ def replace_characters(lines: Any, normalizer_model: Any, with_places: bool = Fa
     return Replaced(
         *_normalizer.fast_bert_normalize(lines, normalizer_model, get_offsets=with_places)
     )
+
+
+def composed_characters(lines: Any) -> Any:
+    """Composes the characters of lines (Unicode's NFC)."""
+    return text_operations("_normalize_ops").normalize_utf8(lines, normalization_form="NFC")
 
 
 def cut_tokens(lines: Any, wordpiece_model: Any) -> CutTokens:

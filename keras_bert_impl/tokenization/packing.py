@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, WINDOWS, head_length
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -38,8 +39,16 @@ def pack_pair(
     ids_b: Sequence[int] | np.ndarray | None,
     max_seq_length: int,
     vocabulary: Vocabulary,
+    long_text: str = TRUNCATE,
 ) -> PackedInput:
     """Packs one segment (`ids_b` is None) or two into inputs of length `max_seq_length`.
+
+    Args:
+        ids_a: of the first segment.
+        ids_b: of the second one.
+        max_seq_length: the length.
+        vocabulary: has the special tokens.
+        long_text: what stays of a longer segment; see `LongTexts`. Windows are more than one row.
 
     Raises:
         UserError: `max_seq_length` has no room for the special tokens.
@@ -57,10 +66,10 @@ def pack_pair(
         )
     second = [] if ids_b is None else ids_b
     kept_a, kept_b = truncated_lengths(len(ids_a), len(second), max_seq_length - specials)
-    ids = [vocabulary.cls_id, *ids_a[:kept_a], vocabulary.sep_id]
+    ids = [vocabulary.cls_id, *_shortened(ids_a, kept_a, long_text), vocabulary.sep_id]
     end_of_a = len(ids)
     if ids_b is not None:
-        ids += [*second[:kept_b], vocabulary.sep_id]
+        ids += [*_shortened(second, kept_b, long_text), vocabulary.sep_id]
     input_ids = np.full(max_seq_length, vocabulary.pad_id, np.int32)
     input_ids[: len(ids)] = ids
     positions = np.arange(max_seq_length)
@@ -69,6 +78,11 @@ def pack_pair(
         input_mask=(positions < len(ids)).astype(np.int32),
         segment_ids=((positions >= end_of_a) & (positions < len(ids))).astype(np.int32),
     )
+
+
+def _shortened(ids: Sequence[int] | np.ndarray, kept: int, long_text: str) -> list[int]:
+    head = head_length(kept) if long_text == HEAD_TAIL else kept
+    return [*ids[:head], *ids[len(ids) - (kept - head) :]]
 
 
 def truncated_lengths(length_a: Any, length_b: Any, budget: Any, xp: Any = np) -> tuple[Any, Any]:
@@ -165,6 +179,7 @@ def pack_batch(
     vocabulary: Vocabulary,
     max_seq_length: int,
     pad_to_longest: bool = True,
+    long_text: str = TRUNCATE,
 ) -> dict[str, np.ndarray]:
     """Packs a batch as [CLS] A [SEP] or [CLS] A [SEP] B [SEP], as in training.
 
@@ -176,6 +191,7 @@ def pack_batch(
         vocabulary: has the special tokens.
         max_seq_length: longer texts are truncated to this many tokens; see `pack_pair`.
         pad_to_longest: whether rows are as long as the longest of the batch, not `max_seq_length`.
+        long_text: see `pack_pair`.
 
     Returns:
         `input_ids`, `input_mask` and `segment_ids`, int32 [batch, length] each.
@@ -191,10 +207,16 @@ def pack_batch(
         len(first) + 2 + (0 if second is None else len(second) + 1)
         for first, second in zip(ids_a, seconds, strict=True)
     ]
+    if long_text == WINDOWS and max(needed, default=0) > max_seq_length:
+        raise UserError(
+            f"text {int(np.argmax(needed))} has {max(needed)} tokens, and the model reads texts of "
+            f"more than {max_seq_length} in windows, which are several rows; ask `Predictor`, or "
+            f'give `long_text="{TRUNCATE}"`.'
+        )
     # A batch without texts has a length, too: that of [CLS] [SEP].
     length = min(max(needed, default=2), max_seq_length) if pad_to_longest else max_seq_length
     packed = [
-        pack_pair(first, second, length, vocabulary)
+        pack_pair(first, second, length, vocabulary, long_text)
         for first, second in zip(ids_a, seconds, strict=True)
     ]
     return {

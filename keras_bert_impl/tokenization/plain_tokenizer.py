@@ -14,6 +14,7 @@ import re
 import threading
 import unicodedata
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -29,6 +30,7 @@ from keras_bert_impl.tokenization.character_table import (
     SIGMA,
     CharacterTable,
 )
+from keras_bert_impl.tokenization.composing import composed, composed_places
 from keras_bert_impl.tokenization.reference import (
     as_text,
     is_chinese,
@@ -297,10 +299,21 @@ class PlainTokenizer:
             return self._placed[part]
         if len(self._placed) > _REMEMBERED_PARTS:
             self._placed.clear()
-        found = self._place(part)
+        found = self._place_composed(part) if self.settings.composes else self._place(part)
         if len(part) <= _LONGEST_REMEMBERED:
             self._placed[part] = found
         return found
+
+    def _place_composed(self, part: str) -> _Part:
+        """Places the tokens of the composed part in the part as it is."""
+        pairs = [*composed_places(part)]
+        found, places = self._place("".join(one for one, _ in pairs)), [place for _, place in pairs]
+        ends = [bisect_right(places, places[end - 1]) for end in found.ends]
+        return _Part(
+            found.ids,
+            [places[start] for start in found.starts],
+            [[*places, len(part)][end] for end in ends],
+        )
 
     def _place(self, part: str) -> _Part:
         """A token ends where the next character begins that left something, or at the end."""
@@ -365,7 +378,7 @@ class PlainTokenizer:
     def _learn(self, part: str) -> int:
         """Cuts a new part into ids; gives its number."""
         del self._ids[self._starts[-1] :]  # what a cut that was interrupted left
-        for word in self._rules.words(part):
+        for word in self._rules.words(composed(part) if self.settings.composes else part):
             self._ids.extend(self._word_ids.of(word))
         number = len(self._starts) - 1
         self._starts.append(len(self._ids))

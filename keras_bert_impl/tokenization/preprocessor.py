@@ -11,9 +11,10 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.cutting import LineCutter
 from keras_bert_impl.tokenization.graph_rows import pack_in_graph, trim_to_longest
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
+from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.tokenizer import SpecialTokens, find_text_settings
+from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
+from keras_bert_impl.tokenization.tokenizer import SpecialTokens, find_packing
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -47,12 +48,9 @@ class StringLayer(keras.layers.Layer):
     def from_config(cls, config: dict[str, Any]) -> Self:
         """Makes the layer that `get_config` described."""
         values = dict(config)
-        settings = TextSettings(
-            Vocabulary(values.pop("vocabulary")),
-            values.pop("do_lower_case"),
-            values.pop("strip_accents"),
-        )
-        return cls(settings, **values)
+        names = Casing._fields
+        casing = Casing(**{name: values.pop(name) for name in names if name in values})
+        return cls(casing.settings(Vocabulary(values.pop("vocabulary"))), **values)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -84,7 +82,8 @@ class GraphTokenizer(StringLayer):
         super().__init__(settings, special_tokens, **kwargs)
         self.with_spans = with_spans
         self._models = load_kernel_models(settings)
-        self._cutter = LineCutter(self._models, settings.vocabulary, special_tokens == "keep")
+        keep = special_tokens == "keep"
+        self._cutter = LineCutter(self._models, settings.vocabulary, keep, settings.composes)
 
     def call(self, lines: Any) -> Any:
         """Cuts lines.
@@ -123,6 +122,7 @@ class GraphTokenizer(StringLayer):
 
 _TENSORS = (tf.Tensor, np.ndarray, keras.KerasTensor)
 _SPECIAL_TOKENS = 3  # [CLS] A [SEP] B [SEP]
+_LENGTH = 128
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -135,12 +135,15 @@ class BertPreprocessor(StringLayer):
 
     Args:
         settings: the vocabulary, the casing and the accents.
-        max_seq_length: longer texts are truncated to this many tokens, [CLS] and [SEP] included.
+        max_seq_length: longer texts are shortened to this many tokens, [CLS] and [SEP] included.
         pad_to_longest: whether rows are as long as the longest of the batch, not `max_seq_length`.
         special_tokens: see `Tokenizer`.
+        long_text: what stays of a longer text: "truncate" keeps its beginning, "head_tail" both
+            ends.
 
     Raises:
-        UserError: `max_seq_length` has no room for the special tokens.
+        UserError: `max_seq_length` has no room for the special tokens, or longer texts are to be
+            read in windows.
 
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -155,11 +158,17 @@ class BertPreprocessor(StringLayer):
     def __init__(
         self,
         settings: TextSettings,
-        max_seq_length: int = 128,
+        max_seq_length: int = _LENGTH,
         pad_to_longest: bool = False,
         special_tokens: SpecialTokens = "split",
+        long_text: str = TRUNCATE,
         **kwargs: Any,
     ) -> None:
+        if long_text not in (TRUNCATE, HEAD_TAIL):
+            raise UserError(
+                f"`long_text={long_text}`: this layer makes one row of each text, and windows are "
+                f'several; ask `Predictor`, or give `long_text="{TRUNCATE}"` where texts are short.'
+            )
         if max_seq_length < _SPECIAL_TOKENS:
             raise UserError(
                 f"max_seq_length={max_seq_length} has no room for {_SPECIAL_TOKENS} special "
@@ -167,39 +176,52 @@ class BertPreprocessor(StringLayer):
             )
         super().__init__(settings, special_tokens, **kwargs)
         self.max_seq_length, self.pad_to_longest = max_seq_length, pad_to_longest
+        self.long_text = long_text
         self._tokenizer = GraphTokenizer(settings, special_tokens)
 
     @classmethod
     def from_pretrained(
         cls,
         path_or_name: str | os.PathLike[str],
-        max_seq_length: int = 128,
+        max_seq_length: int | None = None,
         *,
+        special_tokens: SpecialTokens | None = None,
+        long_text: str | None = None,
         bert_config_file: str | os.PathLike[str] | None = None,
         vocab_file: str | os.PathLike[str] | None = None,
         do_lower_case: bool | None = None,
         **options: Any,
     ) -> Self:
-        """Makes the layer that fits a published model.
+        """Makes the layer that fits a published model, or one that was trained here.
 
         Args:
             path_or_name: the model, as for `BertEncoder.from_pretrained`.
-            max_seq_length: see above.
+            max_seq_length: see above; by default as the model's answers are made, else 128.
+            special_tokens: see above; by default what the model keeps.
+            long_text: likewise.
             bert_config_file: the configuration, if there is none beside the weights.
             vocab_file: the vocabulary, if there is none beside the weights.
             do_lower_case: the casing, if no file says it.
             **options: further arguments of the layer.
 
         Raises:
-            UserError: there is no such model, or it has no vocabulary, or its casing is unknown.
+            UserError: there is no such model, or it has no vocabulary, or its casing is unknown, or
+                it reads long texts in windows and `long_text` is not given.
         """
-        settings = find_text_settings(
+        given = {
+            "special_tokens": special_tokens,
+            "max_seq_length": max_seq_length,
+            "long_text": long_text,
+        }
+        packing = find_packing(
             path_or_name,
+            given,
             bert_config_file=bert_config_file,
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,
         )
-        return cls(settings, max_seq_length, **options)
+        packing["max_seq_length"] = packing["max_seq_length"] or _LENGTH
+        return cls(**packing, **options)
 
     def call(self, texts: Any, text_pairs: Any = None) -> dict[str, Any]:
         """Tokenizes and packs.
@@ -226,6 +248,7 @@ class BertPreprocessor(StringLayer):
             None if text_pairs is None else self._ids(text_pairs),
             self.max_seq_length,
             self.settings.vocabulary,
+            self.long_text,
         )
         if self.pad_to_longest:
             packed = trim_to_longest(packed)
@@ -250,6 +273,8 @@ class BertPreprocessor(StringLayer):
             **super().get_config(),
             "max_seq_length": self.max_seq_length,
             "pad_to_longest": self.pad_to_longest,
+            # Left out where it is usual: older files have no such key.
+            **({} if self.long_text == TRUNCATE else {"long_text": self.long_text}),
         }
 
 

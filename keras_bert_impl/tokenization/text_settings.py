@@ -1,21 +1,33 @@
-"""How text becomes ids: the vocabulary, the casing and the accents, as one value.
+"""How text becomes ids: the vocabulary, the casing, the accents and the form, as one value.
 
-The three belong together and travel together: into the tokenizers, into a model directory, into
+These belong together and travel together: into the tokenizers, into a model directory, into
 the description of shards. Two models whose settings are equal read the same text as the same ids.
 """
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_bert_impl.tokenization.reference import without_accents
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
+AS_IS, NFC = "as_is", "nfc"
+
 
 class Casing(NamedTuple):
-    """Casing and accents as a file, or a caller, gives them; None is "nothing is said"."""
+    """Casing, accents and form as a file, or a caller, gives them; None is "nothing is said"."""
 
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
+    unicode_form: str | None = None
+
+    def settings(self, vocabulary: Vocabulary) -> "TextSettings":
+        """The settings with a vocabulary; what is not said is as in google's code."""
+        return TextSettings(
+            vocabulary,
+            self.do_lower_case is not False,
+            self.strip_accents,
+            self.unicode_form or AS_IS,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +39,8 @@ class TextSettings:
         do_lower_case: whether text is lower-cased.
         strip_accents: whether accents are removed; None means "exactly where text is lower-cased",
             as in google's code. (Hugging Face calls the same choice `strip_accents`.)
+        unicode_form: "nfc" composes text before anything else; "as_is" does not, as in google's
+            code. Tokens keep their places in the text as it is.
 
     Example:
         >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"])
@@ -40,15 +54,25 @@ class TextSettings:
     vocabulary: Vocabulary
     do_lower_case: bool = True
     strip_accents: bool | None = None
+    unicode_form: str = AS_IS
+
+    @property
+    def composes(self) -> bool:
+        """Whether text is composed (Unicode's NFC)."""
+        return self.unicode_form == NFC
 
     @property
     def removes_accents(self) -> bool:
         """Whether accents are removed, with the default settled."""
         return self.do_lower_case if self.strip_accents is None else self.strip_accents
 
-    def as_json(self) -> dict[str, bool | None]:
-        """Casing and accents under the names that `tokenizer_config.json` has for them."""
-        return {"do_lower_case": self.do_lower_case, "strip_accents": self.strip_accents}
+    def as_json(self) -> dict[str, Any]:
+        """What `tokenizer_config.json` says of it, and the form where that is another than usual.
+
+        `transformers` leaves the form alone.
+        """
+        form = {"unicode_form": self.unicode_form} if self.composes else {}
+        return {"do_lower_case": self.do_lower_case, "strip_accents": self.strip_accents, **form}
 
     def contradiction(self) -> str | None:
         """Says what is wrong where the casing does not go with the vocabulary.

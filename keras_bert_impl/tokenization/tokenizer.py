@@ -2,13 +2,14 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
+from keras_bert_impl.tokenization.long_texts import TRUNCATE
 from keras_bert_impl.tokenization.packing import as_texts, pack_batch
 from keras_bert_impl.tokenization.reference import as_text
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -16,6 +17,7 @@ from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
 
 SpecialTokens = Literal["split", "keep"]
 _LINES_AT_ONCE = 1024
+_LONGEST = 512  # tokens of a row where nothing says it
 
 
 class TokenBlock(NamedTuple):
@@ -71,6 +73,9 @@ class Tokenizer:
         special_tokens: "split" treats a literal "[MASK]" in a line like any text, as google's
             code does; "keep" reads it as the special token, as Hugging Face does. The same holds
             for the other four.
+        max_seq_length: longer texts are shortened to this many tokens; None leaves it to each call.
+        long_text: what stays of a longer text: "truncate" keeps its beginning, "head_tail" both
+            ends; "windows" refuses it, for they are several rows.
 
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -89,13 +94,12 @@ class Tokenizer:
         [0, 4, 8, 9]
     """
 
-    max_seq_length: int | None = None
-    """The length that it packs to: each call says it."""
-
     def __init__(
         self,
         settings: TextSettings,
         special_tokens: SpecialTokens = "split",
+        max_seq_length: int | None = None,
+        long_text: str = TRUNCATE,
     ) -> None:
         # Imported here: work without TensorFlow uses this module's blocks and functions.
         import tensorflow as tf
@@ -106,29 +110,35 @@ class Tokenizer:
             warnings.warn(contradiction, stacklevel=2)
         self.settings, self.vocabulary = settings, settings.vocabulary
         self.special_tokens = special_tokens
+        self.max_seq_length, self.long_text = max_seq_length, long_text
         self._tf = tf
         models = load_kernel_models(settings)
         # Out of a graph that may be being traced, to which they would belong; and on the CPU, which
         # alone has the kernels.
         with tf.init_scope(), tf.device("CPU"):
             self._models = tf.constant(models.normalizer), tf.constant(models.wordpiece)
-        self._cutter = LineCutter(models, settings.vocabulary, special_tokens == "keep")
+        keep = special_tokens == "keep"
+        self._cutter = LineCutter(models, settings.vocabulary, keep, settings.composes)
 
     @classmethod
     def from_pretrained(
         cls,
         path_or_name: str | os.PathLike[str],
         *,
-        special_tokens: SpecialTokens = "split",
+        special_tokens: SpecialTokens | None = None,
+        max_seq_length: int | None = None,
+        long_text: str | None = None,
         bert_config_file: str | os.PathLike[str] | None = None,
         vocab_file: str | os.PathLike[str] | None = None,
         do_lower_case: bool | None = None,
     ) -> "Tokenizer":
-        """Makes the tokenizer of a published model.
+        """Makes the tokenizer of a published model, or of one that was trained here.
 
         Args:
             path_or_name: the model, as for `BertEncoder.from_pretrained`.
-            special_tokens: see above.
+            special_tokens: see above; by default what the model keeps, as the next two.
+            max_seq_length: see above.
+            long_text: see above.
             bert_config_file: the configuration, if there is none beside the weights.
             vocab_file: the vocabulary, if there is none beside the weights.
             do_lower_case: the casing, if no file says it.
@@ -136,19 +146,25 @@ class Tokenizer:
         Raises:
             UserError: there is no such model, or it has no vocabulary, or its casing is unknown.
         """
-        settings = find_text_settings(
+        given = {
+            "special_tokens": special_tokens,
+            "max_seq_length": max_seq_length,
+            "long_text": long_text,
+        }
+        packing = find_packing(
             path_or_name,
+            given,
             bert_config_file=bert_config_file,
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,
         )
-        return cls(settings, special_tokens)
+        return cls(**packing)
 
     def __call__(
         self,
         texts: Any,
         text_pairs: Any = None,
-        max_seq_length: int = 512,
+        max_seq_length: int | None = None,
         pad_to_longest: bool = True,
     ) -> dict[str, np.ndarray]:
         """Turns texts into what a model takes.
@@ -156,8 +172,8 @@ class Tokenizer:
         Args:
             texts: a text, a list of texts, or a list of pairs of texts.
             text_pairs: the second texts of pairs, where they are given apart.
-            max_seq_length: longer texts are truncated to this many tokens, [CLS] and [SEP]
-                included.
+            max_seq_length: longer texts are shortened to this many tokens, [CLS] and [SEP]
+                included; by default the tokenizer's own length, else 512.
             pad_to_longest: whether rows are as long as the longest of them, not `max_seq_length`.
 
         Returns:
@@ -165,15 +181,17 @@ class Tokenizer:
             batch of one.
 
         Raises:
-            UserError: something is no text, or `max_seq_length` has no room for a token.
+            UserError: something is no text, or `max_seq_length` has no room for a token, or a text
+                is longer and the model reads such texts in windows.
         """
         first, second = as_texts(texts, text_pairs)
         return pack_batch(
             self._rows(first),
             None if second is None else self._rows(second),
             self.vocabulary,
-            max_seq_length,
+            max_seq_length or self.max_seq_length or _LONGEST,
             pad_to_longest,
+            self.long_text,
         )
 
     def _rows(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
@@ -268,15 +286,33 @@ class Tokenizer:
         return self._cutter.cut(tensor, *self._models, with_spans)
 
 
-def find_text_settings(path_or_name: str | os.PathLike[str], **options: Any) -> TextSettings:
-    """The vocabulary and casing of a published model; see `find_model` for the options.
+def find_packing(
+    path_or_name: str | os.PathLike[str], given: Mapping[str, Any], **options: Any
+) -> dict[str, Any]:
+    """The arguments of a layer or tokenizer that packs texts as a model's answers are made.
+
+    Args:
+        path_or_name: the model.
+        given: `special_tokens`, `max_seq_length` and `long_text`; None is as the model keeps it. A
+            model that keeps no length and answers reads all its positions; of others it stays None.
+        **options: see `find_model`.
 
     Raises:
         UserError: there is no such model, or it has no vocabulary, or its casing is unknown.
     """
-    from keras_bert_impl.checkpoints.model_source import find_model  # it stands on this package
+    from keras_bert_impl.checkpoints.model_source import find_model  # they stand on this package
+    from keras_bert_impl.checkpoints.task_settings import long_texts_of, task_settings
 
-    return find_model(path_or_name, **options).text
+    source = find_model(path_or_name, **options)
+    answers = source.labels or source.architecture.endswith(("QuestionAnswering", "MultipleChoice"))
+    kept = {
+        "special_tokens": "split",
+        "max_seq_length": source.config.max_position_embeddings if answers else None,
+        **task_settings(source.config),
+        "long_text": long_texts_of(source.config).long_text,
+    }
+    chosen = {name: kept[name] if one is None else one for name, one in given.items()}
+    return {"settings": source.text, **chosen}
 
 
 def _encoded(line: str) -> bytes:

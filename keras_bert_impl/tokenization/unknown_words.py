@@ -276,6 +276,6 @@ def _missing_characters(words: Counter[str], vocabulary: Vocabulary) -> list[str
     known = set("".join(vocabulary.tokens))
     missing = Counter[str]()
     for word, count in words.items():
-        for character in set(word) - known:
+        for character in sorted(set(word) - known):
             missing[character] += count
     return [character for character, _ in missing.most_common(_EXAMPLES)]

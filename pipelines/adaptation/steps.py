@@ -74,6 +74,7 @@ class Steps:
             flag("input_file", as_list_text(self.config.input_file)),
             flag("output_dir", "{out}"),
             flag("num_shards", self.config.held_out_every),
+            *self._form,
             *self.config.flags("text_flags"),
             free=self._workers,
         )
@@ -360,7 +361,13 @@ class Steps:
         text = self.source.text
         accents = text.strip_accents
         said = () if accents is None else (_switch("strip_accents", accents),)
-        return (_switch("do_lower_case", text.do_lower_case), *said)
+        return (_switch("do_lower_case", text.do_lower_case), *said, *self._form)
+
+    @property
+    def _form(self) -> tuple[str, ...]:
+        """What composes the text, for a model that reads it so."""
+        text = self.source.text
+        return (flag("unicode_form", text.unicode_form),) if text.composes else ()
 
     @property
     def _lengths(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from keras_bert_impl.serving.answerer import Answer, Answerer, Instance
+from pipelines.tables.writing import digits
 
 _MOST_SHOWN = 5
 _LONGEST = 100
@@ -47,7 +48,7 @@ def _of_labels(answer: Answer, labels: list[str], _: Instance) -> Iterator[str]:
 
 
 def _of_number(answer: Answer, *_: Any) -> Iterator[str]:
-    yield f"{answer['score']:.6g}"
+    yield digits(answer["score"])
 
 
 def _of_answer(answer: Answer, _: list[str], instance: Instance) -> Iterator[str]:

@@ -9,7 +9,6 @@ import difflib
 import functools
 import io
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from encodings.aliases import aliases
@@ -17,17 +16,23 @@ from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import check_options, option
-
-AS_IS, NFC = "as_is", "nfc"
+from keras_bert_impl.tokenization.composing import composed
+from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
 
 _AT_ONCE = 1 << 16
-_FORM: Any = "NFC"
 _UTF_8 = "utf-8"
 # Python calls them encodings of text, but nobody keeps text in them.
-_NO_FILES = {"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "mbcs", "oem"}
+_NO_FILES = {
+    *("charmap", "idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"),
+    *("mbcs", "oem"),
+}
 _NEARLY, _LONGEST = 0.6, 40
-# A line end is the same byte in no other state and is part of no character in all the others.
-_LINES_ELSEWHERE = ("utf-16", "utf-32", "utf-7", "iso2022", "hz")
+_STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
+_MARKS = {
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+}
+"""The encodings whose first bytes must tell the order of all others."""
 
 _Text = TypeVar("_Text", str, bytes, str | None)
 
@@ -55,7 +60,8 @@ cp936 is meant.
     unicode_form: str = option(
         AS_IS,
         "nfc composes characters that stand in pieces (NFD: Hangul in jamo, accents beside their "
-        "letters), which most vocabularies do not have; as_is leaves them.",
+        "letters), which most vocabularies do not have; as_is leaves them. A model that is trained "
+        "so keeps it, and is served so.",
         choices=(AS_IS, NFC),
     )
 
@@ -76,7 +82,9 @@ cp936 is meant.
     @property
     def keeps_lines(self) -> bool:
         """Whether a line end is the byte that it is in ASCII, wherever that byte stands."""
-        return not codecs.lookup(self.encoding).name.startswith(_LINES_ELSEWHERE)
+        # Two characters: one alone has a byte-order mark before it, or a byte of its own behind.
+        is_ascii = "a\n".encode(self.encoding).endswith(b"a\n")
+        return is_ascii and not codecs.lookup(self.encoding).name.startswith(_STATEFUL)
 
     @property
     def composes(self) -> bool:
@@ -99,10 +107,9 @@ cp936 is meant.
         if not self.composes or not text:
             return text
         if isinstance(text, str):
-            return unicodedata.normalize(_FORM, text)
+            return composed(text)
         # Bytes that are no UTF-8 stay what they are: whoever decodes them says where they stand.
-        found = unicodedata.normalize(_FORM, text.decode(_UTF_8, "surrogateescape"))
-        return found.encode(_UTF_8, "surrogateescape")
+        return composed(text.decode(_UTF_8, "surrogateescape")).encode(_UTF_8, "surrogateescape")
 
     def composed_value(self, value: Any) -> Any:
         """The texts in a JSON value composed, where that is asked for."""
@@ -199,6 +206,13 @@ class _Recoded(io.RawIOBase):
         try:
             text = self._decoder.decode(data, final=self._ended)
         except UnicodeError as error:
+            own = codecs.lookup(self._encoding).name
+            undecided = own in _MARKS and before[1] == 2  # so these two decoders say it
+            if undecided and not (before[0] + data).startswith(_MARKS[own]):
+                raise UserError(
+                    f"{self._name}: has no byte-order mark, by which {own} tells the order of its "
+                    f"bytes; give `encoding={own}-le` or {own}-be, or another one."
+                ) from error
             line = self._line + self._lines_before(error, before, data)
             raise self._refused(f"line {line} is not {self._encoding}") from error
         if "\0" in text:

@@ -21,7 +21,7 @@ _FULL, _NARROWEST = 0.4, 40
 _NEAR, _WIDE, _WIDEST = 0.6, 60, 250
 _LEAD = re.compile(r"((?:\s*>)*)(\s*)((?:[-*•]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s+)?")
 _ENDS_SENTENCE = re.compile(r"[.!?:…。！？।॥۔؟][\"'”’»)\]」』]*$")
-_ENDS_IN_HYPHEN = re.compile(r"\w(?:-|--|—)$")
+_ENDS_IN_HYPHEN = re.compile(r"\w(?:-|--|‐|—)$")
 
 
 class _Line(NamedTuple):
@@ -75,10 +75,13 @@ def join_lines(lines: Iterable[str | None], width: int | None) -> Iterator[str |
         >>> list(join_lines(["> A well-", "> known one", "", "- two", "  lines"], 0))
         ['> A well-known one', '- two lines']
     """
+    if width is None:
+        yield from (line for line in lines if line is None or line.strip())
+        return
     paragraph, last = "", None
     for text in lines:
         line = _parsed(text)
-        if width is not None and last and line and _goes_on(last, line, width):
+        if last and line and _goes_on(last, line, width):
             paragraph += f"{_between(paragraph, line.body)}{line.body}"
         else:
             if last:
@@ -92,25 +95,25 @@ def join_lines(lines: Iterable[str | None], width: int | None) -> Iterator[str |
 
 
 def _parsed(text: str | None) -> _Line | None:
-    """A line; None where there is none, or an empty one."""
-    if not text or text.isspace():
-        return None
-    text = text.expandtabs().rstrip()
+    """A line; None where there is none, or an empty one, which may be quoted."""
+    text = (text or "").expandtabs().rstrip()
     quotes, blanks, mark = _LEAD.match(text).groups("")  # type: ignore[union-attr]
     start = len(quotes) + len(blanks)
-    return _Line(text, quotes.count(">"), text[start:], start, start + len(mark))
+    line = _Line(text, quotes.count(">"), text[start:], start, start + len(mark))
+    return line if line.body else None
 
 
 def _may_continue(line: _Line, following: _Line) -> bool:
     """Whether only the words can tell that a paragraph ends between two lines."""
-    is_quoted_alike = line.quoted == following.quoted and line.body and following.body
-    return bool(is_quoted_alike) and following.start <= line.inner
+    # What an option of a man page means begins behind a gap, and goes on below its beginning.
+    hangs = line.text[: following.start].endswith("  ") and len(line.text) > following.start
+    return line.quoted == following.quoted and (following.start <= line.inner or hangs)
 
 
 def _goes_on(line: _Line, following: _Line, width: int) -> bool:
     """Whether two lines are of one paragraph, where lines are cut."""
     # Whoever breaks lines by hand breaks some far too early.
-    early = following.body[:1].islower() and _runs_on(line, following)
+    early = following.body[0].islower() and _runs_on(line, following)
     left = width - columns(line.text)
     full = width == 0 or -_RAGGED < left < _RAGGED or 0 <= left <= columns(following.word)
     return _may_continue(line, following) and (early or full)

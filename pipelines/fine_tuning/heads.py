@@ -10,6 +10,7 @@ import numpy as np
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import bounded_loads
 from pipelines.fine_tuning.task import Head
+from pipelines.tables.writing import digits
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -178,7 +179,7 @@ class RegressionHead:
 
     Args:
         low: the smallest label.
-        high: the largest label; without bounds answers have six digits, else three decimals.
+        high: the largest label; without bounds answers have nine digits, else three decimals.
         units: in which the head learns; None for those of the labels. See `LabelUnits`.
 
     Example:
@@ -229,9 +230,8 @@ class RegressionHead:
 
     def decode(self, logits: np.ndarray) -> list[str]:
         """Gives the numbers in decimals, none outside the labels' range."""
-        form = ".3f" if self._bounded else ".6g"
         numbers = np.clip(self.predictions(logits), self._low, self._high)
-        return [format(number, form) for number in numbers]
+        return [f"{number:.3f}" if self._bounded else digits(number) for number in numbers]
 
     def in_units(self, units: tuple[float, float]) -> "RegressionHead":
         """The same head, learning in units of labels' mean and deviation."""

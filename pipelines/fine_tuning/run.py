@@ -20,7 +20,6 @@ from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, without_links
 from keras_bert_impl.interrupts import kept_so_far
-from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.reinitialize import FreshWeights
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -311,8 +310,6 @@ class _Job:
             if not self._config.do_train:
                 check_head_is_trained(report, source, self._task.name)
             _start_anew(model, fresh)
-            if isinstance(model, BertClassifier):
-                model.take_label_units(report)
         return heads[-1]
 
     def train(self) -> TrainingResult:
@@ -410,7 +407,7 @@ class _Job:
         rows, head = self._rows[split], self._head
         keep = final and self._config.do_predict and split in self._task.test_splits
         with self._outputs.of(split, self._config.eval_batch_size, keep=keep) as outputs:
-            loss = mean_loss(head.objective, rows, outputs, head.labels)
+            loss = mean_loss(self._task, head.objective, rows, outputs, head.labels)
             answered = AnsweredSplit(self._task, split, rows, outputs)
             scores = self._task.score(answered)
             main = split == self._task.evaluation_splits[0]

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipelines.tables.writing import digits
+
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -25,7 +27,7 @@ class Answer(NamedTuple):
     note: str = ""
 
     def __str__(self) -> str:
-        numbers = " ".join(f"{value:.6g}" for value in self.values)
+        numbers = " ".join(map(digits, self.values))
         return " ".join(filter(None, (str(self.said), numbers, self.note)))
 
 

@@ -27,7 +27,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import Option, options_of
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
@@ -188,11 +188,14 @@ def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
     checkpoint = config.members[0] if config.members else config.init_checkpoint
     if not config.members and not config.do_train and run.model.is_dir():
         checkpoint = str(run.model)
+    # What is trained on composed text keeps it; a model that is evaluated has its own form.
+    composes = config.do_train and config.file_encoding.composes
     return find_model(
         checkpoint,
         bert_config_file=config.bert_config_file,
         vocab_file=config.vocab_file,
         do_lower_case=config.do_lower_case,
+        told=Casing(unicode_form=NFC if composes else None),
         default_lower_case=True,
     )
 
@@ -215,6 +218,8 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
     if config.do_train:
         return config
     kept, values = config.kept(model.config), dict[tuple[str, ...], Any]()
+    if model.text.composes:
+        kept["unicode_form"] = model.text.unicode_form
     told = []
     for one in options_of(type(config)):
         if one.name not in kept:

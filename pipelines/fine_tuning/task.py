@@ -265,6 +265,15 @@ class Truncating(Protocol):
 
 
 @runtime_checkable
+class Joining(Protocol):
+    """A task that joins the outputs of an example's rows before it answers."""
+
+    def joined(self, rows: Rows, outputs: Mapping[str, NDArray]) -> Mapping[str, NDArray]:
+        """Gives the outputs of each example: [examples, ...]; arguments as of `Task.answers`."""
+        ...
+
+
+@runtime_checkable
 class ScoredWithoutLoss(Protocol):
     """A task whose labelled splits give figures, but no loss."""
 

@@ -17,7 +17,8 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCounter
 from keras_bert_impl.training.objectives import Objective
 from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.fine_tuning.task import ROWS_VERSION, Task
+from pipelines.fine_tuning.task import ROWS_VERSION, Joining, Task
+from pipelines.fine_tuning.text_rows import EXAMPLE_WEIGHTS
 from pipelines.inputs.row_outputs import RowOutputs
 from pipelines.records.row_set import RowSet, make_rows
 from pipelines.records.rows import Rows
@@ -130,11 +131,19 @@ class AnsweredSplit:
 
 
 def mean_loss(
-    objective: Objective, rows: RowSet, outputs: RowOutputs, labels: Sequence[str]
+    task: Task[Any, Any],
+    objective: Objective,
+    rows: RowSet,
+    outputs: RowOutputs,
+    labels: Sequence[str],
 ) -> float | None:
-    """The loss over all rows; None where they do not have the labels.
+    """The loss over all answers of a split; None where its rows do not have the labels.
+
+    Where the task joins the rows of an example, it is that of the joined outputs, which answer: an
+    example counts once, however many windows it has. Else all rows count alike.
 
     Args:
+        task: the task.
         objective: the loss.
         rows: all rows of a split.
         outputs: a model's outputs for them.
@@ -142,14 +151,16 @@ def mean_loss(
     """
     if missing_labels(rows, labels):
         return None
+    joins = isinstance(task, Joining)
     counts: dict[str, Any] = {}
     for _, block in rows.blocks():
-        for name, count in objective.normalizers(_padded(block)).items():
+        for name, count in objective.normalizers(_compared(block, joins)).items():
             counts[name] = counts.get(name, np.float64(0)) + count
     total = 0.0
     for start, block in rows.blocks():
-        given = outputs.padded(start, block)
-        total += float(objective.loss(given, _padded(block), counts)[0])
+        given: Mapping[str, Any] = outputs.padded(start, block)
+        given = task.joined(block, given) if isinstance(task, Joining) else given
+        total += float(objective.loss(given, _compared(block, joins), counts)[0])
     return total
 
 
@@ -158,8 +169,13 @@ def missing_labels(rows: RowSet, labels: Sequence[str]) -> list[str]:
     return sorted(set(labels) - {feature.name for feature in rows.description.features})
 
 
-def _padded(rows: Rows) -> dict[str, np.ndarray]:
-    return rows.padded(int(rows.lengths.max()))
+def _compared(rows: Rows, joins: bool) -> dict[str, np.ndarray]:
+    """What outputs are compared with: the features of rows, or of each example once."""
+    features = rows.padded(int(rows.lengths.max()))
+    if not joins:
+        return features
+    firsts = np.flatnonzero(np.diff(rows.examples, prepend=-1))
+    return {name: x[firsts] for name, x in features.items() if name != EXAMPLE_WEIGHTS}
 
 
 def _check_all_have_rows(rows: Rows, examples: int) -> None:

@@ -19,6 +19,7 @@ import google_crc32c
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_input, open_whole
 from keras_bert_impl.json_files import Count, FileName, parse_json, read_json_value, typed
+from keras_bert_impl.tokenization.text_settings import AS_IS
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.pretraining_data.statistics import random_next
@@ -125,6 +126,7 @@ def shards_to_json(shards: Sequence[ShardEntry], versions: Mapping[str, str]) ->
 class _Tokenizer(TypedDict):
     do_lower_case: bool
     strip_accents: bool | None
+    unicode_form: NotRequired[str]
 
 
 class _Source(TypedDict):
@@ -152,7 +154,7 @@ class Description:
     Attributes:
         recipe: the rules by which it was made.
         vocabulary: what data work needs to know of it, its SHA-256 included.
-        do_lower_case, strip_accents: how text was tokenized.
+        do_lower_case, strip_accents, unicode_form: how text was tokenized.
         source: the text: its files, bytes, sha256, documents, sentences, tokens, words and how
             many of them are [UNK] (`unknown_words`).
         shards: the shards in their order.
@@ -166,6 +168,7 @@ class Description:
     source: Mapping[str, Any]
     shards: tuple[ShardEntry, ...]
     versions: Mapping[str, str]
+    unicode_form: str = AS_IS
 
     def totals(self) -> dict[str, int]:
         """The counts of all shards added up."""
@@ -203,6 +206,7 @@ class Description:
             "tokenizer": {
                 "do_lower_case": self.do_lower_case,
                 "strip_accents": self.strip_accents,
+                **({} if self.unicode_form == AS_IS else {"unicode_form": self.unicode_form}),
             },
             "source": dict(self.source),
             **shards_to_json(self.shards, self.versions),
@@ -246,4 +250,5 @@ class Description:
             source=described["source"],
             shards=described["shards"],
             versions=described["versions"],
+            unicode_form=described["tokenizer"].get("unicode_form", AS_IS),
         )

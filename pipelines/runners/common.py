@@ -49,7 +49,7 @@ def check_partners(
             "next one (the others are the last of their document, or fill an example of "
             f"`max_seq_length={recipe.max_seq_length}` alone), so that {'nearly ' * (starts > 0)}"
             "all next sentences are random; make sentences of the text with split_sentences, or "
-            "pass `do_next_sentence=False` to train on masked words alone."
+            "pass `do_next_sentence=False`, and train without `next_sentence` in run_pretraining."
         )
         if not starts:
             raise UserError(message)
@@ -145,4 +145,5 @@ def describe(
         source=source,
         shards=tuple(entries),
         versions=versions_in_use(),
+        unicode_form=config.text_encoding.unicode_form,
     )

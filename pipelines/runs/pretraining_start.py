@@ -85,4 +85,6 @@ def casing_of_shards(input_files: Sequence[str]) -> Casing:
     """Reads the text settings of the first shards that describe themselves."""
     shards = find_shards(with_local_copies(input_files))
     described = next((shard.description for shard in shards if shard.description), None)
-    return Casing(described.do_lower_case, described.strip_accents) if described else Casing()
+    if described is None:
+        return Casing()
+    return Casing(described.do_lower_case, described.strip_accents, described.unicode_form)

@@ -17,6 +17,16 @@ FORMATS = {"tsv": "\t", "csv": ","}
 Item = TypeVar("Item")
 
 
+def digits(number: float) -> str:
+    """A predicted number with the nine digits that tell all of float32 apart.
+
+    Example:
+        >>> digits(np.float32(1_000_001)), digits(0.25)
+        ('1000001', '0.25')
+    """
+    return f"{number:.9g}"
+
+
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
     r"""Writes a table with a header; fields are quoted where they must be, as in CSV.
 

@@ -19,7 +19,6 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, file_sha256
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.tokenization.tokenizer import find_text_settings
 from pipelines.vectors.options import EmbedConfig, VectorModelConfig
 from pipelines.vectors.texts import Texts, open_texts
 from pipelines.vectors.vectors_file import INPUT_SHA256, check_origin, growing_vectors
@@ -61,7 +60,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
     # Before the model is opened: int8 keeps the scales that it finds on the texts.
-    text = find_text_settings(config.model, do_lower_case=config.do_lower_case)
+    text = find_model(config.model, do_lower_case=config.do_lower_case).text
     config.unknown.check(texts, text, config.input_file)
     check_output(output, grows=True)
     check_origin(output, Path(config.input_file))

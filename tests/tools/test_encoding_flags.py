@@ -69,7 +69,7 @@ def folders(tmp_path_factory):
         "squad.json": json.dumps({"data": [article("가"), article("나")]}, ensure_ascii=False),
         "answers.json": json.dumps({"가1": "한국어"}),  # our own files are UTF-8
     }
-    for encoding in ("cp949", "utf-8"):
+    for encoding in ("cp949", "utf-8", "utf-16-be"):
         folder = base / encoding
         folder.mkdir()
         for name, text in texts.items():
@@ -134,6 +134,14 @@ def test_with_the_flag_it_is_as_if_it_were_utf_8(folders, tool, command, capsys)
     found = run(tool, f"{command} --encoding=cp949", folders / "cp949", capsys)
     assert found == run(tool, command, folders / "utf-8", capsys)
     assert "UTF-8" not in found[1]
+
+
+@pytest.mark.parametrize(("tool", "command"), READERS.items())
+def test_utf_16_without_its_mark_is_told_in_a_sentence(folders, tool, command, capsys):
+    code, error = run(tool, f"{command} --encoding=utf-16", folders / "utf-16-be", capsys)
+    blocks = tool == "create_pretraining_data"  # these are cut where lines end
+    assert code == 1
+    assert ("run split_sentences with it" if blocks else "give --encoding=utf-16-le or") in error
 
 
 @pytest.mark.parametrize(("tool", "command"), OF_UTF_8.items())

@@ -21,7 +21,7 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
         UserError: a value out of range, or no file is named.
     """
 
-    OF_FILES: ClassVar = ("encoding", "unicode_form")
+    OF_FILES: ClassVar = ("encoding",)
     IN_A_MODEL: ClassVar = {"num_choices": bounded(int, at_least=1)}
     FILE_NAMES: ClassVar = {"train": "train.csv", "dev": "val.csv", "test": "test.csv"}
 

@@ -257,7 +257,7 @@ class RunClassifierConfig(FineTuningConfig):
     PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
     OF_FILES: ClassVar = (
         *("text_column", "text_pair_column", "label_column", "header", "quotation"),
-        *("ignored_labels", "dev_share", "dev_seed", "encoding", "unicode_form"),
+        *("ignored_labels", "dev_share", "dev_seed", "encoding"),
     )
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.constant_answer import constant_answer
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
 from pipelines.metrics.label_scores import ClassScores, LabelSetScores
-from pipelines.tables.writing import hardest, write_table
+from pipelines.tables.writing import digits, hardest, write_table
 from pipelines.tasks.labels.answers import CLASS_COLUMNS, class_rows, draw_confusion
 from pipelines.tasks.labels.labelling import Kind, Labelled, Source, is_empty, labels_in, text_key
 from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
@@ -200,9 +200,9 @@ class LabelledTexts(LabelTask):
         cells = [example.identifier, *texts, *([example.label] if labelled else [])]
         cells.append(answer.label)
         if self.kind == "one":
-            cells.append(f"{answer.values.max():.6f}")
+            cells.append(digits(answer.values.max()))
         if self.kind != "number":
-            cells += [f"{probability:.6f}" for probability in answer.values]
+            cells += map(digits, answer.values)
         return cells
 
     def _mistake(self, one: tuple[TextExample, LabelAnswer]) -> float | None:

@@ -18,6 +18,7 @@ from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, Regr
 from pipelines.fine_tuning.task import Head
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
 from pipelines.records.rows import Rows
+from pipelines.tables.writing import digits
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -31,6 +32,7 @@ _LOGGER = logging.getLogger(__name__)
 _MOST_FREQUENT = "always the most frequent class"
 _COMMON_LABELS = "always the labels that most examples have"
 _MEAN = "always the mean"
+_COARSE = 1e-3  # a step of float32 may be so much of the labels' deviation without a word
 
 LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
 
@@ -142,13 +144,17 @@ class LabelTask:
         """Builds the encoder with the task's head."""
         return self.head_of.build(config, dtype)
 
+    def joined(self, rows: Rows, outputs: Mapping[str, NDArray]) -> Mapping[str, NDArray]:
+        """The logits of each example, of its windows together; see `Joining`."""
+        how = self.long_texts.window_answers
+        return {"logits": join_windows(rows, outputs["logits"], how)}
+
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> list[LabelAnswer]:
         """The label, labels or number of each example, of its windows together."""
         del examples
-        head = self.head_of
-        logits = join_windows(rows, outputs["logits"], self.long_texts.window_answers)
+        head, logits = self.head_of, self.joined(rows, outputs)["logits"]
         answers = zip(
             head.decode(logits), head.predictions(logits), head.values(logits), strict=True
         )
@@ -180,24 +186,40 @@ def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, 
         where: its file, for the message.
 
     Raises:
-        UserError: all numbers are the same.
+        UserError: all numbers are the same, or are in float32.
 
     Example:
         >>> label_units([TextExample(str(n), "text", label=str(n)) for n in (1, 3)], "train.csv")
         (2.0, 1.0)
     """
-    count, mean, squares = 0, 0.0, 0.0
+    count, mean, squares, ends = 0, 0.0, 0.0, (math.inf, -math.inf)
     for count, example in enumerate(examples, start=1):
-        number = float(np.float32(str(example.label)))  # as the loss sees it
+        label = float(str(example.label))
+        ends = min(label, ends[0]), max(label, ends[1])
+        number = float(np.float32(label))  # as the loss sees it
         before = number - mean  # Welford's way: thousands with little between them keep it
         mean += before / count
         squares += before * (number - mean)
-    if squares <= 0.0:
+    deviation = math.sqrt(squares / max(count, 1))
+    mean = float(np.float32(mean))  # as the model adds it
+    step = float(np.spacing(np.float32(abs(mean))))
+    coarse = (
+        f"{where}: the labels are numbers from {ends[0]:.15g} to {ends[1]:.15g}, near which "
+        f"those of float32, which models give, are {digits(step)} apart; take a constant such as "
+        f"{mean:.3g} from all labels, and add it to the answers."
+    )
+    if squares <= 0.0 and ends[0] == ends[1]:
         raise UserError(
-            f"{where}: all rows to train on have the number {mean:g}, so that there is nothing to "
-            "learn; add rows with other numbers, or give another `dev_seed` where a dev set is cut "
-            "off."
+            f"{where}: all rows to train on have the number {digits(mean)}, so that there is "
+            "nothing to learn; add rows with other numbers, or give another `dev_seed` where a dev "
+            "set is cut off."
         )
-    deviation = math.sqrt(squares / count)
-    _LOGGER.info("labels: mean %g, deviation %g; they are learned in these units.", mean, deviation)
+    if squares <= 0.0:
+        raise UserError(coarse)
+    if step > _COARSE * deviation:
+        _LOGGER.warning("%s", coarse)
+    _LOGGER.info(
+        "labels: mean %s, deviation %s; they are learned in these units.",
+        *map(digits, (mean, deviation)),
+    )
     return mean, deviation

@@ -342,7 +342,7 @@ def _check_numbers(found: LabelStatistics) -> None:
     smallest, largest = found.numbers
     if smallest == largest:
         raise UserError(
-            f"{found.source.file.name}: all rows have the number {smallest:g} in "
+            f"{found.source.file.name}: all rows have the number {smallest} in "
             f"{_columns_in_words(found.source)}, so that there is nothing to learn; name another "
             "`label_column`."
         )

@@ -12,7 +12,7 @@ from keras_bert_impl.files import open_whole
 from keras_bert_impl.pictures import write_png
 from pipelines.metrics.answer_texts import Scores
 from pipelines.metrics.no_answer import precision_recall
-from pipelines.tables.writing import write_table
+from pipelines.tables.writing import digits, write_table
 from pipelines.tasks.questions.answers import Candidate, Prediction
 from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.scores import ScoredAnswers, right_answers
@@ -152,8 +152,8 @@ class _Row(NamedTuple):
     has_more: bool
 
     def cells(self) -> list[Any]:
-        figures = [f"{100 * self.f1:.2f}", f"{100 * self.exact:.0f}", f"{self.probability:.4f}"]
-        odds = "" if self.null_odds is None else f"{self.null_odds:.4f}"
+        figures = [f"{100 * self.f1:.2f}", f"{100 * self.exact:.0f}", digits(self.probability)]
+        odds = "" if self.null_odds is None else digits(self.null_odds)
         return [*figures, *self.texts, self.start, self.end, odds]
 
 

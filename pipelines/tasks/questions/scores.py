@@ -3,6 +3,7 @@
 They are those of a model's own answers, and of anybody's predictions (`score_answers`).
 """
 
+import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from pipelines.tasks.questions.files import WANTED, read_questions
 from pipelines.tasks.questions.options import THRESHOLD, ScoreAnswersConfig
 from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.trivia import is_trivia, trivia_right_answers
+
+_LOGGER = logging.getLogger(__name__)
 
 METRICS = {
     "squad": (squad_v1_scores, squad_v1_question),
@@ -146,7 +149,8 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
     """The official figures of a file of predictions, with intervals over articles.
 
     A question of SQuAD 1.1, KorQuAD or TriviaQA without a prediction counts as wrong, as in their
-    scripts. TriviaQA's figures have no intervals, since its questions have no article.
+    scripts; the log says how many there are, and how many answers a threshold takes away.
+    TriviaQA's figures have no intervals, since its questions have no article.
 
     Raises:
         UserError: a file is not what it should be, or the predictions are for other questions.
@@ -178,7 +182,15 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
         intervals = scored.figures_v2(0.0)  # no odds are above the threshold
         plain = squad_v2_scores(guesses, scored.right)
         return plain | {name: x for name, x in intervals.items() if name.endswith(("low", "high"))}
-    return scored.figures_v2(config.null_score_diff_threshold)
+    limit = config.null_score_diff_threshold
+    answered = [question.identifier for question in questions if guesses[question.identifier]]
+    if taken := sum(odds[name] > limit for name in answered):
+        _LOGGER.warning(
+            "%s: %d of %d answers count as no answer, since their odds are above "
+            "`null_score_diff_threshold=%s`.",
+            *(config.null_odds_file, taken, len(answered), limit),
+        )
+    return scored.figures_v2(limit)
 
 
 def _score_trivia(config: ScoreAnswersConfig, content: Any) -> dict[str, float]:
@@ -189,7 +201,10 @@ def _score_trivia(config: ScoreAnswersConfig, content: Any) -> dict[str, float]:
             "`version_2_with_negative` and `metric`."
         )
     right = trivia_right_answers(config.data_file, content)
-    return trivia_scores(_read(config.predictions_file, str, "an answer"), right)
+    guesses = _read(config.predictions_file, str, "an answer")
+    figures = trivia_scores(guesses, right)
+    _tell_of_missing(config.predictions_file, len(right.keys() - guesses), len(right))
+    return figures
 
 
 def _read(path: Path, kind: type, what: str) -> dict[str, Any]:
@@ -210,4 +225,13 @@ def _check_same(
             f"{shown(first.identifier)} (article {shown(first.passage.article)}); name the file "
             f"made "
             "for these questions."
+        )
+    _tell_of_missing(path, len(missing), len(questions))
+
+
+def _tell_of_missing(path: Path, missing: int, questions: int) -> None:
+    if missing:
+        _LOGGER.warning(
+            "%s: %d of %d questions have no answer there and count as wrong.",
+            *(path, missing, questions),
         )

@@ -123,7 +123,7 @@ class RunNerConfig(FineTuningConfig):
         more_than=0,
     )
 
-    OF_FILES: ClassVar = ("word_column", "tag_column", "encoding", "unicode_form")
+    OF_FILES: ClassVar = ("word_column", "tag_column", "encoding")
     LOOKED_UP: ClassVar = ("word_column", "tag_column")
     IN_A_MODEL: ClassVar = {
         "tagging_scheme": bounded(str, choices=tuple(SCHEMES)),

@@ -61,6 +61,7 @@ def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
     layout = _layout(config, first)
     name = config.tagging_scheme
     scheme = _find_scheme(first, layout) if name == AUTO else SCHEMES[name]
+    _LOGGER.info("%s: its tags are read as %s.", first, scheme.name)
     found = [_count(path, _layout(config, path), scheme) for path in paths]
     for path, one in zip(paths, found, strict=True):
         if one.text != found[0].text:

@@ -4,10 +4,12 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.cpu_kernels.inference import inference_function
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.head_settings import pooling_of
+from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.head_checks import check_against_numpy, check_outputs, check_saving
 from tests.support.numpy_bert import NumpyBert
@@ -83,6 +85,28 @@ def test_poolings_are_those_of_an_independent_model_and_kept(pooling, tmp_path):
         np.testing.assert_allclose(fast, expected, atol=2e-4)
     pooler = BertClassifier.from_pretrained(tmp_path / "model", pooling="pooler")
     assert np.abs(np.array(pooler(batch)["logits"]) - expected).max() > 1e-2
+
+
+@pytest.mark.parametrize(("mean", "deviation"), [(3.0, 1.0), (1e6, 1.0), (1e-6, 1e-7)])
+def test_a_regression_rounds_as_the_one_that_was_trained(mean, deviation, tmp_path):
+    """A weight of numbers around 1e6 takes the digits from those that are added to it."""
+    config = with_task_settings(TINY, {"label_units": [mean, deviation]})
+    trained = scatter_weights(BertClassifier(config, 1))
+    assert trained.label_units == (mean, deviation)
+    trained.save_pretrained(tmp_path / "model", TextSettings(VOCABULARY))
+    batch = features(batch=64)
+    expected = np.array(trained(batch, training=False)["logits"])
+    again = BertClassifier.from_pretrained(tmp_path / "model")
+    step = max(np.spacing(np.float32(mean)), 1e-5 * deviation)
+    for one in (again, open_model(tmp_path / "model").model):
+        found = np.array(one(batch, training=False)["logits"])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=step)
+        assert len(np.unique(found)) >= 0.9 * len(np.unique(expected))
+    # What it holds is a model like any other.
+    plain = NumpyBert(tmp_path / "model")
+    inputs = [batch[name] for name in ("input_ids", "input_mask", "segment_ids")]
+    logits = plain.class_logits(plain.pooled(plain.encode(*inputs)[-1]))
+    np.testing.assert_allclose(logits, expected, rtol=0, atol=2 * step)
 
 
 @takes_tensorflow

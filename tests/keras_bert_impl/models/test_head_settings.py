@@ -59,3 +59,5 @@ def test_only_the_head_is_in_other_units_and_keeps_its_type():
     np.testing.assert_array_equal(units.fold("classifier/dense/bias", weight), 4 * weight + 10)
     assert units.fold("classifier/dense/bias", weight).dtype == np.float32
     assert units.fold("pooler/dense/bias", weight) is weight
+    for path in ("classifier/dense/kernel", "classifier/dense/bias", "pooler/dense/bias"):
+        np.testing.assert_array_equal(units.unfold(path, units.fold(path, weight)), weight)

@@ -19,6 +19,7 @@ BEST = {"answers": ["bc"], "starts": [2], "ends": [4], "scores": [1.5]}
         ("labels", {}, {"labels": ["b"], "probabilities": [0.25, 0.75]}, ["75.00%  b"]),
         ("labels", {}, {"labels": [], "probabilities": [0.25, 0.25]}, ["no label"]),
         ("number", {}, {"score": 2.5}, ["2.5"]),
+        ("number", {}, {"score": 1000001.0}, ["1000001"]),
         ("answer", PASSAGE, {"answer": "", "start": 0, "end": 0}, ["no answer"]),
         ("answer", PASSAGE, {"answer": "bc", "start": 2, "end": 4}, ["bc  (characters 2-4)"]),
         (

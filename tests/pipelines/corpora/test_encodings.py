@@ -1,8 +1,12 @@
 import codecs
+import contextlib
+import encodings
 import gzip
 import io
 import json
 import lzma
+import pkgutil
+import random
 import unicodedata
 from itertools import islice
 
@@ -140,6 +144,34 @@ def test_what_cannot_be_decoded_is_told_with_its_line(tmp_path, monkeypatch, enc
     sentence = rf"a\.txt: line 42 is not {encoding.encoding}; mend it, or give another `encoding`\."
     with pytest.raises(UserError, match=sentence):
         list(read_lines(path, encoding))
+
+
+@pytest.mark.parametrize("block", [1, 1 << 16])
+@pytest.mark.parametrize("own", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-8"])
+@pytest.mark.parametrize("asked", ["utf-16", "U16", "utf_32"])
+def test_without_the_mark_that_tells_the_order_of_bytes_the_order_is_asked_for(
+    tmp_path, monkeypatch, asked, own, block
+):
+    monkeypatch.setattr("pipelines.corpora.encodings._AT_ONCE", block)
+    path, name = tmp_path / "a.txt", codecs.lookup(asked).name
+    path.write_bytes("한국어\n글\n".encode(own))
+    sentence = rf"a\.txt: has no byte-order mark, .*; give `encoding={name}-le` or {name}-be"
+    with pytest.raises(UserError, match=sentence):
+        list(read_lines(path, TextEncoding(encoding=asked)))
+
+
+NAMES = sorted({one.name for one in pkgutil.iter_modules(encodings.__path__)} | {"locale"})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_python_calls_an_encoding_is_read_or_told_in_a_sentence(name):
+    draw = random.Random(name)
+    for data in (draw.randbytes(50), "aé가\n".encode("utf-16") * 9, b"a\r\n" * 99, b"", b"\n"):
+        with contextlib.suppress(UserError):  # and nothing else
+            encoding = TextEncoding(encoding=name)
+            # Where blocks are cut at the byte of ASCII's line end, it must be one.
+            assert not encoding.keeps_lines or b"a\n".decode(name) == "a\n"
+            list(encoding.recoded_lines("a.txt", [data[:3], data[3:]]))
 
 
 def test_a_character_that_the_end_of_the_file_cuts_is_told(tmp_path):

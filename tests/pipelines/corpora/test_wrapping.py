@@ -1,9 +1,12 @@
 """Hard-wrapped text of many languages and kinds, and what looks like it and must stay as it is."""
 
 import random
+import re
 import textwrap
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipelines.corpora.wrapping import find_width, join_lines
 
@@ -163,6 +166,11 @@ def test_poems_lists_and_headings_in_a_wrapped_text_stay():
     ("lines", "joined"),
     [
         (["a well-", "known man"], "a well-known man"),
+        (["the op‐", "tions"], "the op‐tions"),
+        (
+            ["   -c   If it is", "        there,", "        it is."],
+            "   -c   If it is there, it is.",
+        ),
         (["he came--", "and went"], "he came--and went"),
         (["he came --", "and went"], "he came -- and went"),
         (["東京へ", "行く"], "東京へ行く"),
@@ -176,7 +184,26 @@ def test_a_blank_stands_between_lines_where_the_script_has_one(lines, joined):
 
 @pytest.mark.parametrize(
     "lines",
-    [["> a", "b"], ["> a", ">> b"], ["a", "  b"], ["a", "", "b"], ["a", None, "b"], [">", "b"]],
+    [
+        ["> a", "b"],
+        ["> a", ">> b"],
+        ["a", "  b"],
+        ["a", "", "b"],
+        ["a", None, "b"],
+        ["> a", ">", "> b"],
+    ],
 )
 def test_a_quotation_an_indent_and_an_empty_line_end_a_paragraph(lines):
-    assert list(join_lines(lines, 0)) == [one for one in lines if one != ""]
+    assert list(join_lines(lines, 0)) == [one for one in lines if one not in ("", ">")]
+
+
+@given(
+    st.lists(st.none() | st.text("> -*1.)(a B漢한\t\r\x0b", max_size=60), max_size=30),
+    st.sampled_from([None, 0, 10, 50]),
+)
+def test_no_word_is_lost_or_moved(lines, width):
+    find_width(lines)
+    words = lambda parts: re.sub(r"[\s>]", "", "".join(filter(None, parts)))  # noqa: E731
+    joined = list(join_lines(lines, width))
+    assert words(joined) == words(lines)
+    assert joined.count(None) == lines.count(None)

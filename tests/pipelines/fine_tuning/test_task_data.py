@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import task_data
+from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.task_data import AnsweredSplit, TaskData, mean_loss
+from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.inputs.row_outputs import RowOutputs
-from tests.support.model_folders import WORD_VOCABULARY
+from pipelines.records.row_set import make_rows
+from pipelines.tasks.labels.rows import LabelTask
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 from tests.support.toy_task import ToyTask
 
 TEXTS = ["the dog runs a list", "value", "a cat sleeps the value . ,", "cat"]
@@ -164,9 +169,47 @@ def test_the_loss_is_the_mean_over_all_rows(data, outputs):
     labels = rows.read(np.arange(7)).values["label_ids"]
     margins = np.arange(7) * np.where(labels == 1, 1.0, -1.0)
     expected = np.log1p(np.exp(-margins)).mean()
-    found = mean_loss(ClassificationObjective(), rows, outputs, ["label_ids"])
+    found = mean_loss(data.task, ClassificationObjective(), rows, outputs, ["label_ids"])
     assert found == pytest.approx(expected, rel=1e-6)
-    assert mean_loss(ClassificationObjective(), rows, outputs, ["other_labels"]) is None
+    missing = mean_loss(data.task, ClassificationObjective(), rows, outputs, ["other_labels"])
+    assert missing is None
+
+
+YES_NO, SPREAD = {"no": "no", "yes": "yes"}, np.random.default_rng(1)
+HEADS = {
+    "classes": (ClassificationHead(YES_NO), ["yes", "no", "yes"]),
+    "weighted": (ClassificationHead(YES_NO, [1.0, 3.0]), ["yes", "no", "yes"]),
+    "several": (MultiLabelHead(["rude", "toxic"]), ['["rude"]', "[]", '["rude", "toxic"]']),
+    "number": (RegressionHead(), ["2.5", "-1", "0"]),
+}
+
+
+@pytest.mark.parametrize("answers", ["mean", "max"])
+@pytest.mark.parametrize("kind", HEADS)
+def test_the_loss_of_windows_is_that_of_the_answers(tmp_path, kind, answers):
+    """As of a set whose texts have one window each, with the logits that answer."""
+    task = LabelTask()
+    task.head_of, labels = HEADS[kind]
+    task.long_texts = LongTexts(long_text="windows", doc_stride=1, window_answers=answers)
+    texts = ["value", "the dog runs a list of a value", "cat"]
+    examples = [TextExample(text, text, None, one) for text, one in zip(texts, labels, strict=True)]
+    rows = task.rows(examples, Tokenizer(TextSettings(WORD_VOCABULARY)), 6, training=False)
+    assert np.bincount(rows.examples).tolist() == [1, 5, 1]
+    width = 1 if kind == "number" else 2
+    logits = SPREAD.normal(size=(len(rows), width)).astype(np.float32)
+    objective = task.head(tiny_config()).objective
+
+    def loss(name, rows, logits):
+        kept = make_rows(tmp_path / name, {}, [rows])
+        outputs = RowOutputs(tmp_path / f"{name} outputs", kept)
+        outputs.add(np.arange(len(kept)), {"logits": logits})
+        return mean_loss(task, objective, kept, outputs, ["label_ids"])
+
+    joined = [getattr(logits[rows.examples == one], answers)(axis=0) for one in range(3)]
+    short = [dataclasses.replace(one, text_a="value") for one in examples]
+    alone = task.rows(short, Tokenizer(TextSettings(WORD_VOCABULARY)), 6, training=False)
+    expected = loss("alone", alone, np.array(joined, np.float32))
+    assert loss("windows", rows, logits) == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_words_of_the_rows_are_kept_with_them(data, monkeypatch):

@@ -132,8 +132,25 @@ def test_a_run_of_an_older_version_goes_on_without(tmp_path):
         task_of(numbers(tmp_path, scale_labels=True))
 
 
-@pytest.mark.parametrize("changes", [{"apart": 0.0}, {"mean": 1e9, "apart": 1e-3}])
-def test_labels_that_are_all_the_same_number_are_refused(tmp_path, changes):
-    """Also where they only become the same in float32, by which they are learned."""
-    with pytest.raises(UserError, match=r"train.tsv: all rows .*number .*nothing to learn"):
-        task_of(numbers(tmp_path, **changes))
+@pytest.mark.parametrize(
+    ("mean", "apart", "said"),
+    [
+        (3.0, 0.0, "all rows have the number 3.0 in .*, so that there is nothing to learn"),
+        (1e9, 1e-3, "from 999999999.999 to 1000000000.001, near which .* 64 apart; take a const"),
+        (1.7e9, 2.0, r"from 1699999998 to 1700000002, near which .* 128 apart; .* as 1.7e\+09"),
+    ],
+)
+def test_labels_that_are_one_number_are_refused(tmp_path, mean, apart, said):
+    with pytest.raises(UserError, match=rf"train.tsv: .*{said}"):
+        task_of(numbers(tmp_path, mean=mean, apart=apart))
+
+
+@pytest.mark.parametrize(
+    ("mean", "apart", "told"),
+    [(3.0, 1.0, False), (1e4, 1.0, False), (1e6, 1.0, True), (-1e6, 50, True), (1e6, 1e3, False)],
+)
+def test_labels_that_are_large_beside_their_differences_are_told(
+    tmp_path, caplog, mean, apart, told
+):
+    task_of(numbers(tmp_path, mean=mean, apart=apart))
+    assert ("0.0625 apart; take a constant such as" in caplog.text) == told

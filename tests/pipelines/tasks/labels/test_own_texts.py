@@ -63,9 +63,9 @@ def test_predictions_have_the_text_the_label_and_probabilities(tmp_path):
         "text": "text 0",
         "label": "ham",
         "prediction": "ham",
-        "probability": "0.952574",
-        "P(ham)": "0.952574",
-        "P(spam)": "0.047426",
+        "probability": "0.952574127",
+        "P(ham)": "0.952574127",
+        "P(spam)": "0.0474258732",
     }
     # The surest mistake first.
     assert [row["line"] for row in rows_of(mistakes)] == ["4", "3"]

@@ -53,6 +53,24 @@ def test_version_2_has_its_figures_and_with_odds_the_best_thresholds(scored):
     assert scored(dict, negative=True, odds=2, null_score_diff_threshold=3.0)["exact"] == 100.0
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, None),
+        ({"negative": True}, None),
+        ({"negative": True, "odds": 1.0}, None),
+        ({"negative": True, "odds": 1.5}, "4 of 4 answers count as no answer, since"),
+        ({"negative": True, "odds": 1.5, "null_score_diff_threshold": 2.0}, None),
+        ({"without": "q0"}, "1 of 8 questions have no answer there and count as wrong"),
+    ],
+)
+def test_what_takes_answers_away_is_told(scored, caplog, options, said):
+    options = dict(options)
+    without = options.pop("without", None)
+    scored(lambda right: {k: v for k, v in right.items() if k != without}, **options)
+    assert [said in text for text in caplog.messages] == ([True] if said else [])
+
+
 @pytest.mark.parametrize(("order", "best"), [("xy", 100.0), ("yx", 50.0)])
 def test_equal_odds_count_in_the_order_of_their_file(tmp_path, order, best):
     """The official script sorts the file's odds, and looks at each of the equal ones in turn."""
@@ -100,11 +118,12 @@ RAIN = {"NormalizedAliases": ["rain", "heavy rain"]}
         ("Web", {"q0--a.txt": "rain", "q1--b.txt": "Heavy rain", "q0--b.txt": ""}, 50.0),
     ],
 )
-def test_a_file_of_triviaqa_has_its_own_figures(tmp_path, domain, guesses, exact):
+def test_a_file_of_triviaqa_has_its_own_figures(tmp_path, caplog, domain, guesses, exact):
     data = trivia_file(tmp_path, domain, RAIN, RAIN)
     (tmp_path / "guesses.json").write_text(json.dumps(guesses))
     config = ScoreAnswersConfig(data_file=data, predictions_file=tmp_path / "guesses.json")
     figures = score_answers(config)
+    assert ("questions have no answer there" in caplog.text) == (domain == "Web")
     assert figures["exact_match"] == exact
     assert figures["common"] == len(guesses)
 
