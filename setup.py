@@ -5,18 +5,51 @@ projects use, are installed as `keras_bert_impl.pipelines` and `keras_bert_impl.
 imports in the installed files say so. Only `pip install -e` leaves everything as it is here.
 """
 
+import ast
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
-PACKAGES = find_packages(include=["keras_bert_impl*", "pipelines*", "tools*"])
+PACKAGES = find_packages(
+    include=["keras_bert_impl*", "pipelines*", "tools*"], exclude=["tools.benchmarks*"]
+)
 IN_PLACE = "editable_wheel" in sys.argv
 MOVED = [] if IN_PLACE else ["pipelines", "tools"]
-MOVED_IN_PYTHON = re.compile(r"(?<![\w./])(pipelines|tools)(?=\.\w| import )")
+DOTTED = re.compile(rb"(?<![\w./])(?:pipelines|tools)\.\w+")
+
+
+def renamed(source: bytes) -> bytes:
+    """A file's source with the new names of what moves, in its imports and its strings only.
+
+    In a string a moved package is what is followed by the name of one of its modules; docstrings,
+    programs for other processes and modules that are imported by name are such strings.
+    """
+    for place in sorted(set(_places(source)), reverse=True):
+        source = source[:place] + b"keras_bert_impl." + source[place:]
+    return source
+
+
+def _places(source: bytes) -> Iterator[int]:
+    lines = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in MOVED:
+            yield lines[node.lineno - 1] + node.col_offset + len("from ")
+        elif isinstance(node, ast.Import):
+            if any(alias.name.split(".")[0] in MOVED for alias in node.names):
+                raise ValueError(f"line {node.lineno}: write `from PACKAGE import MODULE`.")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            begin = lines[node.lineno - 1] + node.col_offset
+            end = lines[node.end_lineno - 1] + node.end_col_offset
+            for found in DOTTED.finditer(source, begin, end):
+                path = Path(found[0].decode().replace(".", "/"))
+                if path.is_dir() or path.with_suffix(".py").is_file():
+                    yield found.start()
 
 
 class BuildPy(build_py):
@@ -26,8 +59,7 @@ class BuildPy(build_py):
         shutil.rmtree(self.build_lib, ignore_errors=True)  # it may hold an older version's modules
         super().run()
         for file in Path(self.build_lib).rglob("*.py"):
-            text = file.read_text(encoding="utf-8")
-            file.write_text(MOVED_IN_PYTHON.sub(r"keras_bert_impl.\1", text), encoding="utf-8")
+            file.write_bytes(renamed(file.read_bytes()))
 
 
 BROWSER = ["axe-playwright-python>=0.1.8", "selenium>=4.30"]
@@ -96,9 +128,7 @@ setup(
         "browser": BROWSER,
         "bench": [
             "keras-hub>=0.25",
-            "nupunkt>=0.5",
             "psutil>=6",
-            "pysbd>=0.3.4",
             "sentence-transformers>=5",
             "torch>=2.6",
             "transformers>=5",

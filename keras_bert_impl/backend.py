@@ -1,15 +1,53 @@
-"""Which of Keras' backends runs, and on how many cores."""
+"""What a job needs of the machine: Keras' backend, the packages of an extra, cores."""
 
+import contextlib
+import importlib.metadata
+import importlib.util
 import os
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from keras_bert_impl.errors import UserError
+
+BACKENDS = ("tensorflow", "jax")
+"""The backends of Keras that layers and models run on, as the tests do."""
+
+
+def choose_tensorflow() -> None:
+    """Lets Keras take TensorFlow when it is imported, whatever its configuration file says.
+
+    Raises:
+        UserError: the environment says another backend.
+    """
+    chosen = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
+    if chosen != BACKENDS[0]:
+        raise UserError(
+            f"KERAS_BACKEND={chosen}: the tools compute with TensorFlow only; set the environment "
+            "variable KERAS_BACKEND=tensorflow, or none."
+        )
+    os.environ["KERAS_BACKEND"] = chosen
+
+
+def check_backend() -> None:
+    """Refuses a backend of Keras on which no test of ours runs: it may give other numbers.
+
+    Raises:
+        UserError: Keras runs on such a backend.
+    """
+    import keras
+
+    if (backend := keras.backend.backend()) not in BACKENDS:
+        raise UserError(
+            f"this package runs on Keras' backends {' and '.join(BACKENDS)}, but Keras runs on "
+            f"{backend}; set the environment variable KERAS_BACKEND=tensorflow."
+        )
 
 
 def need_tensorflow(what: str) -> None:
     """Refuses another backend of Keras where only TensorFlow will do.
 
-    Layers and models run on any backend; our training step, strategies and SavedModels are
+    Layers and models run on others too; our training step, strategies and SavedModels are
     TensorFlow's.
 
     Args:
@@ -26,6 +64,34 @@ def need_tensorflow(what: str) -> None:
             f"{what} needs Keras' TensorFlow backend, but Keras runs on {backend}; set the "
             "environment variable KERAS_BACKEND=tensorflow."
         )
+
+
+def need_extra(extra: str, packages: Iterable[str], what: str) -> None:
+    """Refuses to begin where a package of one of our extras is not installed.
+
+    Args:
+        extra: its name.
+        packages: those of it that are imported.
+        what: what needs them, as a sentence begins.
+
+    Raises:
+        UserError: so it is.
+    """
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise UserError(
+                f"{what} needs the package {package}, which is not installed; "
+                f"pip install {_requirements_of(extra)}."
+            )
+
+
+def _requirements_of(extra: str) -> str:
+    """What pip can install: not our own name, which is on no index, but what the extra asks for."""
+    lines = list[str]()
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # a checkout by itself
+        lines = importlib.metadata.requires("keras_bert_impl") or []
+    ours = (line.split(";")[0] for line in lines if re.search(rf"\bextra == .{extra}\b", line))
+    return " ".join(f"'{one.strip()}'" for one in ours) or f"'.[{extra}]' in the project's folder"
 
 
 def usable_cores() -> int:

@@ -52,21 +52,6 @@ def is_plain_variable(variable: Any) -> bool:
     return type(variable) is ResourceVariable
 
 
-def gpu_memory_limits() -> list[int]:
-    """The bytes that TensorFlow will take of each GPU.
-
-    The public `tf.config.experimental.get_memory_info` knows what is used, not what may be used.
-    `device_lib`: seen in TensorFlow 2.21.0.
-    """
-    from tensorflow.python.client import device_lib
-
-    return [
-        device.memory_limit
-        for device in device_lib.list_local_devices()
-        if device.device_type == "GPU"
-    ]
-
-
 def variable_index(optimizer: Any, variable: Any) -> int:
     """The number of a variable among those that a Keras optimizer was built with.
 

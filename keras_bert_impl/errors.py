@@ -87,13 +87,14 @@ def shown(value: Any) -> str:
 def escaped(text: str) -> str:
     r"""Shows control characters, direction marks and halves of surrogate pairs as escapes.
 
-    Line ends, blanks and all letters stay as they are.
+    Line ends, blanks and all letters stay as they are. JSON stays JSON of the same values: of what
+    it holds as it is, all is escaped as JSON does.
 
     Example:
-        >>> print(escaped("\x1b[31mred \u202e\ud83d 한글"))
-        \x1b[31mred \u202e\ud83d 한글
+        >>> print(escaped("\x1b[31mred \u202e\ud83d\x9b 한글"))
+        \x1b[31mred \u202e\ud83d\u009b 한글
     """
-    if text.isascii() and text.isprintable():
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(map(_escaped_character, text))
 
@@ -102,7 +103,10 @@ def _escaped_character(character: str) -> str:
     kept = character.isprintable() or character in "\n\t" or character in _JOINERS
     if kept or unicodedata.category(character) not in _HIDDEN:
         return character
-    return character.encode("unicode_escape").decode()
+    if character < " ":
+        return character.encode("unicode_escape").decode()
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def cut(text: str, most: int = 400) -> str:

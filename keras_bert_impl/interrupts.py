@@ -1,7 +1,8 @@
 """A process that is stopped where nothing can be saved ends soon, with its workers, in a sentence.
 
-Inside of `stops_raise` Ctrl-C and SIGTERM raise an exception, so that files under way are removed
-and workers end. Training, which can save, takes them over with `training.stop_signal.on_stop`.
+Inside of `stops_raise` the signals of `STOPS` raise an exception, so that files under way are
+removed and workers end. Training, which can save, takes them over with
+`training.stop_signal.on_stop`.
 """
 
 import contextlib
@@ -13,7 +14,11 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-STOPS = (signal.SIGTERM, signal.SIGINT)
+TERMINAL_STOPS = (signal.SIGINT, signal.SIGHUP)
+"""What all processes of a terminal get: at Ctrl-C, and when the terminal is closed."""
+
+STOPS = (signal.SIGTERM, *TERMINAL_STOPS)
+"""What stops a process in good order, unless it ignored it at its start (`nohup`, `&`)."""
 
 EXIT_SIGNAL = 128
 """Added to the number of the signal that stopped a process, as shells do."""
@@ -22,7 +27,15 @@ _SECONDS_TO_TRY_AGAIN = 0.05
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM came where nothing can be saved: everything ends as after Ctrl-C, workers too."""
+    """A stop came where nothing can be saved: everything ends as after Ctrl-C, workers too.
+
+    Args:
+        number: the signal.
+    """
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__()
+        self.number = number
 
 
 class Stops:
@@ -42,7 +55,7 @@ class Stops:
         if self.number is not None and not self._swallowed:
             return
         self.number, self._swallowed = number, False
-        raise TerminatedError if number == signal.SIGTERM else KeyboardInterrupt
+        raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError(number)
 
     def unraisable(self, unraisable: Any, otherwise: Any) -> None:
         """Tries again where the exception could not be raised: in a destructor or a callback.
@@ -109,16 +122,17 @@ def end_at_once(number: int) -> None:
     if processes := sys.modules.get("multiprocessing"):
         for process in processes.active_children():
             process.kill()
-    os.write(2, b"\nEnded at once.\n")
+    with contextlib.suppress(OSError):  # the terminal may be closed
+        os.write(2, b"\nEnded at once.\n")
     os._exit(EXIT_SIGNAL + number)
 
 
 @contextlib.contextmanager
 def stops_raise() -> Iterator[Stops]:
-    """Inside the block SIGTERM raises `TerminatedError`, and Ctrl-C `KeyboardInterrupt`, once.
+    """Inside the block Ctrl-C raises `KeyboardInterrupt`, another stop `TerminatedError`, once.
 
-    Ctrl-C after either ends the process at once. A process that ignores Ctrl-C goes on ignoring it,
-    and a handler of somebody else's stays. A block inside of another one is the same.
+    Ctrl-C after either ends the process at once. What a process ignores it goes on ignoring, and a
+    handler of somebody else's stays. A block inside of another one is the same.
 
     Yields:
         Says which signal came. Whatever exception leaves the block then is the stop: on its way
@@ -129,7 +143,7 @@ def stops_raise() -> Iterator[Stops]:
         yield present
         return
     stops = Stops()
-    defaults = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    defaults = dict.fromkeys(STOPS, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
     if threading.current_thread() is not threading.main_thread() or present is not signal.SIG_DFL:
         yield stops
         return
@@ -212,7 +226,7 @@ def signal_of(error: BaseException) -> int | None:
         (2, 15, None)
     """
     if isinstance(error, TerminatedError):
-        return int(signal.SIGTERM)
+        return int(error.number)
     return int(signal.SIGINT) if isinstance(error, KeyboardInterrupt) else None
 
 

@@ -21,7 +21,7 @@ _RUNTIME = {True: 0.92e9, False: 0.6e9}
 # (scores, probabilities).
 _KEPT_HIDDEN, _KEPT_WIDE, _KEPT_SCORES = 13, 2, 2
 # Further layers whose numbers the backward pass holds; with recomputation all that is held. These,
-# the runtime and the logits are fitted to measured runs (tools/benchmarks/training.py).
+# the runtime and the logits are fitted to measured runs (`RESULTS.md`).
 _BACKWARD_LAYERS, _RECOMPUTED_LAYERS = 1.5, 1.8
 _KEPT_LOGITS = {True: 3.2, False: 4.2}  # float32 copies, in float32 and in mixed precision
 # With micro-batches memory of one is not yet given back when the next one takes its own.
@@ -236,16 +236,6 @@ def count_parameters(config: BertConfig) -> int:
         4433468
     """
     return sum(parameters_by_part(config).values())
-
-
-def checkpoint_bytes(config: BertConfig, averaged: bool = False) -> int:
-    """The size of one checkpoint: weights, two moments and perhaps an average, all in float32.
-
-    Example:
-        >>> checkpoint_bytes(BertConfig(vocab_size=30522)) // 10**6
-        1321
-    """
-    return (16 if averaged else 12) * count_parameters(config)
 
 
 def encoder_flops(config: BertConfig, length: int) -> int:

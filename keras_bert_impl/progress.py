@@ -1,5 +1,6 @@
 """Progress on standard error: rate and time left."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -185,9 +186,8 @@ class Progress:
         return f"{format_duration(max(0.0, left))} left"
 
     def _write(self, line: str, *, last: bool = False) -> None:
-        if self._terminal:
-            # Back to the line's beginning, and what stood there is erased.
-            self._stream.write(f"\r\x1b[K{line}" + ("\n" if last else ""))
-        else:
-            self._stream.write(line + "\n")
-        self._stream.flush()
+        # Back to the line's beginning, and what stood there is erased.
+        whole = f"\r\x1b[K{line}" + ("\n" if last else "") if self._terminal else f"{line}\n"
+        with contextlib.suppress(OSError):  # the terminal may be closed; the work goes on
+            self._stream.write(whole)
+            self._stream.flush()

@@ -10,6 +10,7 @@ from keras_bert_impl.files import remove
 
 _NAME = "keras_bert_impl"
 _VARIABLE = "KERAS_BERT_CACHE"
+_REMEDY = f"remove it, or name another place in {_VARIABLE}"
 
 
 def user_cache() -> Path | None:
@@ -50,15 +51,11 @@ def own_folder(name: str) -> Path | None:
         found = folder.lstat()
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{folder}: cannot be made ({refusal(error) or error}); name another place in "
-            f"{_VARIABLE}."
+            f"{folder}: cannot be made ({refusal(error) or error}); {_REMEDY}."
         ) from error
-    others = stat.S_IWGRP | stat.S_IWOTH
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & others:
-        raise UserError(
-            f"{folder}: is no folder that you alone can write to, so what lies there may be "
-            f"anybody's; remove it, or name another place in {_VARIABLE}."
-        )
+    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    if not is_own or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UserError(f"{folder}: is no folder that you alone can write to; {_REMEDY}.")
     return folder
 
 

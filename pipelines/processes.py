@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.interrupts import held_back
+from keras_bert_impl.interrupts import TERMINAL_STOPS, held_back
 
 _SECONDS_BETWEEN_CHECKS = 0.5
 
@@ -38,16 +38,8 @@ def worker_pool(
     """Gives a pool of processes; they end with the block, or soon after this process is killed.
 
     A stop ends them at once; files that they were writing stay under their hidden names, as after a
-    kill.
-
-    Args:
-        num_workers: how many processes there are at most.
-        context: how they are started.
-        remedy: what the user can do where a process was killed; the end of the message.
-        preload: module that all workers need, loaded before their first task.
-
-    Raises:
-        UserError: a process was killed (by the system when memory ran out, say).
+    kill. Where a process is killed, by the system when memory ran out, say, a `UserError` ends with
+    `remedy`. The workers load the module `preload` before their first task.
 
     Example:
         >>> context = multiprocessing.get_context("spawn")
@@ -56,19 +48,16 @@ def worker_pool(
         3
     """
     others = {*multiprocessing.active_children()}
-    pool = _Pool(
-        num_workers,
-        mp_context=context,
-        initializer=_start_worker,
-        initargs=(os.getpid(), preload),
-    )
+    start = os.getpid(), preload
+    with _terminal_blocked():
+        pool = _Pool(num_workers, context, initializer=_start_worker, initargs=start)
     try:
         yield pool
     except BrokenProcessPool as error:
         raise UserError(
             f"A worker process was killed, perhaps for want of memory; {remedy}."
         ) from error
-    except (KeyboardInterrupt, GeneratorExit):  # workers themselves ignore Ctrl-C
+    except (KeyboardInterrupt, GeneratorExit):  # workers themselves ignore a terminal's stops
         for process in {*multiprocessing.active_children()} - others:
             process.kill()  # at once, even where SIGTERM lets it save first
         raise
@@ -80,23 +69,30 @@ class _Pool(ProcessPoolExecutor):
     """Starts its processes so that a stop finds them as they should be.
 
     A process that starts would print a traceback at Ctrl-C, which reaches all of a terminal's
-    processes: the signal is blocked there until `_start_worker` ignores it. And this process is not
+    processes: it is blocked there until `_start_worker` ignores it. And this process is not
     interrupted between the start of another one and its note of that.
     """
 
     def submit(self, *arguments: Any, **named: Any) -> Future[Any]:
         """Hands a task out, perhaps to a process that starts for it."""
-        resource_tracker.ensure_running()  # it unblocks the signal
-        with held_back():
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                return super().submit(*arguments, **named)
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with held_back(), _terminal_blocked():
+            return super().submit(*arguments, **named)
+
+
+@contextlib.contextmanager
+def _terminal_blocked() -> Iterator[None]:
+    """Processes that start inside the block get no stop of the terminal before they ignore it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_STOPS)
+    try:
+        resource_tracker.ensure_running()  # such a process; and it unblocks Ctrl-C
+        signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_STOPS)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_worker(starter: int, preload: str | None) -> None:
-    """Prepares a worker: it watches its parent, ignores Ctrl-C and loads what it needs."""
+    """Prepares a worker: it watches its parent, ignores its terminal and loads what it needs."""
 
     def watch() -> None:
         while _lives(starter):
@@ -104,8 +100,9 @@ def _start_worker(starter: int, preload: str | None) -> None:
         os._exit(1)
 
     # Ctrl-C reaches workers too, and each would print a traceback; the parent ends them instead.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for one in TERMINAL_STOPS:
+        signal.signal(one, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, TERMINAL_STOPS)
     threading.Thread(target=watch, daemon=True).start()
     if preload:
         importlib.import_module(preload)
@@ -136,15 +133,8 @@ def in_order(
     """Gives `function(item)` for each item, in the items' order whatever the number of workers.
 
     At most three items for each worker are in flight, so that memory does not grow with the work.
-    The workers end with the iteration, or soon after this process is killed.
-
-    Args:
-        function: a function of a module (it is sent to the workers by name).
-        work: the items; read as they are needed.
-        num_workers: how many processes work; None: as many as there are processors; 1: this one.
-
-    Raises:
-        UserError: from the work, or a worker was killed (by the system when memory ran out, say).
+    The function is one of a module (it is sent by name). By default there are as many workers as
+    processors; 1 is this process.
 
     Example:
         >>> list(in_order(abs, [-1, -2], num_workers=1))
@@ -183,22 +173,13 @@ def run_tasks(
 ) -> Iterator[tuple[int, Result]]:
     """Runs a function on every task, in processes of their own.
 
-    The processes end with the iteration, so what they loaded does not stay in memory; they also end
-    when this process is killed. A script that calls this must be importable without side effects
-    (`if __name__ == "__main__":`), as for every use of `multiprocessing`.
-
-    Args:
-        function: importable by name; takes a task, gives a result that can be pickled.
-        tasks: what to work on.
-        num_workers: processes at most; 0 works in this process.
-        preload: module that all workers need, loaded before their first task; several workers are
-            forked from one process that has loaded it, where the system can fork.
+    The processes end with the iteration, so what they loaded does not stay in memory. With 0
+    workers this process works. A script that calls this must be importable without side effects
+    (`if __name__ == "__main__":`), as for every use of `multiprocessing`. Where the system can
+    fork, several workers are forked from one process that has loaded `preload`.
 
     Yields:
         (number of the task, result) in the order in which tasks finish.
-
-    Raises:
-        UserError: from a task, or a worker was killed (by the system when memory ran out, say).
 
     Example:
         >>> sorted(run_tasks(abs, [-1, 2, -3], num_workers=2))

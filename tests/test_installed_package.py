@@ -1,4 +1,4 @@
-"""The installed package beside foreign packages called `tools` and `pipelines` (setup.py).
+"""The installed package, alone and beside foreign packages `tools` and `pipelines` (setup.py).
 
 A wheel is built and installed without the network. Foreign packages of both names stand next to it
 in site-packages, and in the working folder, which Python searches first.
@@ -7,6 +7,8 @@ in site-packages, and in the working folder, which Python searches first.
 import ast
 import importlib.util
 import os
+import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.model_folders import tiny_config, write_any
 from tests.support.pretraining_corpus import contents, make_config, make_shards
+from tools.__main__ import tool_names
 
 pytest.importorskip("setuptools", reason="builds a wheel; needs the extra `dev`")
 
@@ -133,6 +139,7 @@ def test_a_wheel_has_one_top_level_package_and_all_of_its_files(wheel):
         if file.suffix in (".py", ".npz", ".cfg")
         or file.name == "py.typed"
         or file.parent.name == "static"
+        if file.parent.name not in ("benchmarks", "recipes") or file.suffix == ".cfg"
     }
     prefix = "keras_bert_impl/"
     assert names - metadata == {prefix + name.removeprefix(prefix) for name in files}
@@ -160,6 +167,25 @@ def test_no_installed_file_names_a_module_as_the_checkout_does(site):
                 assert not name.startswith(("pipelines.", "tools.")), f"{file}: {name}"
 
 
+def names_left_out(source):
+    """A program without the names of modules that it imports, and without its strings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            node.module = ""
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+def test_installing_changes_names_in_imports_and_strings_only(site):
+    for package in PACKAGES:
+        for file in (ROOT / package).rglob("*.py"):
+            installed = site / ("" if package == "keras_bert_impl" else "keras_bert_impl")
+            found = (installed / file.relative_to(ROOT)).read_text()
+            assert names_left_out(found) == names_left_out(file.read_text()), file
+
+
 def test_installing_leaves_foreign_packages_alone(site, tmp_path):
     write_foreign_packages(tmp_path)
     for name in MOVED:
@@ -176,6 +202,70 @@ def test_ours_and_foreign_packages_are_imported_side_by_side(environment):
         "assert (tools.MINE, pipelines.runners.MINE) == ('tools', 'pipelines.runners')\n"
     )
     run(sys.executable, "-c", program, env=environment)
+
+
+FRONT_DOOR = {
+    "bin/keras-bert": 1,
+    "bin/keras-bert --help": 0,
+    "bin/keras-bert help": 0,
+    "-m keras_bert_impl": 1,
+    "-m keras_bert_impl --help": 0,
+    "-m keras_bert_impl.tools --help": 0,
+}
+
+
+def processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.mark.parametrize("words", FRONT_DOOR)
+def test_the_command_alone_lists_the_tools_in_a_second(site, environment, words):
+    begun = processor_seconds()
+    command = [sys.executable, *words.replace("bin", f"{site}/bin").split()]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (FRONT_DOOR[words], "")
+    assert set(tool_names()) <= set(done.stdout.split())
+    assert processor_seconds() - begun < 1
+
+
+def test_every_tool_says_what_it_does(environment):
+    program = (
+        "import importlib, sys, time\n"
+        "for name in sys.argv[1:]:\n"
+        "    begun = time.process_time()\n"
+        "    tool = importlib.import_module(f'keras_bert_impl.tools.{name}')\n"
+        "    assert tool.main(['--help']) == 0\n"
+        "    assert time.process_time() - begun < 1, name\n"
+    )
+    shown = run(sys.executable, "-c", program, *tool_names(), env=environment).stdout
+    assert shown.count("\nFlags:\n  --") == len(tool_names())
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PUBLISHED = "sentence-transformers/all-MiniLM-L6-v2"  # of README; here a folder of this name
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("openvino"), reason="needs the extra `openvino`")
+def test_the_first_commands_of_readme_run_as_they_stand(site, tmp_path):
+    section = README[README.index("\n## From labelled texts to answers") :]
+    block = re.search(r"```sh\n(.*?)```", section, re.DOTALL)[1]
+    words = ["a", "moving", ",", "funny", "film", "waste", "of", "time", "so", "very"]
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *words])
+    shape = {"vocab_size": len(vocabulary), "max_position_embeddings": 64}
+    write_any(tmp_path / PUBLISHED, BertEncoder(tiny_config(**shape)), vocabulary)
+    for name, how in {"train.csv": "so", "dev.csv": "very"}.items():
+        rows = [f"a {how} funny film,good", f"{how} a waste of time,bad"]
+        (tmp_path / name).write_text("\n".join(["text,label", *rows * 16, ""]))
+    path = os.pathsep.join(
+        [str(site / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
+    )
+    variables = {**os.environ, "PATH": path, "PYTHONPATH": str(site), "HF_HUB_OFFLINE": "1"}
+    done = run("bash", "-euc", block, cwd=tmp_path, env=variables)
+    for shown in ("eval_accuracy", "  good", "client.py: text -> label"):
+        assert shown in done.stdout
+    *_, first, second = done.stdout.splitlines()
+    assert first[:2] == second[:2] == "('"  # the client's: a label and its probabilities
 
 
 def test_the_command_works_with_worker_processes(tmp_path, expected, keras_bert):

@@ -5,9 +5,13 @@ import sys
 from pathlib import Path
 
 from tools.endings import end_quietly, run_to_an_end
+from tools.gone import TOOLS
 
 # Of tools.
-_PARTS = {"command_line", "config_flags", "endings", "fine_tuning", "list_flags", "programs"}
+_PARTS = {
+    *("command_line", "config_flags", "endings", "fine_tuning", "gone", "list_flags", "programs"),
+    "streams",
+}
 
 _GROUPS = {
     "Use a model": {
@@ -20,7 +24,6 @@ _GROUPS = {
         "similar": "the texts that are nearest to a text",
         "explain": "a page that shows the attention of texts",
         "extract_features": "the vectors of all tokens, of any layers",
-        "compare_word_senses": "how a word's vector changes with its sense, as a picture",
     },
     "Fine-tune it on labelled text": {
         "run_classifier": "labels, several labels, numbers, pairs; GLUE",
@@ -48,13 +51,9 @@ _GROUPS = {
         "score_tags": "tags, by the rules of conlleval",
         "glue_submission": "the archive for GLUE's server",
     },
-    "Make data, study, check": {
-        "make_swag": "a set like SWAG from any text",
-        "make_unanswerable": "SQuAD 1.1 with questions that have no answer",
-        "split_squad": "a set like SQuAD in two, by articles",
+    "Study, check": {
         "run_ablations": "the tables of BERT's paper, in small",
-        "tokenize_text": "lines to tokens, and the proof that they are BERT's",
-        "write_python_documentation": "a small corpus without a download",
+        "tokenize_text": "lines to tokens, exactly BERT's",
         "demo": "all of it in small: from raw text to a model",
     },
 }
@@ -91,12 +90,15 @@ def _run(words: list[str]) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
         sys.stdout.write(help_text())
         return 0 if words else 1
+    if words[0] in TOOLS:
+        sys.stderr.write(f"Error: {words[0]} is gone; {TOOLS[words[0]]}.\n")
+        return 1
     if words[0] not in tool_names():
-        from keras_bert_impl.errors import nearest
+        from keras_bert_impl.errors import nearest, shown
 
         name = nearest(words[0], tool_names())
         mean = f"did you mean {name}?" if name else "keras-bert --help lists them."
-        sys.stderr.write(f"Error: there is no tool '{words[0]}'; {mean}\n")
+        sys.stderr.write(f"Error: there is no tool {shown(words[0])}; {mean}\n")
         return 1
     return importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
 

@@ -15,12 +15,14 @@ from typing import Any
 
 from absl import flags
 
-from keras_bert_impl.errors import UserError, cut, nearest, shown
+from keras_bert_impl.backend import choose_tensorflow
+from keras_bert_impl.errors import UserError, cut, escaped, nearest, shown
 from keras_bert_impl.files import appeared, read_small
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly, is_no_retracing
 from keras_bert_impl.training.stop_signal import take_stop
+from tools import gone
 from tools.endings import EXIT_DONE, EXIT_USER_ERROR, end_of_stopped, run_to_an_end
 from tools.list_flags import SeveralFlag, define_several
 
@@ -39,6 +41,10 @@ _WANTED: Sequence[tuple[type, Callable[[Any], str]]] = (
 """What a flag takes, by how it is read."""
 
 _PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
+_NO_TEXT = re.compile("[\ud800-\udfff]")  # Python's way to keep bytes that are not of the encoding
+_PATH = re.compile(
+    r"--?(html|picture|input|output|recipe|(\w+_)?(model|file|dir|folder|checkpoint))\b"
+)
 _MOST_FILES = 100  # flag files of a command
 
 _ABOUT_LISTS = (
@@ -179,14 +185,14 @@ class FlagSet:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
             rest = list[str]()
             for source, words in self._parts(arguments):
-                if found := [word for word in words if "\0" in word]:
-                    raise UserError(
-                        f"{source}: {shown(found[0])} holds a NUL character; remove it."
-                    )
+                _check_characters(source, words)
                 for several in self.lists():
                     several.source = source
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
         except flags.UnrecognizedFlagError as error:
+            if error.flagname.removeprefix("no") in gone.FLAGS:
+                instead = gone.FLAGS[error.flagname.removeprefix("no")]
+                raise UserError(f"--{error.flagname} is gone; {instead}.") from error
             name = nearest(error.flagname, [*self._sentences, *self._aliases])
             mean = f" did you mean --{name}?" if name else ""
             raise UserError(
@@ -254,7 +260,8 @@ class FlagSet:
                 raise UserError(f"{file}: is one flag file too many; write the flags into one.")
             if file in within:
                 raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
-            yield from self._parts(self._words_of(file), file, (*within, file))
+            words_of_file = gone.without_defaults(self._words_of(file))
+            yield from self._parts(words_of_file, file, (*within, file))
         yield source, part
 
     def _words_of(self, file: str) -> list[str]:
@@ -452,6 +459,18 @@ class FlagSet:
             flag.value, flag.present = given.value, given.present
 
 
+def _check_characters(source: str, words: Sequence[str]) -> None:
+    """Refuses words that are no text; names of files may be any bytes, as for the system."""
+    flag = ""
+    for word in words:
+        flag = word if word.startswith("-") else flag
+        if "\0" in word:
+            raise UserError(f"{source}: {shown(word)} holds a NUL character; remove it.")
+        if _NO_TEXT.search(word) and not _PATH.match(flag):
+            encoding = sys.getfilesystemencoding().upper()
+            raise UserError(f"{shown(os.fsencode(word))[1:]} is not in {encoding}; type it anew.")
+
+
 def _line_of(name: str, text: str) -> str:
     if "\n" in text:
         raise UserError(
@@ -483,7 +502,7 @@ def _show_warning(
 ) -> None:
     """Shows a warning for the user in one line; warnings for programmers have no place here."""
     if issubclass(category, UserWarning):
-        sys.stderr.write(f"Warning: {flag_set.in_flags(str(message))}\n")
+        sys.stderr.write(f"Warning: {escaped(flag_set.in_flags(str(message)))}\n")
 
 
 class _InFlags(logging.Formatter):
@@ -494,7 +513,7 @@ class _InFlags(logging.Formatter):
         self._flag_set = flag_set
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._flag_set.in_flags(super().format(record))
+        return escaped(self._flag_set.in_flags(super().format(record)))
 
 
 def _is_new(record: logging.LogRecord, told: set[str]) -> bool:
@@ -568,6 +587,7 @@ def _run(
             flag_set.refuse_mistyped(words)
         show_lines(flag_set)
         take_stop()  # of an earlier call in this process
+        choose_tensorflow()
         main()
     except UserError as error:
         if stops.number is not None:

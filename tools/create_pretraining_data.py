@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError
 from pipelines.pretraining_data.recipe import PretrainingDataConfig
 from tools.config_flags import ConfigFlags
@@ -29,8 +30,9 @@ def _run(config: PretrainingDataConfig) -> None:
     else:
         from pipelines.runners.quiet_beam import keep_beam_quiet
 
+        need_extra("beam", ["apache_beam"], f"`runner={config.runner}`")
         keep_beam_quiet()
-        from pipelines.runners.beam import run_beam  # an extra: not installed everywhere
+        from pipelines.runners.beam import run_beam
 
         description = run_beam(replace(config, beam_arguments=tuple(FLAGS.extra_arguments)))
     print(description.summary())

@@ -13,19 +13,17 @@ import json
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.options import check_options, option
-from keras_bert_impl.training.stop_signal import StopSignal
-from pipelines.many_runs.runs import in_own_process, stop_on_signal
+from keras_bert_impl.progress import format_duration
+from pipelines.many_runs.commands import run_step
+from pipelines.runs.demo_text import write_demo_text
 from tools.config_flags import ConfigFlags
-from tools.endings import CONTINUES, tell_stopped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +33,7 @@ class DemoConfig:
     output_dir: str = option("demo", "The folder for everything the demo makes.")
     num_train_steps: int = option(2000, "How many steps to train (64 examples each).", at_least=1)
     vocab_size: int = option(3000, "How many WordPiece tokens to learn.", at_least=300)
+    only_text: bool = option(False, "Only write the text, train.jsonl and held_out.jsonl.")
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -92,8 +91,8 @@ def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
     )
     write = Step(
         "Real text that is already on this machine: the documentation of Python",
-        "write_python_documentation",
-        (f"--output_file={folder}/train.jsonl", f"--held_out_file={folder}/held_out.jsonl"),
+        "demo",
+        ("--only_text", f"--output_dir={folder}"),
     )
     split, create = zip(*data, strict=True)
     return [write, *split, learn, *create, *_model_steps(folder, num_train_steps)]
@@ -144,7 +143,7 @@ def _model_steps(folder: Path, num_train_steps: int) -> list[Step]:
             ),
         ),
         Step(
-            "A fresh process loads the model and fills in masked words",
+            "The model is loaded and fills in masked words",
             "fill_mask",
             (
                 f"--model={folder}/run/model",
@@ -201,26 +200,6 @@ def run_tool(tool: str, flags: Sequence[str]) -> int:
     return int(importlib.import_module(f"{__package__}.{tool}").main(list(flags)))
 
 
-def _run_step(step: Step, stop: StopSignal) -> float:
-    """Runs a tool in a process of its own, which a stop reaches; gives its wall-clock seconds.
-
-    Raises:
-        UserError: it failed, and not because it was stopped.
-    """
-    start = time.monotonic()
-    try:
-        code = in_own_process(run_tool, step.tool, step.flags, remedy=CONTINUES)
-    except UserError:
-        if not stop.requested:
-            raise
-        code = 0  # its process ended before it could say anything
-    if code != 0 and not stop.requested:
-        raise UserError(
-            f"The step {step.tool} failed (its message stands above); mend it and repeat."
-        )
-    return time.monotonic() - start
-
-
 def _write_configuration(folder: Path, vocab_size: int) -> None:
     with open_whole(folder / "bert_config.json") as file:
         json.dump({"vocab_size": vocab_size, **_MODEL}, file, indent=2)
@@ -230,32 +209,22 @@ def _run(config: DemoConfig) -> None:
     folder = make_folder(config.output_dir)
     for path in folder.iterdir():
         without_links(path)  # the tools would take it for what their user names
+    if config.only_text:
+        size = write_demo_text(folder / "train.jsonl", folder / "held_out.jsonl")
+        print(f"{size / 1e6:.2f} MB of text")
+        return
     _write_configuration(folder, config.vocab_size)
     print(f"The model's shape is in {folder}/bert_config.json; everything goes to {folder}/.")
     steps = plan(folder, config.num_train_steps, config.vocab_size)
-    seconds: dict[str, float] = {}
-    with stop_on_signal() as stop:
-        for number, step in enumerate(steps, start=1):
-            if step is steps[-1]:
-                print("\n" + _report(folder, seconds))
-            _show(step, f"[{number}/{len(steps)}] ")
-            seconds[step.tool] = seconds.get(step.tool, 0.0) + _run_step(step, stop)
-            if stop.requested:
-                tell_stopped(
-                    f"Stopped in step {number}; earlier ones are kept, and {CONTINUES} the demo."
-                )
-                return
+    seconds = 0.0
+    for number, step in enumerate(steps, start=1):
+        _show(step, f"[{number}/{len(steps)}] ")
+        seconds += run_step(f"Step {number}, {step.tool},", run_tool, step.tool, step.flags)
+    curve = f"its learning curve is {folder}/run/learning_curve.png"
+    print(f"\nAll steps took {format_duration(seconds)}; the model is {folder}/run/model, {curve}.")
     print("\nTry next:")
     for step in next_steps(folder):
         _show(step, "")
-
-
-def _report(folder: Path, seconds: dict[str, float]) -> str:
-    """What was reached, beside what guessing reaches."""
-    from pipelines.runs.demo_report import DemoPaths, demo_report
-
-    paths = DemoPaths(folder / "train.txt", folder / "shards" / "train.tfrecord", folder / "run")
-    return demo_report(paths, seconds)
 
 
 main = FLAGS.main_of(_run, continues=True)

@@ -3,6 +3,7 @@
 import atexit
 import codecs
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -10,12 +11,15 @@ from collections.abc import Callable
 
 from keras_bert_impl.errors import refusal, shown
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops, signal_of, stops_raise, what_is_kept
+from tools import streams
 
 EXIT_DONE, EXIT_USER_ERROR = 0, 1
 
 CONTINUES = "the same command continues"
 _BEGINS_ANEW = "the same command begins anew"
 _told = False  # of the command that runs: whether it has said where it stopped
+_HOW: dict[int, str] = {signal.SIGTERM: "Terminated", signal.SIGHUP: "Hung up"}
+_OPEN_IT = "open it, or let it be /dev/null."
 _NAMED = 3  # of more files a sentence says how many
 
 
@@ -53,23 +57,33 @@ def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
         continues: whether the same command continues; otherwise it begins anew.
 
     Returns:
-        The exit code: 130 after Ctrl-C, 143 after SIGTERM.
+        The exit code: 130 after Ctrl-C, 143 after SIGTERM, 129 where the terminal was closed.
     """
     global _told
     _told = False
-    with stops_raise() as stops:
+    streams.open_closed()
+    with streams.shown_streams(), stops_raise() as stops:
         try:
             code = work(stops)
             sys.stdout.flush()
-            return code
+            return _end_of_unread(code) if streams.lost() else code
         except BaseException as error:
             # A stop may have become another exception on its way through foreign code.
             number = stops.number or signal_of(error)
             if number is None:
                 return _end_of_refused(error)
-            how = "Terminated" if number == signal.SIGTERM else "Interrupted"
+            how = _HOW.get(number, "Interrupted")
             sys.stderr.write(f"\n{how}; {what_is_kept(error) or _kept(continues)}.\n")
             return EXIT_SIGNAL + number
+
+
+def _end_of_unread(code: int) -> int:
+    """Tells that what was printed is lost; it is an error where the tool wrote nothing else."""
+    from keras_bert_impl.files import appeared
+
+    how = "Warning" if code or appeared else "Error"
+    sys.stderr.write(f"{how}: standard output is closed; {_OPEN_IT}\n")
+    return code or (EXIT_DONE if appeared else EXIT_USER_ERROR)
 
 
 def _end_of_refused(error: BaseException) -> int:
@@ -102,6 +116,8 @@ def _sentence_of(error: BaseException) -> str | None:
         return None
     if reason.startswith("No usable temporary directory"):
         return f"{reason}; free some space, or let TMPDIR name a folder that can be written to."
+    if isinstance(error, OSError) and error.errno == errno.EBADF:
+        return f"standard input is closed; {_OPEN_IT}"
     name = error.filename if isinstance(error, OSError) else None
     return f"{name or 'the output'}: {reason}; free some space, or check the name and permissions."
 

@@ -1,4 +1,4 @@
-"""Writes a model directory as a SavedModel that takes ids and raw text.
+"""Writes a model directory as a SavedModel: another name of export_model --format=saved_model.
 
 A pre-trained model gets the signatures serving_default (ids to vectors), masked_lm (ids and
 positions to scores), fill_mask_text (text with [MASK] to the best tokens) and next_sentence_text
@@ -18,36 +18,10 @@ import sys
 
 from keras_bert_impl.serving.config import ExportConfig
 from tools.config_flags import ConfigFlags
+from tools.export_model import export_saved
 
 FLAGS = ConfigFlags(__doc__, ExportConfig)
-
-
-def export(config: ExportConfig) -> None:
-    """Writes a SavedModel and says what it serves."""
-    from pipelines.tasks.register import open_and_serve
-
-    opened, served = open_and_serve(
-        config.model,
-        top_k=config.top_k,
-        max_seq_length=config.max_seq_length,
-        **config.description(),
-    )
-    from keras_bert_impl.serving.export import export_saved_model  # after the model is found
-
-    result = export_saved_model(served, opened, config.output_dir, config.verify)
-    print(f"{config.output_dir}: {result.size / 1e6:.1f} MB, with client.py, which sends texts")
-    for name, (inputs, outputs) in result.signatures.items():
-        print(f"  {name}: {', '.join(inputs)} -> {', '.join(outputs)}")
-    if result.verification:
-        print(
-            f"A fresh process loaded it: {result.verification.calls} calls, largest difference "
-            f"{result.verification.largest_difference:.1e}.\n"
-            f"A call of {result.verification.timed} with a row of 32 tokens takes "
-            f"{result.verification.milliseconds:.2f} ms there."
-        )
-
-
-main = FLAGS.main_of(export)
+main = FLAGS.main_of(export_saved)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Parts that the tools for fine-tuning share: one run or several, the figures at the end."""
 
-import importlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -9,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.training.run_directory import RunDirectory
-from tools.command_line import show_lines
 from tools.config_flags import ConfigFlags
 from tools.endings import CONTINUES, tell_stopped
 
@@ -22,12 +20,11 @@ _OF_MANY = ("num_seeds", "search")
 
 
 def run_once_or_often(
-    tool: str, flags: ConfigFlags[Any], config: "FineTuningConfig", task_of: "TaskOf"
+    flags: ConfigFlags[Any], config: "FineTuningConfig", task_of: "TaskOf"
 ) -> None:
     """Runs what the flags say, and prints what came of it.
 
     Args:
-        tool: the tool's name.
         flags: the tool's.
         config: made of them.
         task_of: gives the task that a config describes.
@@ -47,12 +44,12 @@ def run_once_or_often(
         return
     from pipelines.many_runs.seeds import run_many
 
-    results = run_many(config, task_of, partial(flags_of_one, flags), partial(show_lines_of, tool))
-    for line in results.report.lines() if results.report else ():
-        print(line)
-    for path in results.files:
-        print(f"wrote {path}")
-    if not results.finished:
+    report = run_many(config, task_of, partial(flags_of_one, flags))
+    if report.runs:
+        print(*report.lines(), sep="\n")
+        for ending in ("json", "tsv", "md", "png"):
+            print(f"wrote {config.output_dir}/runs.{ending}")
+    if not report.finished:
         tell_stopped(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
 
 
@@ -67,8 +64,7 @@ def show_results(results: "FineTuningResults") -> None:
     """Prints where the training stands, the figures, and the files that were written.
 
     Args:
-        results: of the run; a figure is shown with what guessing reaches, and with what others
-            reached with the same model.
+        results: of the run; a figure is shown with what guessing reaches.
     """
     from keras_bert_impl.training.guesses import line_of
 
@@ -78,9 +74,7 @@ def show_results(results: "FineTuningResults") -> None:
     elif training and not training.is_new:
         print("Training was finished before; its model is in model/ of the output folder.")
     for name, value in sorted(results.evaluation.items()):
-        expected = results.expected.get(name)
-        line = line_of(name, value, results.guesses)
-        print(line + (f"  ({expected})" if expected else ""))
+        print(line_of(name, value, results.guesses))
     for path in results.prediction_files:
         print(f"wrote {path}")
 
@@ -94,12 +88,3 @@ def flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
     """
     same = flags.as_flagfile(without=(*_OF_MANY, *changes))
     return same + "".join(flags.line(name, value) for name, value in changes.items())
-
-
-def show_lines_of(tool: str) -> None:
-    """Lets the process of one of several runs show what its tool shows.
-
-    Args:
-        tool: its name rather than its flags, which cannot be sent to another process.
-    """
-    show_lines(importlib.import_module(f"{__package__}.{tool}").FLAGS)

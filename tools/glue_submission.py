@@ -9,19 +9,19 @@ Example:
 
 import sys
 
-from pipelines.tasks.labels.submission import SubmissionConfig, write_submission_archive
+from pipelines.tasks.labels.submission import ROWS, SubmissionConfig, write_submission_archive
 from tools.config_flags import ConfigFlags
 
 FLAGS = ConfigFlags(__doc__, SubmissionConfig)
 
 
 def _run(config: SubmissionConfig) -> None:
-    submission = write_submission_archive(config)
-    for name, path in submission.files.items():
-        print(f"{name:12} {path}")
-    if submission.missing:
-        print(f"missing: {', '.join(submission.missing)}; the server wants all eleven files")
-    print(f"wrote {submission.path}")
+    found = write_submission_archive(config)
+    for name, path in found.items():
+        print(f"{name:8} {path}")
+    if missing := [f"{name}.tsv" for name in ROWS if name not in found]:
+        print(f"missing: {', '.join(missing)}; the server wants all eleven files")
+    print(f"wrote {config.output_file}")
 
 
 main = FLAGS.main_of(_run)

@@ -1,4 +1,4 @@
-"""Makes the tables of the BERT paper's ablations in small: 5, 6, 7 and 8 and the figure of steps.
+"""Makes the tables of the BERT paper's ablations in small: 5, 6 and 8 and the figure of steps.
 
 A recipe names the text, the sizes, the tasks and the seeds. Every run is a command of its own that
 stands in the report with its seeds and its time; what tables share is run once. The same command
@@ -27,12 +27,12 @@ FLAGS.string(
 
 
 def _run(config: RunAblationsConfig) -> None:
-    from pipelines.ablations.job import run_ablations
+    from pipelines.ablations.report import run_ablations
 
-    results = run_ablations(config, ToolPrograms())
-    for line in results.lines:
+    lines, files = run_ablations(config, ToolPrograms())
+    for line in lines:
         print(line)
-    for path in results.files:
+    for path in files:
         print(f"wrote {path}")
 
 

@@ -30,7 +30,7 @@ add_tpu_flags(FLAGS)
 def _run(config: RunClassifierConfig) -> None:
     from pipelines.tasks.labels.task import task_of
 
-    run_once_or_often("run_classifier", FLAGS, config, task_of)
+    run_once_or_often(FLAGS, config, task_of)
 
 
 main = FLAGS.main_of(_run, continues=True)

@@ -35,8 +35,7 @@ def _run(config: RunPretrainingConfig) -> None:
 
     results = run_pretraining(replace(config, flags=FLAGS.as_flagfile()))
     if results.already_finished:
-        flags = f" (not looked at: {', '.join(results.changed)})" if results.changed else ""
-        print(f"{config.output_dir}: this run is finished; its model is in model/{flags}.")
+        print(f"{config.output_dir}: this run is finished; its model is in model/.")
     elif results.training and not results.training.finished:
         tell_stopped(f"Stopped after step {results.training.step:,}, which is saved; {CONTINUES}.")
     for number, figures in enumerate(results.rehearsal, start=1):

@@ -26,7 +26,7 @@ add_tpu_flags(FLAGS)
 def _run(config: RunSquadConfig) -> None:
     from pipelines.tasks.questions.task import task_of
 
-    run_once_or_often("run_squad", FLAGS, config, task_of)
+    run_once_or_often(FLAGS, config, task_of)
 
 
 main = FLAGS.main_of(_run, continues=True)

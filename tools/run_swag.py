@@ -25,7 +25,7 @@ add_tpu_flags(FLAGS)
 def _run(config: RunSwagConfig) -> None:
     from pipelines.tasks.choices.task import task_of
 
-    run_once_or_often("run_swag", FLAGS, config, task_of)
+    run_once_or_often(FLAGS, config, task_of)
 
 
 main = FLAGS.main_of(_run, continues=True)

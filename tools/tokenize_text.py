@@ -3,7 +3,6 @@
 Examples:
   keras-bert tokenize_text --vocab_file=vocab.txt --do_lower_case --input_file=text.txt
   echo 'Some text.' | keras-bert tokenize_text --vocab_file=vocab.txt --offsets=characters
-  keras-bert tokenize_text --vocab_file=vocab.txt --certify --input_file='wiki/*.txt.xz'
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Which engine computes, and in which numbers."""
 
 import dataclasses
-import importlib.util
 
+from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, option
 
@@ -25,7 +25,7 @@ class EngineConfig:
     engine: str = option(
         TENSORFLOW,
         "What computes: tensorflow, or openvino, which is faster on CPUs and needs the extra "
-        "openvino (pip install 'keras_bert_impl[openvino]').",
+        "openvino.",
         choices=ENGINES,
     )
     precision: str = option(
@@ -103,10 +103,5 @@ def need_openvino(precision: str = FLOAT32) -> None:
     Raises:
         UserError: so it is.
     """
-    for package in _PACKAGES[precision]:
-        if importlib.util.find_spec(package) is None:
-            wanted = "`precision=int8`" if package == "nncf" else "`engine=openvino`"
-            raise UserError(
-                f"{wanted} needs the package {package}, which is not installed; "
-                "pip install 'keras_bert_impl[openvino]'."
-            )
+    wanted = "`precision=int8`" if precision == INT8 else "`engine=openvino`"
+    need_extra(OPENVINO, _PACKAGES[precision], wanted)

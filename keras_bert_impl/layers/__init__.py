@@ -1,1 +1,1 @@
-"""The layers BERT is made of, on any Keras backend."""
+"""The layers BERT is made of, on Keras' backends TensorFlow and JAX."""

@@ -4,9 +4,12 @@ from typing import Any, Self
 
 import keras
 
+from keras_bert_impl.backend import check_backend
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Dropout
+
+check_backend()
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

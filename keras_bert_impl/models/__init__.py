@@ -1,1 +1,1 @@
-"""The encoder and the models with heads, on any Keras backend."""
+"""The encoder and the models with heads, on Keras' backends TensorFlow and JAX."""

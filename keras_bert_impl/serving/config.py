@@ -1,11 +1,9 @@
 """The options of the serving jobs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
-from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.options import REQUIRED, check_options, option
 
 
@@ -58,25 +56,4 @@ class SavedModelTrust:
         False,
         "Load the SavedModel that is named: it is a program, which can do with your files whatever "
         "you can; for one that you made, or whose maker you trust.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FillMaskConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
-    """Which texts to fill in, and with which model.
-
-    Raises:
-        UserError: a value out of range.
-    """
-
-    model: str = option(REQUIRED, "A SavedModel, an export for OpenVINO, or a model in any form.")
-    text: Sequence[str] = option(
-        (),
-        "A text with [MASK] in it, or several lines of them; repeat the flag for more.",
-        repeated=True,
-    )
-    input_file: str | None = option(None, "A file with one text a line, UTF-8.")
-    top_k: int = option(5, "How many tokens to show for each [MASK].", at_least=1)
-    format: str = option(
-        "table", "A table to read, or one JSON object a line.", choices=("table", "json")
     )

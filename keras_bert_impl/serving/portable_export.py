@@ -1,6 +1,5 @@
 """A model as ONNX, OpenVINO or LiteRT hold it: ids in, numbers out; texts by the client."""
 
-import importlib.util
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.backend import need_extra, need_tensorflow
 from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER, check_nothing_else
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
@@ -148,12 +147,7 @@ def _need(form: str) -> None:
     if form not in _PACKAGES:
         raise UserError(f"`format={form}` is unknown; choose {', '.join(_PACKAGES)}.")
     need_tensorflow(f"the format {form}")
-    for package in _PACKAGES[form]:
-        if importlib.util.find_spec(package) is None:
-            raise UserError(
-                f"`format={form}` needs the package {package}, which is not installed; "
-                f"pip install 'keras_bert_impl[{form}]'."
-            )
+    need_extra(form, _PACKAGES[form], f"`format={form}`")
 
 
 def _check_free(folder: Path, form: str) -> None:

@@ -20,7 +20,7 @@ kernel_models       that model and the kernel's vocabulary, built once and kept 
 kernels             the two kernels, called as they are
 cutting             lines through the kernels; what they cannot do goes the long way, line by line
 plain_tokenizer     the same ids without TensorFlow, for a few megabytes of text
-certificate         a comparison with the reference that anybody can repeat
+certificate         a comparison with the reference, line by line
 unknown_words       the words that become [UNK]: their share, and the reason where it is large
 ------------------- -------------------------------------------------------------------------------
 learner             a vocabulary from counted words

@@ -1,10 +1,9 @@
-"""A certificate that a tokenizer cuts text as the reference does: anybody can make it again."""
+"""A comparison of the tokenizer's ids with the plain reference's, line by line."""
 
-import platform
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -57,12 +56,8 @@ class RememberingReference:
 class Comparison:
     """How many lines were compared, how many differ, and the first of those.
 
-    Attributes:
-        compared: the number of lines compared.
-        differing: how many of them gave other ids than the reference.
-        left_out: lines with characters about which the running Python says otherwise than the
-            pinned Unicode version, which the reference can therefore not judge.
-        first_differences: line, ids and the reference's ids of the first lines that differ.
+    `left_out` counts the lines with characters about which the running Python says otherwise than
+    the pinned Unicode version, which the reference can therefore not judge.
     """
 
     compared: int = 0
@@ -81,18 +76,22 @@ def certify_lines(tokenizer: Tokenizer, lines: Iterable[str | bytes]) -> Compari
         >>> certify_lines(tokenizer, ["The words.", "Others"])
         Comparison(compared=2, differing=0, left_out=0, first_differences=[])
     """
-    expected = RememberingReference(tokenizer.settings)
+    expected, result, source = RememberingReference(tokenizer.settings), Comparison(), iter(lines)
     drifted = {chr(number) for number in drifted_code_points()}
-    result = Comparison()
-    for batch in _batches(lines):
-        if drifted:
-            kept = [line for line in batch if drifted.isdisjoint(reference.as_text(line))]
-            result.left_out += len(batch) - len(kept)
-            batch = kept  # noqa: PLW2901
-        block = tokenizer.encode_lines(batch)
-        wanted = [expected.encode(line) for line in batch]
-        result.compared += len(batch)
-        _count_differences(result, batch, block.ids, block.offsets, wanted)
+    while batch := list(islice(source, _LINES_AT_ONCE)):
+        kept = [line for line in batch if drifted.isdisjoint(reference.as_text(line))]
+        result.left_out += len(batch) - len(kept)
+        result.compared += len(kept)
+        block = tokenizer.encode_lines(kept)
+        ids, borders = block.ids.tolist(), block.offsets.tolist()
+        for number, line in enumerate(kept):
+            found, wanted = ids[borders[number] : borders[number + 1]], expected.encode(line)
+            if found == wanted:
+                continue
+            result.differing += 1
+            if len(result.first_differences) < _SHOWN_DIFFERENCES:
+                said = {"line": reference.as_text(line), "ids": found, "reference_ids": wanted}
+                result.first_differences.append(said)
     return result
 
 
@@ -111,65 +110,3 @@ def drifted_code_points() -> np.ndarray:
     if unicodedata.unidata_version == pinned.unicode_version:
         return np.zeros(0, np.int64)
     return differing_code_points(pinned, CharacterTable.of_running_python())
-
-
-def certificate(
-    tokenizer: Tokenizer, code_points: Comparison | None, lines: Comparison | None
-) -> dict[str, Any]:
-    """The result of comparisons and what was compared, ready for JSON.
-
-    Args:
-        tokenizer: the tokenizer that was compared.
-        code_points: the result of `certify_lines` for `code_point_lines()`, if that was asked.
-        lines: its result for text, if that was asked.
-    """
-    compared = [comparison for comparison in (code_points, lines) if comparison is not None]
-    return {
-        "exact": not any(comparison.differing for comparison in compared),
-        "code_points": None if code_points is None else asdict(code_points),
-        "lines": None if lines is None else asdict(lines),
-        "do_lower_case": tokenizer.settings.do_lower_case,
-        "strip_accents": tokenizer.settings.removes_accents,
-        "vocabulary_size": len(tokenizer.vocabulary),
-        "vocabulary_sha256": tokenizer.vocabulary.sha256,
-        "unicode_version": CharacterTable.load().unicode_version,
-        "versions": {
-            "python": platform.python_version(),
-            "tensorflow": version("tensorflow"),
-            "tensorflow-text": version("tensorflow-text"),
-        },
-    }
-
-
-def _count_differences(
-    result: Comparison,
-    lines: list[str | bytes],
-    ids: np.ndarray,
-    offsets: np.ndarray,
-    wanted: list[list[int]],
-) -> None:
-    wanted_offsets = np.cumsum([0, *map(len, wanted)])
-    wanted_ids = np.array([number for line in wanted for number in line], np.int32)
-    # Nearly always all lines agree: one look at the batch says so.
-    if np.array_equal(offsets, wanted_offsets) and np.array_equal(ids, wanted_ids):
-        return
-    for number, line in enumerate(lines):
-        found = ids[offsets[number] : offsets[number + 1]].tolist()
-        if found == wanted[number]:
-            continue
-        result.differing += 1
-        if len(result.first_differences) < _SHOWN_DIFFERENCES:
-            result.first_differences.append(
-                {"line": reference.as_text(line), "ids": found, "reference_ids": wanted[number]}
-            )
-
-
-def _batches(lines: Iterable[str | bytes]) -> Iterator[list[str | bytes]]:
-    batch: list[str | bytes] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == _LINES_AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import without_links
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
@@ -241,6 +242,7 @@ class Profile(Hook):
         """Starts before the call that holds the first step."""
         steps = run.config.profile_steps if run.is_chief else None
         if steps and not self._running and steps[0] - 1 <= run.step < steps[1]:
+            without_links(run.directory.events / "plugins" / "profile", names=2)
             tf.profiler.experimental.start(str(run.directory.events))
             self._running = True
 

@@ -1,4 +1,4 @@
-"""Ending a run in good order: a machine is taken away (SIGTERM), or somebody presses Ctrl-C."""
+"""Ending a run in good order: its machine or terminal goes, or somebody presses Ctrl-C."""
 
 import contextlib
 import logging
@@ -81,7 +81,7 @@ class StopSignal:
 
 
 class _Handler:
-    """The reaction of the process to SIGTERM and Ctrl-C inside `on_stop`.
+    """The reaction of the process to a stop inside `on_stop`.
 
     The process' own table of handlers says which signal is the present one: a list kept next to it
     would be wrong as soon as somebody else sets the handler, and the next SIGTERM would kill.
@@ -96,7 +96,7 @@ class _Handler:
                 raise KeyboardInterrupt
             _LOGGER.warning("Ctrl-C: saving and stopping; press it again to end at once.")
         elif not self.stop.requested:
-            _LOGGER.warning("SIGTERM: saving and stopping.")
+            _LOGGER.warning("%s: saving and stopping.", signal.Signals(number).name)
         self.stop.request(number)
 
 
@@ -118,11 +118,11 @@ def stop_requested() -> bool:
 
 @contextlib.contextmanager
 def on_stop(stop: StopSignal | None = None) -> Iterator[StopSignal]:
-    """Inside the block, SIGTERM and Ctrl-C ask for a stop instead of ending the process.
+    """Inside the block, `interrupts.STOPS` ask for a stop instead of ending the process.
 
-    A second Ctrl-C raises KeyboardInterrupt, as the first one does outside. A process that ignores
-    Ctrl-C goes on ignoring it. A block inside of another one has the same signal: what was asked
-    for before it counts.
+    A second Ctrl-C raises KeyboardInterrupt, as the first one does outside. What a process ignores
+    it goes on ignoring. A block inside of another one has the same signal: what was asked for
+    before it counts.
 
     Args:
         stop: what is asked, outside of other blocks; None: a new signal.

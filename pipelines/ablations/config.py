@@ -1,134 +1,50 @@
 """The options of a study: one command that stands for all runs of the paper's ablations."""
 
-import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json, typed
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
-from pipelines.many_runs.cells import FINE_TUNING_TOOLS
+from pipelines.many_runs.commands import FINE_TUNING_TOOLS
 
-TASKS_TABLE, SIZES_TABLE, FEATURES_TABLE = "pretraining_tasks", "sizes", "features"
-MASKING_TABLE, STEPS_FIGURE = "masking", "steps"
-TABLES = (TASKS_TABLE, SIZES_TABLE, FEATURES_TABLE, MASKING_TABLE, STEPS_FIGURE)
-"""Tables 5, 6, 7 and 8 of Devlin et al. 2019 and figure 5."""
+TASKS_TABLE, SIZES_TABLE, MASKING_TABLE = "pretraining_tasks", "sizes", "masking"
+STEPS_FIGURE = "steps"
+TABLES = (TASKS_TABLE, SIZES_TABLE, MASKING_TABLE, STEPS_FIGURE)
+"""Tables 5, 6 and 8 of Devlin et al. 2019 and figure 5."""
 
 MODELS_TABLE = "models"
 """What the study's own model is worth beside others; of no paper."""
 
 
-_COUNT = re.compile("[0-9]{1,9}")
-
-
-@dataclass(frozen=True)
-class Size:
-    """One size of model.
-
-    Attributes:
-        name: what the tables call it.
-        layers: the number of blocks.
-        hidden: the width; the feed-forward layer is four times as wide.
-        heads: the number of attention heads.
-    """
+class Size(NamedTuple):
+    """A size of model, "NAME LAYERS WIDTH HEADS": the feed-forward layer is four times as wide."""
 
     name: str
     layers: int
     hidden: int
     heads: int
 
-    @classmethod
-    def of(cls, words: str) -> "Size":
-        """Reads "NAME LAYERS HIDDEN HEADS".
 
-        Raises:
-            UserError: it says something else.
-
-        Example:
-            >>> Size.of("base 12 768 12")
-            Size(name='base', layers=12, hidden=768, heads=12)
-        """
-        name, *numbers = words.split() or [""]
-        if len(numbers) != 3 or not all(map(_COUNT.fullmatch, numbers)):
-            raise UserError(
-                f"`size={words}`: give a name, layers, width and heads, such as base 12 768 12."
-            )
-        return cls(name, *map(int, numbers))
-
-
-@dataclass(frozen=True)
-class OtherModel:
-    """A model that somebody else trained, to be compared with the study's own.
-
-    Attributes:
-        name: what the table calls it.
-        checkpoint: where it is.
-        flags: of its fine-tuning.
-    """
+class OtherModel(NamedTuple):
+    """A model that somebody else trained, "NAME CHECKPOINT --FLAG ...": of its fine-tuning."""
 
     name: str
     checkpoint: str
-    flags: tuple[str, ...]
-
-    @classmethod
-    def of(cls, words: str) -> "OtherModel":
-        """Reads "NAME CHECKPOINT --FLAG ...".
-
-        Raises:
-            UserError: it says something else.
-
-        Example:
-            >>> OtherModel.of("MiniLM models/minilm --pooling=mean").checkpoint
-            'models/minilm'
-        """
-        name, checkpoint, *flags = _padded(_words("other_model", words))
-        flags = [flag for flag in flags if flag]
-        if not checkpoint or not all(flag.startswith("--") for flag in flags):
-            raise UserError(
-                f"`other_model={words}`: give a name, a checkpoint, and perhaps flags for its "
-                "fine-tuning."
-            )
-        return cls(name, checkpoint, tuple(flags))
+    flags: Sequence[str]
 
 
-@dataclass(frozen=True)
-class TaskRun:
-    """A task that models are fine-tuned for.
-
-    Attributes:
-        name: what the tables call it.
-        figure: which figure of `eval_results.txt` stands in the tables.
-        tool: the command.
-        flags: its flags.
-    """
+class TaskRun(NamedTuple):
+    """A task, "NAME FIGURE TOOL --FLAG ...": the figure of `eval_results.txt` for the tables."""
 
     name: str
     figure: str
     tool: str
-    flags: tuple[str, ...]
-
-    @classmethod
-    def of(cls, words: str) -> "TaskRun":
-        """Reads "NAME FIGURE TOOL --FLAG ...".
-
-        Raises:
-            UserError: it says something else.
-
-        Example:
-            >>> TaskRun.of("MRPC eval_f1 run_classifier --task_name=MRPC").flags
-            ('--task_name=MRPC',)
-        """
-        name, figure, tool, *flags = _padded(_words("task", words))
-        if tool not in FINE_TUNING_TOOLS or not all(flag.startswith("--") for flag in flags):
-            raise UserError(
-                f"`task={words}`: give a name, a figure of eval_results.txt, one of "
-                f"{', '.join(FINE_TUNING_TOOLS)}, and its flags."
-            )
-        return cls(name, figure, tool, tuple(flags))
+    flags: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,9 +98,6 @@ class RunAblationsConfig:
         repeated=True,
     )
     fine_tuning_flags: str = option("", "Flags of every task; those of a task override them.")
-    features_flags: str = option(
-        "", "Flags of run_ner that override the task's where a frozen model gives features."
-    )
     other_model: tuple[str, ...] = option(
         (),
         "A model to compare with in the table `models`: its name, where it is (see {data}), and "
@@ -193,16 +106,13 @@ class RunAblationsConfig:
     )
     tables: tuple[str, ...] = option(
         TABLES,
-        f"Which tables and figure to make, of {', '.join(TABLES)}: 5, 6, 7 and 8 and figure 5 of "
+        f"Which tables and figure to make, of {', '.join(TABLES)}: 5, 6 and 8 and figure 5 of "
         f"the paper; {MODELS_TABLE} compares the first size with random weights and `other_model`.",
         resume=FREE,
     )
     sizes_tasks: tuple[str, ...] = option((), "Tasks of the table of sizes; by default all.")
     masking_tasks: tuple[str, ...] = option((), "Tasks of the table of masks; by default all.")
     steps_tasks: tuple[str, ...] = option((), "Tasks of the figure; by default all.")
-    features_tasks: tuple[str, ...] = option(
-        (), "Tasks that features are tried on; by default all of run_ner."
-    )
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of fine-tuning.")
     pretraining_seeds: tuple[int, ...] = option((1,), "Seeds of pre-training.")
     num_models: int = option(
@@ -211,52 +121,32 @@ class RunAblationsConfig:
         at_least=2,
         at_most=10_000,
     )
-    runs_at_once: int = option(
-        1,
-        "How many runs share the machine's processors and its memory; small models take less time "
-        "side by side than one after the other with all processors each.",
-        at_least=1,
-        at_most=1024,
-        resume=FREE,
-    )
-    keep_models: bool = option(
-        False, "Keep the models and checkpoints of fine-tuning too.", resume=FREE
-    )
+    keep_models: bool = option(False, "Keep the models of fine-tuning too.", resume=FREE)
     ignore_check: bool = option(
         False,
-        "Go on although BERT does not beat random weights by three standard deviations on a task, "
-        "and let no run wait for the ones that show it.",
+        "Go on although BERT does not beat random weights by three standard deviations on a task.",
         resume=FREE,
     )
-    operations_per_second: float | None = option(
-        None,
-        "What plan_run printed for this machine; a dry run then says hours.",
-        at_least=1,
-        at_most=1e21,
-    )
-    dry_run: bool = option(
-        False, "List all runs with their commands and needs, and start none.", resume=ONCE
-    )
+    dry_run: bool = option(False, "List all runs with their commands, start none.", resume=ONCE)
 
     def __post_init__(self) -> None:
         check_options(self)
-        if not self.sizes:
-            raise UserError("no model is named; give `size`, or a recipe that does.")
-        if not self.tasks:
-            raise UserError("nothing says what to evaluate; give `task`, or a recipe that does.")
-        known = (("size", self.sizes), ("task", self.tasks), ("other_model", self.other_models))
-        for kind, names in known:
-            given = [one.name for one in names]
-            if len({*given}) < len(given):
+        if not self.size or not self.task:
+            raise UserError("give `size` and `task`, each at least once, or a recipe that does.")
+        for kind, named in (
+            ("size", self.sizes),
+            ("task", self.tasks),
+            ("other_model", self.other_models),
+        ):
+            if len({one.name for one in named}) < len(named):
                 raise UserError(f"`{kind}`: a name is given twice; give each a name of its own.")
         tables = (*TABLES, MODELS_TABLE)
-        unknown = [name for name in self.tables if name not in tables]
-        if unknown:
-            raise UserError(f"`tables={unknown[0]}` is unknown; choose of {', '.join(tables)}.")
+        for name in sorted({*self.tables} - {*tables}):
+            raise UserError(f"`tables={name}` is unknown; choose of {', '.join(tables)}.")
         if self.other_model and MODELS_TABLE not in self.tables:
             raise UserError(f"`other_model` is for the table {MODELS_TABLE}; add it to `tables`.")
-        for name in ("sizes_tasks", "masking_tasks", "steps_tasks", "features_tasks"):
-            self.tasks_of(name)
+        for table in (SIZES_TABLE, MASKING_TABLE, STEPS_FIGURE):
+            self.tasks_of(table)
         if not self.seeds or not self.pretraining_seeds:
             raise UserError("`seeds` and `pretraining_seeds` need a number each.")
         self.model(self.sizes[0])
@@ -264,30 +154,42 @@ class RunAblationsConfig:
     @property
     def sizes(self) -> Sequence[Size]:
         """The sizes; the first is that of all tables but one."""
-        return [Size.of(words) for words in self.size]
+        found = []
+        for text in self.size:
+            name, *numbers = text.split() or [""]
+            if len(numbers) != 3 or not all(one.isdecimal() and len(one) < 10 for one in numbers):
+                raise UserError(f"`size={text}`: give it as NAME LAYERS WIDTH HEADS.")
+            found.append(Size(name, *map(int, numbers)))
+        return found
 
     @property
     def other_models(self) -> Sequence[OtherModel]:
         """The models to compare with."""
-        return [OtherModel.of(words) for words in self.other_model]
+        parts = (_parts("other_model", text, 2, "NAME CHECKPOINT") for text in self.other_model)
+        return [OtherModel(name, checkpoint, flags) for (name, checkpoint), flags in parts]
 
     @property
     def tasks(self) -> Sequence[TaskRun]:
         """The tasks."""
-        return [TaskRun.of(words) for words in self.task]
+        parts = [_parts("task", text, 3, "NAME FIGURE TOOL") for text in self.task]
+        tasks = [TaskRun(name, figure, tool, flags) for (name, figure, tool), flags in parts]
+        for one in tasks:
+            if one.tool not in FINE_TUNING_TOOLS:
+                known = ", ".join(FINE_TUNING_TOOLS)
+                raise UserError(f"`task`: {one.tool} trains no task; choose of {known}.")
+        return tasks
 
-    def tasks_of(self, name: str) -> Sequence[TaskRun]:
+    def tasks_of(self, table: str) -> Sequence[TaskRun]:
         """The tasks that an option such as `sizes_tasks` names; all where it names none.
 
         Raises:
             UserError: there is no such task.
         """
-        chosen: Sequence[str] = getattr(self, name)
+        chosen: Sequence[str] = getattr(self, f"{table}_tasks")
         known = {task.name: task for task in self.tasks}
-        unknown = [one for one in chosen if one not in known]
-        if unknown:
-            raise UserError(f"`{name}={unknown[0]}` is no task; choose of {', '.join(known)}.")
-        return [known[one] for one in chosen or known]
+        for name in sorted({*chosen} - known.keys()):
+            raise UserError(f"`{table}_tasks={name}` is no task; choose of {', '.join(known)}.")
+        return [known[name] for name in chosen or known]
 
     def flags(self, name: str) -> tuple[str, ...]:
         """The flags that an option such as `data_flags` holds."""
@@ -307,7 +209,7 @@ class RunAblationsConfig:
         given = typed(
             parse_json(self.model_settings, name, remedy, first_line=None), dict, name, remedy
         )
-        values: Mapping[str, Any] = {
+        values = {
             "vocab_size": self.vocab_size,
             "num_hidden_layers": size.layers,
             "hidden_size": size.hidden,
@@ -317,12 +219,16 @@ class RunAblationsConfig:
         return BertConfig.from_google({**given, **values, **settings}, "`model_settings`")
 
 
-def _padded(words: list[str]) -> list[str]:
-    return words + [""] * (3 - len(words))
+def _parts(name: str, text: str, count: int, form: str) -> tuple[list[str], list[str]]:
+    """The first words of an option's text, and the flags after them."""
+    words = _words(name, text)
+    if len(words) < count or not all(one.startswith("-") for one in words[count:]):
+        raise UserError(f"`{name}={text}`: give it as {form}, and flags.")
+    return words[:count], words[count:]
 
 
-def _words(name: str, words: str) -> list[str]:
+def _words(name: str, text: str) -> list[str]:
     try:
-        return shlex.split(words)
+        return shlex.split(text)
     except ValueError as error:
-        raise UserError(f"`{name}={words}`: {error}; close the quotation.") from error
+        raise UserError(f"`{name}={text}`: {error}; close the quotation.") from error

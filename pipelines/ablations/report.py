@@ -1,21 +1,30 @@
-"""The tables of a study, made of the results of its cells: never typed."""
+"""A whole study: every command once, and the tables made of their result files after each."""
 
 import json
+import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import open_whole
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.planning import parameters_by_part
 from keras_bert_impl.progress import format_duration
-from pipelines.ablations.config import MODELS_TABLE, SIZES_TABLE, STEPS_FIGURE, TaskRun
-from pipelines.ablations.study import Column, Row, Study, Table
-from pipelines.many_runs.cells import Cell, Result
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.ablations.config import (
+    MODELS_TABLE,
+    SIZES_TABLE,
+    STEPS_FIGURE,
+    RunAblationsConfig,
+    TaskRun,
+)
+from pipelines.ablations.study import Row, Study, Table
+from pipelines.many_runs.commands import Command, Tools
 from pipelines.many_runs.spread import (
+    SIGMAS,
     Spread,
     beats,
     markdown_table,
@@ -25,26 +34,46 @@ from pipelines.many_runs.spread import (
     without_nan,
 )
 
+_LOGGER = logging.getLogger(__name__)
+
 RULE = (
     "Mean ± standard deviation of one run over the seeds. In a column, figures that share a letter "
-    "cannot be told apart: Welch's 95 % interval of the difference of their means holds 0 (without "
-    "correction for the number of pairs). Letters with one seed of pre-training speak of these "
-    "very models: another seed of pre-training is not in the deviation."
+    "do not differ significantly: Welch's 95 % interval of the difference of their means holds 0 "
+    "(without correction for the number of pairs). Letters with one seed of pre-training speak of "
+    "these very models: another seed of pre-training is not in the deviation."
 )
 DIFFERENCE = "How much more BERT has, with Welch's 95 % interval:"
-_MISSING, _FEWEST = "–", 2
+_MISSING = "–"
+
+
+def run_ablations(config: RunAblationsConfig, tools: Tools) -> tuple[list[str], list[Path]]:
+    """Does what is not finished of a study; gives the lines of its report, and its files.
+
+    A dry run gives the list of commands and does none.
+
+    Raises:
+        UserError: a tool refuses its flags or fails, or BERT does not beat random weights.
+    """
+    study = Study(config, tools)
+    report = Report(study)
+    count = len(study.commands)
+    if config.dry_run:
+        return report.command_lines(), []
+    with RunDirectory.open(config.output_dir).taken():
+        before_check = {c.name for c in study.commands.values() if "check" in study.users[c.name]}
+        for place, (name, command) in enumerate(study.commands.items(), start=1):
+            if name not in before_check and not config.ignore_check:
+                report.refuse_useless_tasks()
+            if not command.finished():
+                _LOGGER.info("run %d of %d: %s", place, count, name)
+                command.figures(tools, config.keep_models)
+                report.write(config.output_dir)
+        return report.lines(), report.write(config.output_dir, draws=True)
 
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a task can tell a pre-trained model from random weights.
-
-    Attributes:
-        task: its name.
-        bert: the scores of BERT.
-        random: those of random weights.
-        holds: whether BERT's lie above by three standard deviations.
-    """
+    """Whether BERT's scores on a task lie above random weights' by three standard deviations."""
 
     task: str
     bert: Spread
@@ -53,42 +82,54 @@ class Check:
 
 
 class Report:
-    """The report of a study, as far as its cells are finished.
+    """The report of a study, as far as its commands are finished."""
 
-    Args:
-        study: the tables.
-        results: of the finished cells, by their names; may grow.
-    """
+    def __init__(self, study: Study) -> None:
+        self._study = study
 
-    def __init__(self, study: Study, results: Mapping[str, Result]) -> None:
-        self._study, self._results = study, results
-
-    def scores(self, table: Table, row: Row, column: Column) -> list[float]:
-        """The scores of a field, of the cells that are finished; NaN counts as 0.
+    def scores(self, table: Table, row: int, column: int) -> list[float]:
+        """The scores of a field, of the runs that are finished; NaN counts as 0.
 
         Raises:
             UserError: the task has no such figure.
         """
-        return [
-            number(_figure(cell, self._results[cell.name], column.task))
-            for cell in table.fields[row, column]
-            if cell.name in self._results
-        ]
+        task = table.tasks[column]
+        results = ((one, one.finished()) for one in table.fields[row][column])
+        return [number(_figure(one, found["figures"], task)) for one, found in results if found]
 
-    def checks(self) -> list[Check]:
+    def checks(self) -> Iterator[Check]:
         """The comparison with random weights, of the tasks of which all runs are finished."""
-        table, found = self._study.check, []
-        bert, random = table.rows
-        for column in table.columns:
-            ours, theirs = (self.scores(table, row, column) for row in (bert, random))
-            if all(cell.name in self._results for cell in _column_cells(table, column)):
+        table = self._study.check
+        for column, task in enumerate(table.tasks):
+            ours, theirs = (self.scores(table, row, column) for row in (0, 1))
+            if len(ours) + len(theirs) == sum(len(row[column]) for row in table.fields):
                 holds = beats(ours, theirs)
-                found.append(Check(column.label, Spread.of(ours), Spread.of(theirs), holds))
-        return found
+                yield Check(task.name, Spread.of(ours), Spread.of(theirs), holds)
+
+    def refuse_useless_tasks(self) -> None:
+        """Refuses to go on with tasks on which BERT is no better than random weights.
+
+        Raises:
+            UserError: there is one.
+        """
+        for one in self.checks():
+            if not one.holds:
+                raise UserError(
+                    f"BERT does not beat random weights by {SIGMAS:g} standard deviations on "
+                    f"{one.task} ({one.bert} against {one.random}), so no ablation would show "
+                    "there; take other tasks, more steps or more seeds, or go on with "
+                    "`ignore_check=True`."
+                )
 
     def lines(self) -> list[str]:
         """All of it in Markdown."""
-        lines = ["# Ablations", "", RULE, "", *self._check_lines()]
+        header = ["task", "BERT", "random weights", f"apart by {SIGMAS:g} σ"]
+        checks = [
+            [one.task, str(one.bert), str(one.random), "yes" if one.holds else "NO"]
+            for one in self.checks()
+        ]
+        lines = ["# Ablations", "", RULE, "", f"## {self._study.check.title}", ""]
+        lines += markdown_table(header, checks)
         for table in self._study.tables:
             lines += ["", f"## {table.title}", "", *self._table_lines(table)]
             if table.name == MODELS_TABLE:
@@ -97,139 +138,120 @@ class Report:
                 lines += ["", "![scores against steps](steps.png)"]
         return [*lines, "", "## Runs", "", *self._run_lines()]
 
+    def command_lines(self) -> list[str]:
+        """All commands with the tables that they are for."""
+        lines, count = list[str](), len(self._study.commands)
+        for place, (name, command) in enumerate(self._study.commands.items(), start=1):
+            users = ", ".join(self._study.users[name])
+            lines += [f"[{place}/{count}] {name} (for {users})", f"    {command}"]
+        return [*lines, f"{count} runs"]
+
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
         return {
             "rule": RULE,
             "check": [
-                {"task": one.task, "holds": one.holds, "bert": _plain(one.bert)}
-                | {"random": _plain(one.random)}
+                {"task": one.task, "holds": one.holds}
+                | {"bert": vars(one.bert), "random": vars(one.random)}
                 for one in self.checks()
             ],
             "tables": {table.name: self._table_json(table) for table in self._study.tables},
             "runs": [
-                {"name": cell.name, "seeds": list(cell.seeds), "command": cell.command}
-                | (vars(self._results[cell.name]) if cell.name in self._results else {})
-                for cell in self._study.cells
+                {"name": name, "command": str(command), **(command.finished() or {})}
+                for name, command in self._study.commands.items()
             ],
         }
 
-    def write(self, folder: Path) -> list[Path]:
-        """Writes `ablations.md` and `ablations.json`.
+    def write(self, folder: Path, draws: bool = False) -> list[Path]:
+        """Writes `ablations.md` and `ablations.json`, and draws `steps.png` if that is asked for.
 
         Raises:
             UserError: the folder cannot be written.
         """
-        make_folder(folder)
-        paths = [folder / "ablations.md", folder / "ablations.json"]
-        with open_whole(paths[0]) as file:
-            file.writelines(f"{line}\n" for line in self.lines())
-        with open_whole(paths[1]) as file:
-            file.write(json.dumps(without_nan(self.as_json()), indent=1) + "\n")
+        texts = {
+            "ablations.md": "\n".join(self.lines()),
+            "ablations.json": json.dumps(without_nan(self.as_json()), indent=1),
+        }
+        for name, text in texts.items():
+            with open_whole(folder / name) as file:
+                file.write(f"{text}\n")
+        paths = [folder / name for name in texts]
+        for table in self._study.tables if draws else ():
+            if table.name == STEPS_FIGURE:
+                self._draw(table, folder / "steps.png")
+                paths.append(folder / "steps.png")
         return paths
 
-    def draw(self, folder: Path) -> list[Path]:
-        """Draws `steps.png`, where the recipe asks for the figure.
-
-        Raises:
-            UserError: the folder cannot be written.
-        """
-        path = folder / "steps.png"
-        figures = [table for table in self._study.tables if table.name == STEPS_FIGURE]
-        for table in figures:
-            self._draw(table, path)
-        return [path] if figures else []
-
-    def _check_lines(self) -> list[str]:
-        rows = [
-            [one.task, str(one.bert), str(one.random), "yes" if one.holds else "NO"]
-            for one in self.checks()
-        ]
-        header = ["task", "BERT", "random weights", "apart by 3 σ"]
-        return ["## BERT beside random weights", "", *markdown_table(header, rows)]
-
     def _table_lines(self, table: Table) -> list[str]:
+        columns = [self._column(table, column) for column in range(len(table.tasks))]
+        rows = []
+        for place, row in enumerate(table.rows):
+            about = self._about_size(row) if table.name == SIZES_TABLE else []
+            rows.append([row.label, *row.notes, *about, *(column[place] for column in columns)])
         further = ["parameters", "perplexity"] if table.name == SIZES_TABLE else []
-        columns = [self._column(table, column) for column in table.columns]
-        rows = [
-            [
-                row.label,
-                *row.notes,
-                *([self._parameters(row), self._perplexity(row)] if further else []),
-                *(column[number] for column in columns),
-            ]
-            for number, row in enumerate(table.rows)
-        ]
-        header = ["", *table.notes, *further, *(column.label for column in table.columns)]
-        return markdown_table(header, rows)
+        names = [task.name for task in table.tasks]
+        return markdown_table(["", *table.notes, *further, *names], rows)
 
-    def _difference_lines(self, table: Table) -> list[str]:
-        """What the first model has more than each of the others."""
-        bert, *others = table.rows
-        rows = [
-            [row.label, *(self._difference(table, (bert, row), column) for column in table.columns)]
-            for row in others
-        ]
-        return markdown_table(["than", *(column.label for column in table.columns)], rows)
-
-    def _difference(self, table: Table, pair: tuple[Row, Row], column: Column) -> str:
-        ours, theirs = (self.scores(table, row, column) for row in pair)
-        if min(len(ours), len(theirs)) < _FEWEST:
-            return _MISSING
-        low, high = welch_interval(ours, theirs)
-        return f"{(low + high) / 2:+.4f} ({low:+.4f} to {high:+.4f})"
-
-    def _column(self, table: Table, column: Column) -> list[str]:
-        groups = [self.scores(table, row, column) for row in table.rows]
+    def _column(self, table: Table, column: int) -> list[str]:
+        groups = [self.scores(table, row, column) for row in range(len(table.rows))]
         return [
             f"{Spread.of(scores)} {letters}" if scores else _MISSING
             for scores, letters in zip(groups, shared_letters(groups), strict=True)
         ]
 
-    def _parameters(self, row: Row) -> str:
+    def _about_size(self, row: Row) -> list[str]:
+        """The encoder's parameters, and the perplexity of masked tokens of the held-out text."""
         parts = parameters_by_part(self._study.config.model(row.start.size))
         encoder = sum(parts[name] for name in ("embeddings", "layers", "pooler"))
-        return f"{encoder / 1e6:.1f} M"
+        results = [command.finished() for command in self._study.pretraining_of(row)]
+        found = [math.exp(one["figures"]["masked_lm_loss"]) for one in results if one]
+        perplexity = f"{Spread.of(found).mean:.2f}" if found else _MISSING
+        return [f"{encoder / 1e6:.1f} M", perplexity]
 
-    def _perplexity(self, row: Row) -> str:
-        """Of masked tokens of the held-out text."""
-        found = [
-            math.exp(self._results[cell.name].figures["masked_lm_loss"])
-            for cell in self._study.pretraining_of(row)
-            if cell.name in self._results
+    def _difference_lines(self, table: Table) -> list[str]:
+        """What the first model has more than each of the others."""
+
+        def difference(row: int, column: int) -> str:
+            ours, theirs = (self.scores(table, one, column) for one in (0, row))
+            if min(len(ours), len(theirs)) < 2:
+                return _MISSING
+            low, high = welch_interval(ours, theirs)
+            return f"{(low + high) / 2:+.4f} ({low:+.4f} to {high:+.4f})"
+
+        rows = [
+            [row.label, *(difference(place, column) for column in range(len(table.tasks)))]
+            for place, row in enumerate(table.rows)
         ]
-        return f"{Spread.of(found).mean:.2f}" if found else _MISSING
+        return markdown_table(["than", *(task.name for task in table.tasks)], rows[1:])
 
     def _run_lines(self) -> list[str]:
         lines, seconds = list[str](), 0.0
-        for cell in self._study.cells:
-            result = self._results.get(cell.name)
-            took = "not run yet"
-            if result:
-                seconds += result.seconds
-                again = f" in {result.calls} calls, killed ones not counted" * (result.calls > 1)
-                took = format_duration(result.seconds) + again
-            lines += [f"- {cell.name}: {took}", f"  `{cell.command}`"]
-        return [f"All runs took {format_duration(seconds)}.", "", *lines]
+        for name, command in self._study.commands.items():
+            found = command.finished()
+            seconds += found["seconds"] if found else 0.0
+            took = format_duration(found["seconds"]) if found else "not run yet"
+            lines += [f"- {name}: {took}", f"  `{command}`"]
+        total = f"The calls that finished them took {format_duration(seconds)}."
+        return [total, "", *lines]
 
     def _table_json(self, table: Table) -> list[dict[str, Any]]:
         found = []
-        for column in table.columns:
-            groups = [self.scores(table, row, column) for row in table.rows]
-            for row, scores, letters in zip(
-                table.rows, groups, shared_letters(groups), strict=True
-            ):
+        for column, task in enumerate(table.tasks):
+            groups = [self.scores(table, row, column) for row in range(len(table.rows))]
+            letters = shared_letters(groups)
+            for place, (row, scores) in enumerate(zip(table.rows, groups, strict=True)):
                 values: dict[str, Any] = {
                     "row": row.label,
                     **dict(zip(table.notes, row.notes, strict=True)),
-                    "column": column.label,
-                    "figure": column.task.figure,
+                    "column": task.name,
+                    "figure": task.figure,
                     "scores": scores,
-                    "runs": [cell.name for cell in table.fields[row, column]],
+                    "runs": [command.name for command in table.fields[place][column]],
                 }
                 if scores:
                     spread = Spread.of(scores)
-                    values |= {"mean": spread.mean, "sigma": spread.sigma, "letters": letters}
+                    values |= {"mean": spread.mean, "sigma": spread.sigma}
+                    values |= {"letters": letters[place]}
                 found.append(values)
         return found
 
@@ -237,44 +259,31 @@ class Report:
         """A picture a task: scores against steps, a line a model."""
         from matplotlib.figure import Figure
 
-        count = len(table.columns)
+        count = len(table.tasks)
         figure = Figure(figsize=(5.0 * count, 4.0), layout="constrained")
-        pictures = figure.subplots(1, count, squeeze=False)[0]
-        for axes, column in zip(pictures, table.columns, strict=True):
-            for label in dict.fromkeys(row.label for row in table.rows):
-                points = [
-                    (int(row.notes[0]), Spread.of(scores))
-                    for row in table.rows
-                    if row.label == label and (scores := self.scores(table, row, column))
-                ]
-                axes.errorbar(
-                    [step for step, _ in points],
-                    [spread.mean for _, spread in points],
-                    [number(spread.sigma) for _, spread in points],
-                    marker="o",
-                    capsize=3,
-                    label=label,
-                )
+        for column, axes in enumerate(figure.subplots(1, count, squeeze=False)[0]):
+            lines: dict[str, list[tuple[int, Spread]]] = {}
+            for place, row in enumerate(table.rows):
+                if scores := self.scores(table, place, column):
+                    point = int(row.notes[0]), Spread.of(scores)
+                    lines.setdefault(row.label, []).append(point)
+            for label, points in lines.items():
+                steps, spreads = zip(*points, strict=True)
+                means = [one.mean for one in spreads]
+                sigmas = [number(one.sigma) for one in spreads]
+                axes.errorbar(steps, means, sigmas, marker="o", capsize=3, label=label)
             axes.set_xlabel("steps of pre-training")
-            axes.set_ylabel(column.task.figure)
-            axes.set_title(column.label)
+            axes.set_ylabel(table.tasks[column].figure)
+            axes.set_title(table.tasks[column].name)
             axes.grid(alpha=0.3)
             axes.legend(fontsize=8)
         write_png(path, figure)
 
 
-def _figure(cell: Cell, result: Result, task: TaskRun) -> float:
-    if task.figure not in result.figures:
+def _figure(command: Command, figures: Mapping[str, float], task: TaskRun) -> float:
+    if task.figure not in figures:
         raise UserError(
-            f"{cell.folder}: has no {task.figure}, the figure of the task {task.name}; name one of "
-            f"{', '.join(result.figures)} in `task`: finished runs stay."
+            f"{command.folder}: has no {task.figure}, the figure of the task {task.name}; name one "
+            f"of {', '.join(figures)} in `task`: finished runs stay."
         )
-    return result.figures[task.figure]
-
-
-def _column_cells(table: Table, column: Column) -> Iterable[Any]:
-    return (cell for row in table.rows for cell in table.fields[row, column])
-
-
-def _plain(spread: Spread) -> dict[str, float]:
-    return {"runs": spread.runs, "mean": spread.mean, "sigma": spread.sigma}
+    return figures[task.figure]

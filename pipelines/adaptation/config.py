@@ -6,18 +6,13 @@ from pathlib import Path
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, nested, option
-from pipelines.adaptation.words import WordOptions
-from pipelines.many_runs.cells import FINE_TUNING_TOOLS
+from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
+from pipelines.many_runs.commands import FINE_TUNING_TOOLS
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptConfig(CheckpointOptions):
-    """The options of an adaptation.
-
-    Raises:
-        UserError: a value out of range, or flags or a task that cannot be read.
-    """
+    """The options of an adaptation."""
 
     init_checkpoint: str = option(
         REQUIRED,
@@ -35,7 +30,9 @@ class AdaptConfig(CheckpointOptions):
         "One document in this many is never trained on; all figures about text come from these.",
         at_least=2,
     )
-    words: WordOptions = nested(WordOptions)
+    num_new_tokens: int = option(
+        8000, "Add at most this many tokens; 0 leaves the vocabulary as it is.", at_least=0
+    )
     max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5)
     max_predictions_per_seq: int = option(20, "Most masked positions of an example.", at_least=1)
     dupe_factor: int = option(
@@ -50,18 +47,11 @@ class AdaptConfig(CheckpointOptions):
         "Steps over which the learning rate rises to its peak; by default a tenth of all.",
         at_least=0,
     )
-    num_head_steps: int | None = option(
-        None,
-        "Steps before those, in which only the heads learn where the model came without one for "
-        "masked words; by default a tenth as many.",
-        at_least=0,
-    )
-    head_learning_rate: float = option(1e-3, "The peak learning rate of those steps.", more_than=0)
     train_batch_size: int = option(32, "Examples of a step.", at_least=1)
     learning_rate: float = option(
         5e-5,
-        "The peak learning rate: low, for what a high one breaks in a model that has learned, "
-        "a short training does not mend.",
+        "The peak learning rate: low, because a short training does not repair what a high one "
+        "breaks in a model that has learned.",
         more_than=0,
     )
     eval_steps: int | None = option(
@@ -91,12 +81,6 @@ class AdaptConfig(CheckpointOptions):
         "The original and the adapted model are fine-tuned for it, with the same flags and seeds.",
     )
     task_seeds: int = option(3, "With how many seeds the task is learned, 1 and up.", at_least=1)
-    task_figures: tuple[str, ...] = option(
-        (),
-        "The figures of the task's eval_results.txt that are compared; by default all but the "
-        "loss.",
-        resume=FREE,
-    )
     num_workers: int | None = option(
         None,
         "How many processes work on the text; by default one for each processor. It changes no "
@@ -104,15 +88,7 @@ class AdaptConfig(CheckpointOptions):
         at_least=1,
         resume=FREE,
     )
-    examples_per_second: float | None = option(
-        None,
-        "How many examples a second this machine trains, for the plan; by default a few steps are "
-        "timed.",
-        at_least=1e-9,
-        at_most=1e15,
-        resume=FREE,
-    )
-    dry_run: bool = option(False, "Say what it will take, and write nothing.", resume=ONCE)
+    dry_run: bool = option(False, "List the commands, and write nothing.", resume=ONCE)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -120,44 +96,25 @@ class AdaptConfig(CheckpointOptions):
             raise UserError("`input_file` is missing; name the text to adapt the model to.")
         for name in ("text_flags", "data_flags", "pretraining_flags"):
             self.flags(name)
-        _ = self.task_words
+        if self.task is not None and (tool := self.task_words[0]) not in FINE_TUNING_TOOLS:
+            known = ", ".join(FINE_TUNING_TOOLS)
+            raise UserError(f"`task={tool}`: begin with one of {known}, then its flags.")
 
     def flags(self, name: str) -> tuple[str, ...]:
-        """The flags that an option such as `data_flags` holds.
-
-        Raises:
-            UserError: quotation marks are not closed, or a word is no flag.
-        """
+        """The flags that an option such as `data_flags` holds."""
         return _flags(name, getattr(self, name))
 
     @property
-    def task_words(self) -> tuple[str, tuple[str, ...]] | None:
-        """The task's tool and its flags; None without a task.
-
-        Raises:
-            UserError: it is another tool.
-        """
-        if self.task is None:
-            return None
-        tool, _, rest = self.task.strip().partition(" ")
-        if tool not in FINE_TUNING_TOOLS:
-            raise UserError(
-                f"`task={self.task}`: begin with one of {', '.join(FINE_TUNING_TOOLS)}, then its "
-                "flags."
-            )
+    def task_words(self) -> tuple[str, tuple[str, ...]]:
+        """The task's tool and its flags."""
+        tool, _, rest = (self.task or "").strip().partition(" ")
         return tool, _flags("task", rest)
 
     @property
     def warmup_steps(self) -> int:
         """Steps of the warm-up, with the default settled."""
-        return (
-            self.num_train_steps // 10 if self.num_warmup_steps is None else self.num_warmup_steps
-        )
-
-    @property
-    def head_steps(self) -> int:
-        """Steps in which only new heads learn, with the default settled."""
-        return self.num_train_steps // 10 if self.num_head_steps is None else self.num_head_steps
+        given = self.num_warmup_steps
+        return self.num_train_steps // 10 if given is None else given
 
     @property
     def steps_between_evaluations(self) -> int:
@@ -170,10 +127,10 @@ def _flags(name: str, text: str) -> tuple[str, ...]:
         words = tuple(shlex.split(text))
     except ValueError as error:
         raise UserError(f"`{name}={text}`: {error}; close the quotation.") from error
-    wrong = [word for word in words if not word.startswith("-")]
-    if wrong:
-        raise UserError(
-            f"`{name}`: '{wrong[0]}' is no flag; write values as flag=value, in quotation marks "
-            "where they have blanks."
-        )
+    for word in words:
+        if not word.startswith("-"):
+            raise UserError(
+                f"`{name}`: '{word}' is no flag; write values as flag=value, in quotation marks "
+                "where they have blanks."
+            )
     return words

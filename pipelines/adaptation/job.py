@@ -1,321 +1,380 @@
-"""The whole adaptation: its steps, each once, and the report."""
+"""An adaptation: its commands, one after the other, each once, and the model that they end with.
+
+One step is no tool: `start` chooses the words to add and makes the model that training starts from.
+"""
 
 import dataclasses
-import logging
+import hashlib
+import json
+import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.sources import is_google_checkpoint
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input, open_whole, whole_folder
-from keras_bert_impl.json_files import read_typed
-from keras_bert_impl.tokenization.learner import coverage
-from keras_bert_impl.tokenization.reference import split_tokens
-from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import UNK, Vocabulary
+from keras_bert_impl.files import open_whole, whole_folder
+from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.options import as_list_text
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.run_directory import RunDirectory
-from keras_bert_impl.training.stop_signal import StopSignal
 from pipelines.adaptation.config import AdaptConfig
-from pipelines.adaptation.planning import plan_lines
 from pipelines.adaptation.report import (
+    ADAPTED,
+    GROWN,
+    ORIGINAL,
     Adaptation,
-    Coverage,
-    constant_runs,
     task_figures,
     text_figures,
 )
-from pipelines.adaptation.start import make_start
-from pipelines.adaptation.steps import ADAPTED, GROWN, ORIGINAL, Steps
-from pipelines.adaptation.words import choose_words
-from pipelines.corpora.documents import Reading
-from pipelines.corpora.learn_vocabulary import LearnVocabularyConfig, count_words
-from pipelines.corpora.sources import find_sources
-from pipelines.many_runs.cells import Cell, Programs, Result, run_of
-from pipelines.many_runs.runs import (
-    Cores,
-    Run,
-    Values,
-    do_runs,
-    in_own_process,
-    stop_on_signal,
-)
+from pipelines.adaptation.start import prepare
+from pipelines.adaptation.words import Coverage
+from pipelines.corpora.split_sentences import check_text
+from pipelines.many_runs.commands import Command, Tools, flag, once, overriding
 
-_LOGGER = logging.getLogger(__name__)
-_CONTINUES = "the same command continues"
 _HEADS = {"masked_lm": "masked words", "next_sentence": "next sentences"}
-_MODEL, _CURVE = "model", "learning_curve.png"
+_HEAD_LEARNING_RATE = 1e-3
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class AdaptResults:
-    """Results of a call.
-
-    Attributes:
-        lines: the plan of a dry run, or the report.
-        files: what was written.
-        already_finished: whether an earlier call had done all.
-    """
+    """Results: the report's lines (of a dry run the commands), the files, whether all was there."""
 
     lines: list[str]
     files: list[Path]
     already_finished: bool = False
 
 
-def adapt(config: AdaptConfig, programs: Programs) -> AdaptResults:
+def adapt(config: AdaptConfig, tools: Tools) -> AdaptResults:
     """Adapts a model to a text; what is finished is left alone, what was stopped goes on.
-
-    Args:
-        config: the options.
-        programs: the tools.
 
     Raises:
         UserError: an option, a file or the model is not what it should be, or a tool fails.
     """
     source = find_model(config.init_checkpoint, **config.description())
-    lacks = _HEADS["masked_lm"] in _missing_heads(source)
-    steps = Steps(config, source, config.words.num_new_tokens > 0, lacks)
-    asked = steps.check(programs.config_of)
+    missing = _missing_heads(source)
+    steps = Steps(config, source, config.num_new_tokens > 0, _HEADS["masked_lm"] in missing)
+    steps.check(tools)
     if config.dry_run:
-        return AdaptResults(plan_lines(config, source, asked), [])
-    check_apart(config.init_checkpoint, config.output_dir / _MODEL)
-    check_folder(config.output_dir / _MODEL)
-    if not steps.trained.folder.exists():  # a call that goes on with the training knows
-        for line in plan_lines(config, source, asked):
-            _LOGGER.info("%s", line)
-    _LOGGER.info("what each step prints is in %s", config.output_dir / "cells" / "*" / "log.txt")
-    directory = RunDirectory.open(config.output_dir)
-    with directory.taken(), stop_on_signal() as stop:
-        return _Adaptation(steps, programs, stop).all_of_it()
-
-
-class _Adaptation:
-    """The runs of one call.
-
-    Args:
-        steps: the commands, as long as it is not known whether a word is worth adding.
-        programs: the tools.
-        stop: from `stop_on_signal`.
-    """
-
-    def __init__(self, steps: Steps, programs: Programs, stop: StopSignal) -> None:
-        self._steps, self._programs, self._stop = steps, programs, stop
-        self._results: dict[str, Values] = {}
-        self._started = False
-
-    def all_of_it(self) -> AdaptResults:
-        """Does what is missing and writes the report."""
-        self._do("text")
-        _check_held_out(self._steps)
-        self._do("words")
-        chosen = self._results["words"]
-        self._steps = dataclasses.replace(self._steps, grows=chosen["new_tokens"] > 0)
-        cells = self._steps.cells()
-        for cell in cells:
-            if self._steps.prepares and cell.name in (f"evaluated-{GROWN}", "heads", "trained"):
-                self._do("start")
-            self._do(cell.name)
-        folder, missing = self._steps.config.output_dir, _missing_heads(self._steps.source)
-        report = self._report(cells, chosen, missing)
-        self._place_model(report)
-        files = [folder / _MODEL, *report.write(folder), folder / _CURVE]
-        return AdaptResults(report.lines(), files, already_finished=not self._started)
-
-    def _do(self, *names: str) -> None:
-        """Does those of these runs that have no result yet.
-
-        Raises:
-            UserError: one failed, or was stopped.
-        """
-        every, missing = self._runs(), list[Run]()
-        for name in names:
-            kept = every[name].kept()
-            if kept is None:
-                missing.append(every[name])
-            else:
-                self._results[name] = kept
-        self._started = self._started or bool(missing)
-        for run, values in do_runs(missing, self._stop, among=list(every.values())):
-            if values is not None:
-                self._results[run.name] = values
-        undone = [run for run in missing if run.name not in self._results]
-        if undone:
-            raise UserError(
-                f"{undone[0].folder}: the run {undone[0].name} was stopped before its end; "
-                f"{_CONTINUES} there."
-            )
-
-    def _runs(self) -> dict[str, Run]:
-        """All runs by their names, as far as it is known what they will be."""
-        steps = self._steps
-        words = Run("words", steps.words_folder, self._choose_words)
-        cells = (run_of(one, self._programs, keep_models=False) for one in steps.cells())
-        first, *later = cells
-        start = Run("start", steps.start_folder, self._make_start)
-        made = [start] if steps.prepares else []
-        return {run.name: run for run in (first, words, *made, *later)}
-
-    def _make_start(self, _cores: Cores) -> Values:
-        steps = self._steps
-        return in_own_process(
-            make_start,
-            steps.before_start,
-            [str(path) for path in steps.sentences(held_out=False)],
-            steps.source.text.vocabulary.tokens,
-            None if steps.grows else steps.config.description(),
-            steps.config.seed,
-            steps.start_folder / _MODEL,
-            remedy=_CONTINUES,
-        )
-
-    def _choose_words(self, _cores: Cores) -> Values:
-        return in_own_process(
-            choose_words_of_text,
-            [str(path) for path in self._steps.sentences(held_out=False)],
-            [str(path) for path in self._steps.sentences(held_out=True)],
-            self._steps.source.text,
-            self._steps.config,
-            self._steps.words_folder,
-            remedy=_CONTINUES,
-        )
-
-    def _report(self, cells: Sequence[Cell], chosen: Values, missing: Sequence[str]) -> Adaptation:
-        steps, config_of = self._steps, self._programs.config_of
-        models = {ORIGINAL: steps.evaluated(ORIGINAL)}
-        models |= {GROWN: steps.evaluated(GROWN)} if steps.grows else {}
-        models[ADAPTED] = steps.trained
+        return AdaptResults([f"{one.name}\n    {one}" for one in steps.commands()], [])
+    folder = config.output_dir
+    check_apart(config.init_checkpoint, folder / "model")
+    check_folder(folder / "model")
+    with RunDirectory.open(folder).taken():
+        steps.text.figures(tools)
+        chosen = steps.prepare()
+        steps = dataclasses.replace(steps, grows=chosen["new_tokens"] > 0)
+        commands = steps.commands()
+        finished = all(one.finished() for one in commands)
+        figures = {one.name: one.figures(tools, keep_model=False) for one in commands}
         text = {}
-        for name, cell in models.items():
+        for name, run in steps.models().items():
             before = name == ORIGINAL or not steps.grows
-            text[name] = text_figures(
-                cell.folder,
-                config_of(cell.tool, cell.arguments),
-                steps.source.text.vocabulary if before else self._grown_vocabulary(),
-                Coverage(**chosen["before" if before else "after"]),
-            )
+            grown = source.text.vocabulary if before else Vocabulary.load(steps.vocab_file)
+            cut = Coverage(**chosen["before" if before else "after"])
+            asked = tools.config_of(run.tool, run.arguments)
+            text[name] = text_figures(run.folder, asked, grown, cut)
         trained = RunDirectory(steps.trained.folder)
-        figures = {
-            which: [Result.of(self._results[one.name]).figures for one in steps.task_runs(which)]
-            for which in (ORIGINAL, ADAPTED)
-        }
-        return Adaptation(
-            steps.config.init_checkpoint,
+        report = Adaptation(
+            config.init_checkpoint,
             missing,
             chosen["new_tokens"],
             (trained.finished_step() or 0, trained.best_step() or 0),
             text,
-            task_figures(figures[ORIGINAL], figures[ADAPTED], steps.config.task_figures),
-            (constant_runs(figures[ORIGINAL]), constant_runs(figures[ADAPTED])),
-            [cell.command for cell in cells],
+            task_figures(
+                *([figures[run.name] for run in steps.tasks(name)] for name in (ORIGINAL, ADAPTED))
+            ),
+            [str(one) for one in commands],
+        )
+        _place(trained, folder, report)
+        files = [folder / "model", *report.write(folder), folder / trained.learning_curve.name]
+        return AdaptResults(report.lines(), files, finished)
+
+
+def _place(trained: RunDirectory, folder: Path, report: Adaptation) -> None:
+    """Copies the model and its curve to where the user looks, unless they came from this run."""
+    values = folder / "adaptation.json"
+    before = read_json_object(values)["commands"] if values.is_file() else None
+    if (folder / "model").is_dir() and before == report.commands:
+        return
+    with whole_folder(folder / "model") as aside:
+        shutil.copytree(trained.model, aside, dirs_exist_ok=True)
+    with open_whole(folder / trained.learning_curve.name, "wb") as file:
+        file.write(trained.learning_curve.read_bytes())
+
+
+@dataclasses.dataclass(frozen=True)
+class Steps:
+    """Makes the commands for a model, which `grows` by new tokens, or `lacks_words`: the head."""
+
+    config: AdaptConfig
+    source: ModelSource
+    grows: bool
+    lacks_words: bool = False
+
+    def commands(self) -> list[Command]:
+        """All commands in their order.
+
+        The model as it came is fine-tuned before training begins: a mistake in the task shows then.
+        """
+        grown = [self.shards(GROWN, "held_out"), self.evaluated(GROWN)]
+        return [
+            self.text,
+            self.shards(ORIGINAL, "held_out"),
+            self.evaluated(ORIGINAL),
+            *self.tasks(ORIGINAL),
+            *(grown if self.grows else []),
+            self.shards(self.trains, "train"),
+            *([self.heads] if self.lacks_words else []),
+            self.trained,
+            *self.tasks(ADAPTED),
+        ]
+
+    def models(self) -> dict[str, Command]:
+        """The models that are compared, by the commands that evaluate them."""
+        grown = {GROWN: self.evaluated(GROWN)} if self.grows else {}
+        return {ORIGINAL: self.evaluated(ORIGINAL), **grown, ADAPTED: self.trained}
+
+    def check(self, tools: Tools) -> None:
+        """Lets every tool look at its flags, and at the text, before the first is started."""
+        for one in self.commands():
+            asked = tools.config_of(one.tool, one.arguments)
+            if one == self.text:
+                check_text(asked)
+            elif one == self.trained:
+                self.source.config.check_length(asked.max_seq_length)
+            elif one.name.startswith("task") and asked.many.are_many:
+                raise UserError("`task`: leave `num_seeds` and `search` out; give `task_seeds`.")
+
+    @cached_property
+    def text(self) -> Command:
+        """The text as sentences, in several files: the last one is held out."""
+        workers = self.config.num_workers
+        return self._command(
+            "text",
+            "split_sentences",
+            flag("input_file", as_list_text(self.config.input_file)),
+            flag("output_dir", "{out}"),
+            flag("num_shards", self.config.held_out_every),
+            *self._form,
+            *self.config.flags("text_flags"),
+            free=(flag("num_workers", workers),) if workers else (),
         )
 
-    def _grown_vocabulary(self) -> Vocabulary:
-        return Vocabulary.load(self._steps.grown.folder / "model" / "vocab.txt")
+    @property
+    def _form(self) -> tuple[str, ...]:
+        """What composes the text, for a model that reads it so."""
+        text = self.source.text
+        return (flag("unicode_form", text.unicode_form),) if text.composes else ()
 
-    def _place_model(self, report: Adaptation) -> None:
-        """Copies the model and its curve to where the user looks for them."""
-        folder, trained = self._steps.config.output_dir, self._steps.trained.folder
-        if (folder / _MODEL).is_dir() and _commands_of(folder) == report.commands:
-            return
-        with whole_folder(folder / _MODEL) as aside:
-            shutil.copytree(trained / "model", aside, dirs_exist_ok=True)
-        if (trained / _CURVE).exists():
-            with open_whole(folder / _CURVE, "wb") as file:
-                file.write((trained / _CURVE).read_bytes())
+    def sentences(self, part: str) -> list[str]:
+        """The files of sentences to train on, or the one that is held out."""
+        count = self.config.held_out_every
+        names = [f"{self.text.folder}/sentences-{n:05d}-of-{count:05d}.txt" for n in range(count)]
+        return names[:-1] if part == "train" else names[-1:]
 
+    @cached_property
+    def start(self) -> Path:
+        """The folder of the words to add, and of the model with them that training starts from."""
+        facts = [self.evaluated(ORIGINAL).folder.name, self.config.num_new_tokens]
+        digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:8]
+        return self.config.output_dir / "cells" / f"start-{digest}"
 
-def choose_words_of_text(
-    train: Sequence[str],
-    held_out: Sequence[str],
-    text: TextSettings,
-    config: AdaptConfig,
-    folder: Path,
-) -> dict[str, Any]:
-    """Chooses the tokens to add, writes them, and says how the held-out text is cut with them.
+    @property
+    def vocab_file(self) -> Path:
+        """The vocabulary with the new words."""
+        return self.start / "model" / "vocab.txt"
 
-    Args:
-        train: the files of sentences that are trained on.
-        held_out: those that are not.
-        text: the model's vocabulary and casing.
-        config: the options.
-        folder: gets `words.txt`, a token a line, and `words.tsv` with what each is worth.
+    def prepare(self) -> Mapping[str, Any]:
+        """Makes what `start` holds, once the text is there; see `start.prepare`."""
+        parts = {part: self.sentences(part) for part in ("train", "held_out")}
+        for part, files in parts.items():
+            documents = sum(_documents(Path(one)) for one in files)
+            if documents < 2:
+                where = "is held out" if part == "held_out" else "is trained on"
+                raise UserError(
+                    f"{self.config.input_file[0]}: {documents} document"
+                    f"{'s' * (documents != 1)} of the text {where}, and pairs of sentences need "
+                    "two; give more text, separate documents by empty lines, or change "
+                    f"`held_out_every={self.config.held_out_every}`."
+                )
+        return once(
+            self.start,
+            lambda: prepare(self.source, self.config, self.lacks_words, **parts, folder=self.start),
+        )
 
-    Returns:
-        How many there are, and the `Coverage` before and after.
-    """
-    counts, other = (_counts(files, text, config) for files in (train, held_out))
-    chosen = choose_words(counts, text, config.words)
-    with open_whole(folder / "words.tsv") as file:
-        file.write("token\tcount\tsaving\n")
-        file.writelines(f"{one.token}\t{one.count}\t{one.saving}\n" for one in chosen)
-    with open_whole(folder / "words.txt") as file:
-        file.writelines(f"{one.token}\n" for one in chosen)
-    alphabet = len(set().union(*counts, *other))
-    own = text.vocabulary.tokens
-    vocabularies = {"before": own, "after": (*own, *(one.token for one in chosen))}
-    return {
-        "new_tokens": len(chosen),
-        **{
-            name: dataclasses.asdict(_coverage(other, Vocabulary(tokens), alphabet))
-            for name, tokens in vocabularies.items()
-        },
-    }
+    def evaluated(self, which: str) -> Command:
+        """A model that nothing was trained of, on the held-out text in its own tokens."""
+        shards = self.shards(which, "held_out").folder / "held_out.tfrecord"
+        init = None if which == ORIGINAL else self.start
+        return self._pretraining(f"evaluated-{which}", which, shards, init, flag("do_eval"))
 
+    @property
+    def trains(self) -> str:
+        """The model that training starts from."""
+        return GROWN if self.grows else ORIGINAL
 
-def _counts(files: Sequence[str], text: TextSettings, config: AdaptConfig) -> dict[str, int]:
-    reading = Reading(input_format="text")
-    asked = LearnVocabularyConfig(
-        input_file=files,
-        vocab_file="",
-        do_lower_case=text.do_lower_case,
-        strip_accents=text.strip_accents,
-        num_workers=config.num_workers,
-        reading=reading,
-    )
-    return count_words(asked, find_sources(files, reading.input_format))[0]
+    @cached_property
+    def heads(self) -> Command:
+        """The training of new heads alone: what they do not know yet changes no encoder."""
+        steps = max(1, self.config.num_train_steps // 10)
+        return self._training(
+            "heads",
+            self.start,
+            flag("eval_steps", 0),
+            flag("notrain_encoder"),
+            flag("num_train_steps", steps),
+            flag("num_warmup_steps", steps // 10),
+            flag("learning_rate", _HEAD_LEARNING_RATE),
+        )
 
+    @cached_property
+    def trained(self) -> Command:
+        """The pre-training that goes on."""
+        config = self.config
+        return self._training(
+            "trained",
+            self.heads.folder if self.lacks_words else self.start if self.grows else None,
+            flag("num_train_steps", config.num_train_steps),
+            flag("num_warmup_steps", config.warmup_steps),
+            flag("learning_rate", config.learning_rate),
+            flag("eval_steps", config.steps_between_evaluations),
+            flag("early_stopping_evals", config.early_stopping_evals),
+            flag("save_best"),
+        )
 
-def _coverage(counts: dict[str, int], vocabulary: Vocabulary, alphabet: int) -> Coverage:
-    found = coverage(counts, vocabulary)
-    unknown = {word: n for word, n in counts.items() if split_tokens(word, vocabulary) == [UNK]}
-    characters = sum(len(word) * n for word, n in unknown.items())
-    length = characters / max(sum(unknown.values()), 1)
-    return Coverage(found.words, found.tokens_per_word, found.unknown_share, length, alphabet)
+    def _training(self, name: str, init: Path | None, *ours: str) -> Command:
+        return self._pretraining(
+            name,
+            self.trains,
+            self.shards(self.trains, "train").folder / "train.tfrecord",
+            init,
+            flag("do_train"),
+            flag("do_eval"),
+            # Without it the first hundreds of steps go several times as far as the rate says, and
+            # a short training never makes good what they cost an encoder that has learned.
+            flag("bias_correction"),
+            flag("train_batch_size", self.config.train_batch_size),
+            flag("keep_checkpoint_max", 1),
+            *ours,
+        )
 
+    def _pretraining(
+        self, name: str, which: str, shards: Path, init: Path | None, *ours: str
+    ) -> Command:
+        """Pre-training or an evaluation of the model in `init`, or of the one as it came."""
+        config = self.config
+        flags = [
+            flag("input_file", shards),
+            flag("eval_input_file", self.shards(which, "held_out").folder / "held_out.tfrecord"),
+            flag("init_checkpoint", init / "model" if init else self._original),
+            *(() if init else self._description),
+            flag("output_dir", "{out}"),
+            *self._lengths,
+            flag("eval_batch_size", config.eval_batch_size),
+            flag("max_eval_steps", config.max_eval_steps),
+            flag("seed", config.seed),  # new heads are the same before training and at its begin
+            *ours,
+        ]
+        own = overriding(flags, config.flags("pretraining_flags"))
+        return self._command(name, "run_pretraining", *own)
 
-def _check_held_out(steps: Steps) -> None:
-    """Sees that both parts of the text have documents enough to take other sentences from.
+    def shards(self, which: str, part: str) -> Command:
+        """Masked sentence pairs in the tokens of a model.
 
-    Raises:
-        UserError: one has less than two.
-    """
-    for held_out in (True, False):
-        text = b"".join(map(_beginning, steps.sentences(held_out=held_out)))
-        documents = text.rstrip(b"\n").count(b"\n\n") + bool(text.strip())
-        if documents < _FEWEST:
-            part = "is held out" if held_out else "is trained on"
-            raise UserError(
-                f"{steps.config.input_file[0]}: only {documents} document"
-                f"{'s' * (documents != 1)} of the text {part}, and pairs of sentences need two; "
-                "give more text, separate documents by empty lines, or change `held_out_every="
-                f"{steps.config.held_out_every}`."
+        Whole words are masked: a token is easy to tell from the other tokens of its word, and the
+        more so the finer a vocabulary cuts. Held-out pairs are masked once, so that all
+        evaluations are of the same.
+        """
+        config, text = self.config, self.source.text
+        files, vocab_file = dict[str, str](), Path("{out}/vocab.txt")
+        if which == ORIGINAL:
+            files[vocab_file.name] = "".join(f"{token}\n" for token in text.vocabulary.tokens)
+        else:
+            vocab_file = self.vocab_file
+        accents = text.strip_accents
+        ours = [
+            flag("input_file", as_list_text(self.sentences(part))),
+            flag("output_file", f"{{out}}/{part}.tfrecord"),
+            flag("vocab_file", vocab_file),
+            _switch("do_lower_case", text.do_lower_case),
+            *(() if accents is None else (_switch("strip_accents", accents),)),
+            *self._form,
+            *self._lengths,
+            flag("dupe_factor", config.dupe_factor),
+            flag("masking", "dynamic"),
+            flag("do_whole_word_mask"),
+            flag("allow_unknown_words"),  # the report tells what the model makes of the text
+        ]
+        held_out = [flag("dupe_factor", 1), flag("masking", "static")]
+        return self._command(
+            f"data-{which}-{part.replace('_', '-')}",
+            "create_pretraining_data",
+            *overriding(ours, config.flags("data_flags"), held_out if part == "held_out" else ()),
+            files=files,
+            free=(flag("num_workers", config.num_workers or len(os.sched_getaffinity(0))),),
+        )
+
+    def tasks(self, which: str) -> list[Command]:
+        """The fine-tunings of a model for the task, one a seed; none without a task."""
+        if self.config.task is None:
+            return []
+        tool, flags = self.config.task_words
+        model = self.trained.folder / "model" if which == ADAPTED else self._original
+        return [
+            self._command(
+                f"task-{which}-seed-{seed}",
+                tool,
+                *flags,
+                flag("init_checkpoint", model),
+                *(self._description if which == ORIGINAL else ()),
+                flag("output_dir", "{out}"),
+                flag("work_dir", self.config.output_dir / "work" / which),
+                flag("do_train"),
+                flag("do_eval"),
+                flag("seed", seed),
             )
+            for seed in range(1, self.config.task_seeds + 1)
+        ]
+
+    def _command(self, name: str, tool: str, *flags: str, **more: Any) -> Command:
+        return Command(name, tool, flags, self.config.output_dir, **more)
+
+    @property
+    def _original(self) -> str:
+        return str(self.source.checkpoint)
+
+    @property
+    def _description(self) -> tuple[str, ...]:
+        """What the user says of the model because no file beside it does."""
+        said = self.config.description()
+        lower = said.pop("do_lower_case")
+        casing = () if lower is None else (_switch("do_lower_case", lower),)
+        return (*(flag(name, value) for name, value in said.items() if value), *casing)
+
+    @property
+    def _lengths(self) -> tuple[str, ...]:
+        names = ("max_seq_length", "max_predictions_per_seq")
+        return tuple(flag(name, getattr(self.config, name)) for name in names)
 
 
-_FEWEST, _LOOKED_AT = 2, 1 << 20
+def _switch(name: str, on: bool) -> str:
+    return flag(name if on else f"no{name}")
 
 
-def _beginning(path: Path) -> bytes:
-    with open_input(path, may_be_empty=True) as file:
-        return file.read(_LOOKED_AT)
+def _documents(sentences: Path) -> int:
+    """How many documents a file of sentences has, as far as one looks: a few are enough."""
+    with sentences.open("rb") as file:
+        text = file.read(1 << 20).strip()
+    return text.count(b"\n\n") + bool(text)
 
 
-def _missing_heads(source: ModelSource) -> list[str]:
+def _missing_heads(source: ModelSource) -> Sequence[str]:
     """What a model has no head for."""
     if source.checkpoint is None or is_google_checkpoint(source.checkpoint):
         return []  # google's have both; TensorFlow would have to be loaded to look
@@ -325,15 +384,3 @@ def _missing_heads(source: ModelSource) -> list[str]:
         for head, words in _HEADS.items()
         if any(tensors.find(names) is None for names in head_names(head))
     ]
-
-
-def _commands_of(folder: Path) -> list[str] | None:
-    """The commands that the model of an earlier call came from."""
-    try:
-        return read_typed(folder / "adaptation.json", _Made, "it is made again")["commands"]
-    except UserError:
-        return None
-
-
-class _Made(TypedDict):
-    commands: list[str]

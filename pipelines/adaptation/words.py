@@ -8,66 +8,82 @@ because a token is worth more once a longer one that held it is gone.
 """
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from keras_bert_impl.options import check_options, option
-from keras_bert_impl.tokenization.learner import LearnerOptions, learn_most_tokens
+from keras_bert_impl.tokenization.learner import LearnerOptions, coverage, learn_most_tokens
 from keras_bert_impl.tokenization.reference import (
     MAX_CHARACTERS_PER_WORD,
     longest_tokens,
+    split_tokens,
     split_words,
 )
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, UNK, Vocabulary
+from pipelines.corpora.documents import Reading
+from pipelines.corpora.learn_vocabulary import LearnVocabularyConfig, count_words
+from pipelines.corpora.sources import find_sources
 
 _LOOKED_AT = 500_000  # words; what is rarer saves next to nothing
 _CANDIDATES = 3  # for each token that may be added
 _DROPPED_AT_ONCE = 4  # a round drops one of so many at most
 
 
-@dataclass(frozen=True, kw_only=True)
-class WordOptions:
-    """Which tokens are added.
-
-    Raises:
-        UserError: a value out of range.
-    """
-
-    num_new_tokens: int = option(
-        8000, "Add at most this many tokens; 0 leaves the vocabulary as it is.", at_least=0
-    )
-    min_count: int = option(
-        10, "A token is added only if the text uses it at least this often.", at_least=1
-    )
-    min_saving: float = option(
-        1e-5,
-        "A token is added only if it saves at least this share of the text's tokens.",
-        at_least=0,
-        at_most=1,
-    )
-
-    def __post_init__(self) -> None:
-        check_options(self)
-
-
 @dataclass(frozen=True)
 class NewWord:
-    """A token to be added.
-
-    Attributes:
-        token: begins with "##" where it continues a word.
-        count: how often it is used in the text.
-        saving: how many tokens it saves there.
-    """
+    """A token to be added, how often the text uses it, and how many tokens it saves there."""
 
     token: str
     count: int
     saving: int
 
 
+@dataclass(frozen=True)
+class Coverage:
+    """How a vocabulary cuts the held-out text.
+
+    `tokens_per_word` is of words that are not [UNK], `unknown_length` the mean number of characters
+    of those that are; the whole text has so many different characters as `alphabet` says.
+    """
+
+    words: int
+    tokens_per_word: float
+    unknown_share: float
+    unknown_length: float
+    alphabet: int
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int], vocabulary: Vocabulary, alphabet: int) -> "Coverage":
+        """How a vocabulary cuts counted words."""
+        found = coverage(counts, vocabulary)
+        unknown = {word: n for word, n in counts.items() if split_tokens(word, vocabulary) == [UNK]}
+        characters = sum(len(word) * n for word, n in unknown.items())
+        length = characters / max(sum(unknown.values()), 1)
+        return cls(found.words, found.tokens_per_word, found.unknown_share, length, alphabet)
+
+
+def count_words_of(
+    files: Sequence[str], text: TextSettings, num_workers: int | None
+) -> Counter[str]:
+    """How often each word of files of sentences occurs, cased as a model's text is."""
+    reading = Reading(input_format="text")
+    asked = LearnVocabularyConfig(
+        input_file=files,
+        vocab_file="",
+        do_lower_case=text.do_lower_case,
+        strip_accents=text.strip_accents,
+        num_workers=num_workers,
+        reading=reading,
+    )
+    return count_words(asked, find_sources(files, reading.input_format))[0]
+
+
 def choose_words(
-    counts: Mapping[str, int], text: TextSettings, options: WordOptions
+    counts: Mapping[str, int],
+    text: TextSettings,
+    num_new_tokens: int,
+    min_count: int = 10,
+    min_saving: float = 1e-5,
 ) -> list[NewWord]:
     """Chooses the tokens to add to a vocabulary, the one that saves most first.
 
@@ -75,45 +91,40 @@ def choose_words(
     the same characters, less one. Characters that it cannot cut count one token each and one more,
     because [UNK] says nothing of them.
 
-    Args:
-        counts: how often each word occurs, cased as the model's text is.
-        text: the model's vocabulary and casing.
-        options: how many, and what each must be worth.
+    A token must be used `min_count` times and save a share of `min_saving` of the text's tokens.
 
     Example:
-        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> letters = [*"hug", *(f"##{letter}" for letter in "hugs")]
         >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, *letters]), do_lower_case=True)
-        >>> choose_words({"hug": 50, "hugs": 20}, text, WordOptions(num_new_tokens=1))
+        >>> choose_words({"hug": 50, "hugs": 20}, text, 1)
         [NewWord(token='hug', count=70, saving=140)]
     """
-    if not options.num_new_tokens:
+    if not num_new_tokens:
         return []
     known = frozenset(text.vocabulary.tokens)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    words = {word: counts[word] for word in ranked[:_LOOKED_AT] if len(word) <= _LONGEST}
-    first = _missing_characters(words, known, options)
+    words = {
+        word: counts[word] for word in ranked[:_LOOKED_AT] if len(word) <= MAX_CHARACTERS_PER_WORD
+    }
+    first = _missing_characters(words, known, min_count, (num_new_tokens + 1) // 2)
     candidates = [
         token
-        for token in _candidates(words, options)
+        for token in _candidates(words, min_count, _CANDIDATES * num_new_tokens)
         if token not in known and token not in first and _is_reachable(token, text)
     ]
     cuts = _Cuts(words, known, {*first, *candidates})
-    floor = options.min_saving * sum(words[word] * _cost(word, known) for word in words)
-    most = options.num_new_tokens - len(first)
-    while dropped := cuts.worst(len(candidates) - most, floor, options.min_count, first):
+    floor = min_saving * sum(words[word] * _cost(word, known) for word in words)
+    most = num_new_tokens - len(first)
+    while dropped := cuts.worst(len(candidates) - most, floor, min_count, first):
         cuts.drop(dropped)
         candidates = [token for token in candidates if token not in dropped]
     return sorted(cuts.new_words(), key=lambda one: (-one.saving, one.token))
 
 
-_LONGEST = MAX_CHARACTERS_PER_WORD
-
-
 def _missing_characters(
-    words: Mapping[str, int], known: Container[str], options: WordOptions
+    words: Mapping[str, int], known: Container[str], min_count: int, most: int
 ) -> frozenset[str]:
-    """The characters that make words [UNK], the most frequent ones; half of all tokens at most."""
+    """The characters that make words [UNK], the most frequent ones."""
     found: Counter[str] = Counter()
     for word, count in words.items():
         if longest_tokens(word, known) is None:
@@ -121,8 +132,7 @@ def _missing_characters(
                 if token not in known:
                     found[token] += count
     ranked = sorted(found, key=lambda token: (-found[token], token))
-    often = [token for token in ranked if found[token] >= options.min_count]
-    return frozenset(often[: (options.num_new_tokens + 1) // 2])
+    return frozenset([token for token in ranked if found[token] >= min_count][:most])
 
 
 def _characters(word: str) -> Iterator[str]:
@@ -130,17 +140,17 @@ def _characters(word: str) -> Iterator[str]:
     yield from (f"{CONTINUATION}{character}" for character in word[1:])
 
 
-def _candidates(words: Mapping[str, int], options: WordOptions) -> Iterable[str]:
-    """The tokens of a vocabulary of the text that is some times as large as what is wanted."""
+def _candidates(words: Mapping[str, int], min_count: int, most: int) -> Iterable[str]:
+    """The tokens of a vocabulary of the text, at most so many besides characters."""
     characters: Counter[str] = Counter()
     for word, count in words.items():
         for character in word:
             characters[character] += count
-    often = sum(count >= options.min_count for count in characters.values())
+    often = sum(uses >= min_count for uses in characters.values())
     if not often:
         return ()
-    size = len(SPECIAL_TOKENS) + 2 * often + _CANDIDATES * options.num_new_tokens
-    asked = LearnerOptions(size, min_frequency=options.min_count, limit_alphabet=often)
+    size = len(SPECIAL_TOKENS) + 2 * often + most
+    asked = LearnerOptions(size, min_frequency=min_count, limit_alphabet=often)
     return learn_most_tokens(words, asked).vocabulary.tokens[len(SPECIAL_TOKENS) :]
 
 
@@ -163,13 +173,7 @@ def _cost(token: str, known: Container[str]) -> int:
 
 
 class _Cuts:
-    """The words of a text, cut with a vocabulary and new tokens, of which some are dropped.
-
-    Args:
-        words: how often each occurs.
-        known: the vocabulary.
-        new: the new tokens.
-    """
+    """The words of a text, cut with a vocabulary and new tokens, of which some are dropped."""
 
     def __init__(self, words: Mapping[str, int], known: frozenset[str], new: set[str]) -> None:
         self._words, self._known, self._new = words, known, new
@@ -191,11 +195,8 @@ class _Cuts:
     ) -> frozenset[str]:
         """Gives the tokens that a round drops; none where all that are left are worth it.
 
-        Args:
-            excess: how many there are too many.
-            floor: what a token must save.
-            min_count: how often it must be used.
-            never: tokens that stay.
+        There are `excess` too many; those that save less than `floor` or are used less often than
+        `min_count` go in any case, and those of `never` stay.
         """
         found = [one for one in self.new_words() if one.token not in never]
         useless = {one for one in found if one.count < min_count or one.saving < max(floor, 1)}

@@ -11,7 +11,7 @@ from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.task_settings import served_length
-from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW, EngineChoice
+from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine, open_graph
@@ -72,13 +72,24 @@ class Asked(NamedTuple):
     open: Callable[[Callable[[], list[Features]]], Engine]
 
 
-def open_answering_model(config: AnsweringConfig, texts: Texts = tuple) -> OpenAnsweringModel:
+_LACKS = {
+    MaskedWordsForm.kind: "has no masked-LM head; name a pre-trained model, such as the model/ "
+    "folder of a pre-training run.",
+    "answer": "holds no model for questions; name the model/ folder of a run of run_squad.",
+}
+"""What is said of a model without the kind of answers that is asked for."""
+
+
+def open_answering_model(
+    config: AnsweringConfig, texts: Texts = tuple, kind: str | None = None
+) -> OpenAnsweringModel:
     """Opens a model with all that it answers.
 
     Args:
         config: which model, and what computes it.
         texts: gives texts, or instances, like those to come; asked for where the scales of int8
             are not kept next to the model.
+        kind: of the answers that it must give.
 
     Raises:
         UserError: there is no such model, it is not whole, it answers nothing, its engine is not
@@ -86,22 +97,26 @@ def open_answering_model(config: AnsweringConfig, texts: Texts = tuple) -> OpenA
     """
     folder = Path(config.model).expanduser()
     if is_saved_model(folder):
-        return _of_saved_model(config, folder)
+        opened = _of_saved_model(config, folder)
+        _check_kind(config, opened.answerers.values(), kind)
+        return opened
     if is_openvino_export(folder):
         exported = read_exported(folder)
-        return _opened(*_asked_of_export(config, folder, exported), texts)
+        config, known, asked = _asked_of_export(config, folder, exported)
+        _check_kind(config, asked.forms, kind)
+        return _opened(config, known, asked, texts)
     config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
     source = find_model(config.model, **config.description())
-    return _opened(config, source, _asked_of_source(config, source), texts)
+    asked = _asked_of_source(config, source)
+    _check_kind(config, asked.forms, kind)
+    return _opened(config, source, asked, texts)
 
 
-def is_asked_in_graph(model: str | Path, choice: EngineChoice) -> bool:
-    """Whether TensorFlow is to answer in a signature's graph, as where nothing else is said.
-
-    Its last digits are those of a SavedModel; an answerer's rows are made outside the graph.
-    """
-    plain = choice.engine in (None, TENSORFLOW) and choice.engine_precision == FLOAT32
-    return plain and not is_openvino_export(Path(model).expanduser())
+def _check_kind(
+    config: AnsweringConfig, given: Iterable[Form | Answerer], kind: str | None
+) -> None:
+    if kind and all(one.kind != kind for one in given):
+        raise UserError(f"{config.model}: {_LACKS[kind]}")
 
 
 def no_texts() -> Iterable[Any]:

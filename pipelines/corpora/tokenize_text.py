@@ -1,4 +1,4 @@
-"""Tokenizes lines into JSON lines, or certifies that the tokenizer is exact."""
+"""Tokenizes lines into JSON lines."""
 
 import contextlib
 import itertools
@@ -7,11 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Literal, get_args
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
-from keras_bert_impl.progress import Progress
-from keras_bert_impl.tokenization.certificate import certificate, certify_lines, code_point_lines
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
@@ -63,12 +60,6 @@ class TokenizeTextConfig:
         "what unit.",
         choices=get_args(Offsets),
     )
-    certify: bool = option(
-        False,
-        "Instead of tokens, write a certificate: all code points of Unicode, and the lines of the "
-        "input files if there are any, are compared with the plain reference. The exit code is 1 "
-        "where anything differs.",
-    )
 
     text_encoding: TextEncoding = nested(TextEncoding)
     unknown: UnknownWords = nested(UnknownWords)
@@ -89,7 +80,7 @@ class TokenizeTextConfig:
 def run_tokenize_text(
     config: TokenizeTextConfig, standard_input: Iterable[bytes], standard_output: IO[str]
 ) -> None:
-    """Writes the tokens of all lines, or the certificate, where the configuration says.
+    """Writes the tokens of all lines where the configuration says.
 
     Args:
         config: what to do.
@@ -97,23 +88,18 @@ def run_tokenize_text(
         standard_output: where to write if no file is named.
 
     Raises:
-        UserError: a file cannot be read or written, or tokens differ from the reference's.
+        UserError: a file cannot be read or written.
     """
-    lines: Iterable[str | bytes] | None = None
+    lines: Iterable[str | bytes]
     if config.input_file:
         lines = read_all_lines(
             config.input_file, config.text_field, config.output_file, config.text_encoding
         )
+    else:
+        found = config.text_encoding.recoded_lines("standard input", standard_input)
+        lines = (line.rstrip(b"\r\n") for line in found)
     with _output(config.output_file, standard_output) as output:
-        if not config.certify:
-            found = config.text_encoding.recoded_lines("standard input", standard_input)
-            ends_removed = (line.rstrip(b"\r\n") for line in found)
-            tokenize_text(config, ends_removed if lines is None else lines, output)
-            return
-        report = certify_tokenizer(config, lines)
-        output.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
-    if not report["exact"]:
-        raise UserError("Some tokens differ from the reference's; the certificate has the first.")
+        tokenize_text(config, lines, output)
 
 
 @contextlib.contextmanager
@@ -194,20 +180,6 @@ def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], outp
     return count
 
 
-def certify_tokenizer(
-    config: TokenizeTextConfig, lines: Iterable[str | bytes] | None
-) -> dict[str, Any]:
-    """Compares with the plain reference: all code points, and lines where there are any.
-
-    Returns:
-        The certificate; `exact` says whether nothing differed.
-    """
-    tokenizer = config.tokenizer()
-    code_points = certify_lines(tokenizer, _counted("compare code points", code_point_lines()))
-    text = None if lines is None else certify_lines(tokenizer, _counted("compare lines", lines))
-    return certificate(tokenizer, code_points, text)
-
-
 def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[str | bytes], output: IO[str]) -> int:
     if unit == "none":
         ids, offsets = tokenizer.encode_lines(lines)
@@ -224,12 +196,3 @@ def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[str | bytes], output
             record["spans"] = spans[first:last]
         output.write(json.dumps(record, ensure_ascii=False) + "\n")
     return len(lines)
-
-
-def _counted(label: str, lines: Iterable[Any]) -> Iterator[Any]:
-    progress = Progress(label, None, "lines")
-    for number, line in enumerate(lines, 1):
-        yield line
-        if number % 4096 == 0:
-            progress.advance(4096)
-    progress.close()

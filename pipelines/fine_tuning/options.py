@@ -1,6 +1,6 @@
 """The options of fine-tuning: of one run, of many of one command, and of a file for each split."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -262,15 +262,6 @@ class FineTuningConfig:
         resume=FREE,
         makes="num_warmup_steps",
     )
-    reinit_layers: int = option(
-        0,
-        "Start this many of the encoder's upper layers from fresh weights instead of the "
-        "checkpoint's; on small data more runs succeed (Zhang et al. 2021).",
-        at_least=0,
-    )
-    reinit_pooler: bool = option(
-        False, "Start the pooler from fresh weights instead of the checkpoint's."
-    )
     encoder_bilstm: bool = option(
         False,
         "Put a BiLSTM of the encoder's width, with fresh weights, between encoder and head, as in "
@@ -361,11 +352,6 @@ class FineTuningConfig:
     def learning(self) -> TrainingConfig:
         """How the model is trained; a family may have a rate of its own."""
         return self.training
-
-    @property
-    def members(self) -> Sequence[str]:
-        """The models that answer together; none where one answers."""
-        return ()
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""

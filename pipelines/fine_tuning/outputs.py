@@ -1,7 +1,7 @@
-"""A model's outputs for a split, computed once: by any engine, or by several models together."""
+"""A model's outputs for a split, computed once, by any engine."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.engines.engine import Features
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine, real_features
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
@@ -76,62 +76,22 @@ def _calibration(rows: BatchRows, names: tuple[str, ...]) -> list[Features]:
     return features
 
 
-def other_members(config: FineTuningConfig, first: ModelSource) -> list[ModelSource]:
-    """The models of an ensemble after the first one.
-
-    Args:
-        config: names them.
-        first: whose tokens all of them read.
-
-    Raises:
-        UserError: there is no such model, or it reads other tokens or shorter rows.
-    """
-    sources = []
-    for path in config.members[1:]:
-        source = find_model(path, default_lower_case=first.text.do_lower_case)
-        if source.text != first.text:
-            raise UserError(
-                f"{path}: has another vocabulary or casing than {config.members[0]}; models that "
-                "answer together must read the same tokens."
-            )
-        source.config.check_length(config.max_seq_length, at_least=5)
-        _tell_of_others(config, first, source)
-        sources.append(source)
-    return sources
-
-
-def _tell_of_others(config: FineTuningConfig, first: ModelSource, other: ModelSource) -> None:
-    """Warns where a model keeps other options than the first one, whose options all answer with."""
-    used, kept = config.kept(first.config), config.kept(other.config)
-    differing = sorted(name for name in {*used, *kept} if used.get(name) != kept.get(name))
-    if differing:
-        _LOGGER.warning(
-            "%s was trained with another %s than %s; together they answer with those of the "
-            "latter, or those that are given.",
-            *(other.checkpoint, ", ".join(differing), first.checkpoint),
-        )
-
-
 def compute_outputs(
-    split: str, outputs: RowOutputs, rows: RowEvaluation, models: Sequence[Callable[[], Predicts]]
+    split: str, outputs: RowOutputs, rows: RowEvaluation, predict: Predicts
 ) -> None:
-    """Computes the outputs of all rows, of several models their mean.
+    """Computes the outputs of all rows.
 
     Args:
         split: what the rows are of, for the line of progress.
         outputs: where they are kept.
         rows: one pass over all rows.
-        models: make the models, each after the one before it has answered and is let go.
+        predict: the model.
     """
-    progress = Progress(f"compute {split}", rows.num_rows * len(models), "rows")
-    for make in models:
-        predict = make()
-        before = _times_compiled(predict)
-        for numbers, values in zip(rows.numbers(), predict(rows), strict=True):
-            outputs.add(numbers, values, 1 / len(models))
-            compiled, before = _times_compiled(predict) - before, _times_compiled(predict)
-            progress.advance(len(numbers), compiled=compiled > 0)
-        del predict
+    progress, before = Progress(f"compute {split}", rows.num_rows, "rows"), _times_compiled(predict)
+    for numbers, values in zip(rows.numbers(), predict(rows), strict=True):
+        outputs.add(numbers, values)
+        compiled, before = _times_compiled(predict) - before, _times_compiled(predict)
+        progress.advance(len(numbers), compiled=compiled > 0)
     progress.close()
 
 
@@ -147,7 +107,7 @@ class SplitOutputs:
         folder: where files of outputs stand as long as they are needed.
         rows: the rows of each split.
         inputs: what the model reads of them.
-        models: make what answers, one or several; see `compute_outputs`.
+        predict: the model.
         head: says which outputs are of tokens.
         fixed_length: pads all batches to it; otherwise each to one of a few lengths.
     """
@@ -155,7 +115,7 @@ class SplitOutputs:
     folder: Path
     rows: Mapping[str, RowSet]
     inputs: Mapping[str, BatchRows]
-    models: Sequence[Callable[[], Predicts]]
+    predict: Predicts
     head: Head
     fixed_length: int | None
     _kept: dict[str, RowOutputs] = field(default_factory=dict)
@@ -188,7 +148,7 @@ class SplitOutputs:
         with ExitStack() as folders:
             folder = folders.enter_context(scratch_folder(self.folder, ".outputs"))
             outputs = RowOutputs(folder, self.rows[split], self.head.token_outputs)
-            compute_outputs(split, outputs, source, self.models)
+            compute_outputs(split, outputs, source, self.predict)
             if keep:
                 self._kept[split] = outputs
                 self._folders.push(folders.pop_all())

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, without_links
 from keras_bert_impl.interrupts import kept_so_far
-from keras_bert_impl.models.reinitialize import FreshWeights
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
@@ -33,18 +31,12 @@ from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
-from pipelines.fine_tuning.expected_scores import (
-    ExpectedScore,
-    expected_scores,
-    published_model,
-)
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.outputs import (
     Predicts,
     SplitOutputs,
     engine_prediction,
     log_padding,
-    other_members,
 )
 from pipelines.fine_tuning.start import (
     AnyConfig,
@@ -75,8 +67,7 @@ from pipelines.fine_tuning.task_data import (
 from pipelines.inputs.row_batches import BatchRows, RowBatches
 from pipelines.metrics.constant_answer import CONSTANT, AnswerVariety
 from pipelines.records.row_set import RowSet
-from pipelines.runs.preflight import facts_of
-from pipelines.runs.remarks import device_remarks
+from pipelines.runs.remarks import RunFacts, device_remarks
 from pipelines.runs.training_run import (
     DescribeModel,
     TrainingRun,
@@ -96,14 +87,12 @@ class FineTuningResults:
         evaluation: the figures of `eval_results.txt`.
         guesses: what guessing reaches, by the names of `evaluation`.
         prediction_files: the written answers.
-        expected: what figures should be near, where training started from a published model.
     """
 
     training: TrainingResult | None = None
     evaluation: dict[str, float] = field(default_factory=dict)
     guesses: dict[str, Guess] = field(default_factory=dict)
     prediction_files: list[Path] = field(default_factory=list)
-    expected: Mapping[str, ExpectedScore] = field(default_factory=dict)
 
 
 def fine_tune(
@@ -148,8 +137,8 @@ def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
             return results
         if config.do_eval:
             with kept_so_far(_kept(config, "evaluates")):
-                figures, expected = job.evaluate(results.training), _expected(config, task, start)
-            results = replace(results, evaluation=figures, guesses=job.guesses(), expected=expected)
+                figures = job.evaluate(results.training)
+            results = replace(results, evaluation=figures, guesses=job.guesses())
         if config.do_predict:
             again = "evaluates again and predicts" if config.do_eval else "predicts"
             with kept_so_far(_kept(config, again)):
@@ -169,17 +158,9 @@ def _tell_of_devices(config: FineTuningConfig, devices: Devices) -> None:
     if config.engine != TENSORFLOW and not config.do_train:
         return  # another engine answers
     _LOGGER.info("%s", devices.describe(config.training.precision))
-    for remark in device_remarks(facts_of(config.training, devices)) if devices.is_chief else ():
+    facts = RunFacts.of(config.training, devices)
+    for remark in device_remarks(facts) if devices.is_chief else ():
         _LOGGER.warning("%s", remark)
-
-
-def _expected(
-    config: FineTuningConfig, task: Task[Any, Any], start: ModelSource
-) -> dict[str, ExpectedScore]:
-    """The scores that others reached who trained the same model for the task."""
-    vocabulary = start.text.vocabulary
-    model = published_model(config.init_checkpoint, start.config, vocabulary.sha256)
-    return expected_scores(task.name, model) if config.do_train else {}
 
 
 class _Job:
@@ -213,11 +194,9 @@ class _Job:
         if config.do_train and self._head.frozen is not None:
             self._compute_over_vectors(self._head.frozen)
         predict = self._predicts(self._computed, start)
-        self._models: list[Callable[[], Predicts]] = [lambda: predict]
-        self._models += [partial(self._member, source) for source in other_members(config, start)]
         fixed = None if self._trims() else config.max_seq_length
         self._outputs = outputs.enter_context(
-            SplitOutputs(self._work, self._rows, self._inputs, self._models, self._head, fixed)
+            SplitOutputs(self._work, self._rows, self._inputs, predict, self._head, fixed)
         )
 
     def _compute_over_vectors(self, frozen: FrozenEncoder) -> None:
@@ -239,10 +218,6 @@ class _Job:
         rows = self._inputs[wanted_splits(self._config, self._task)[0]]
         return engine_prediction(self._config, head, source, rows)
 
-    def _member(self, source: ModelSource) -> Predicts:
-        """Another model of an ensemble."""
-        return self._predicts(self._build_head(source, self._configured(source.config)), source)
-
     def _configured(self, config: BertConfig) -> BertConfig:
         """A model's configuration with what the task and the options say."""
         config = self._task.configure(self._config.configure(config))
@@ -263,7 +238,7 @@ class _Job:
         if not changed or not self._devices.is_chief:
             return
         values = ", ".join(f"{name} = {value}" for name, value in changed.items())
-        if self._directory.model.is_dir() and not self._config.members:
+        if self._directory.model.is_dir():
             keep_task_settings(self._directory.model, changed)
             _LOGGER.info("%s keeps %s, and is served with it", self._directory.model, values)
         else:
@@ -294,22 +269,17 @@ class _Job:
     def _build_head(self, source: ModelSource, config: BertConfig) -> Head:
         """Builds the task's model with a checkpoint's weights."""
         heads: list[Head] = []
-        fresh: list[FreshWeights] = []
 
         def make(dtype: str) -> Any:
             heads.append(self._task.head(config, dtype))
-            if self._config.do_train:
-                layers, pooler = self._config.reinit_layers, self._config.reinit_pooler
-                fresh.append(FreshWeights.of(heads[-1].model, layers=layers, pooler=pooler))
             return heads[-1].model
 
-        model, report = self._run.build_model(make, source.checkpoint)
+        _, report = self._run.build_model(make, source.checkpoint)
         if report is None:
             _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
         else:
             if not self._config.do_train:
                 check_head_is_trained(report, source, self._task.name)
-            _start_anew(model, fresh)
         return heads[-1]
 
     def train(self) -> TrainingResult:
@@ -527,14 +497,6 @@ def _curve_style(task: Task[Any, Any]) -> CurveStyle:
     if isinstance(task, Drawn):
         return task.curve_style
     return CurveStyle(task.compared_figures if isinstance(task, ComparedTask) else ())
-
-
-def _start_anew(model: Any, fresh: list[FreshWeights]) -> None:
-    """Gives layers that shall not start from the checkpoint their fresh weights again."""
-    for weights in fresh:
-        weights.put_back(model)
-        if weights.layers:
-            _LOGGER.info("started anew: %s", ", ".join(weights.layers))
 
 
 def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) -> Path:

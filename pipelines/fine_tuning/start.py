@@ -105,7 +105,7 @@ def check_best_figure(config: FineTuningConfig, task: Task[Any, Any]) -> None:
 
 def _check_has_model(config: FineTuningConfig, directory: RunDirectory) -> None:
     """Refuses to evaluate a run that is not finished, where no other model is named."""
-    named = config.init_checkpoint or config.members or directory.model.is_dir()
+    named = config.init_checkpoint or directory.model.is_dir()
     if not named and newest_checkpoint(directory.path):
         raise UserError(
             f"{directory.path}: its training is not finished; give the command that trains again, "
@@ -180,13 +180,11 @@ def wanted_splits(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:
 def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
     """The given checkpoint; without training, the run's own model where there is one.
 
-    Of several models that answer together it is the first one.
-
     Raises:
         UserError: there is no such model, or no vocabulary.
     """
-    checkpoint = config.members[0] if config.members else config.init_checkpoint
-    if not config.members and not config.do_train and run.model.is_dir():
+    checkpoint = config.init_checkpoint
+    if not config.do_train and run.model.is_dir():
         checkpoint = str(run.model)
     # What is trained on composed text keeps it; a model that is evaluated has its own form.
     composes = config.do_train and config.file_encoding.composes

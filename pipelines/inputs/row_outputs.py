@@ -31,29 +31,27 @@ class RowOutputs:
         self._offsets = np.concatenate([[0], np.cumsum(self._lengths)])
         self._files: dict[str, NDArray] = {}
 
-    def add(self, numbers: Numbers, outputs: Mapping[str, NDArray], share: float = 1.0) -> None:
-        """Adds the outputs of some rows to what there is of them: at first 0.
+    def add(self, numbers: Numbers, outputs: Mapping[str, NDArray]) -> None:
+        """Keeps the outputs of some rows.
 
         Args:
             numbers: int64 [n], which rows, each once.
             outputs: float32 [n, ...], or [n, length, ...] of token outputs.
-            share: how much they count, where several models answer.
 
         Raises:
             UserError: an output is NaN or infinite, or the disk is full.
         """
-        for name, values in outputs.items():
-            array = values * np.asarray(share, values.dtype)
+        for name, array in outputs.items():
             if name not in self._token_outputs:
                 _check_finite(name, array)
-                self._file(name, array.shape[1:], array.dtype)[numbers] += array
+                self._file(name, array.shape[1:], array.dtype)[numbers] = array
                 continue
             lengths = self._lengths[numbers]
             inside = np.arange(array.shape[1]) < lengths[:, None]  # [n, length]
             positions = (self._offsets[numbers][:, None] + np.arange(array.shape[1]))[inside]
             real = array[inside]
             _check_finite(name, real)
-            self._file(name, array.shape[2:], array.dtype)[positions] += real
+            self._file(name, array.shape[2:], array.dtype)[positions] = real
 
     def read(self, start: int, stop: int) -> dict[str, NDArray]:
         """The outputs of the rows `start` to `stop`.

@@ -1,88 +1,59 @@
-"""One command, many runs: the spread of a task's score over seeds, and the search for settings.
+"""One command, many runs: the spread of a task's scores over seeds, and the search for settings.
 
-Each run is an ordinary run, one after the other. The rows of the data are made by the first run
-and read by all.
+Each run is an ordinary run in a folder of its own, one after the other. `runs.json`, `runs.tsv`,
+`runs.md` and `runs.png` say what the finished ones have in common.
 """
 
 import json
-import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256, without_links
+from keras_bert_impl.files import file_sha256, open_whole, without_links
+from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.options import ONCE, options_of
+from keras_bert_impl.pictures import write_png
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import ComparedTask, figure_prefixes
-from pipelines.many_runs.runs import (
-    FIGURES,
-    Cores,
-    Run,
-    Values,
-    do_runs,
-    in_own_process,
-    stop_on_signal,
-)
-from pipelines.many_runs.seeds_report import RunsReport, ScoredRun
-
-_LOGGER = logging.getLogger(__name__)
+from pipelines.many_runs.commands import forget_models, kept, once
+from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
 
 _OF_THE_WHOLE = {"output_dir", "work_dir", "num_seeds", "search"}
-
-Changes = Mapping[str, Any]
+_WITHOUT_A_BEST = ("loss", "global_step")
+_KEPT = "finished runs are kept, and the same command continues"
 
 TaskOf = Callable[[Any], ComparedTask[Any, Any]]
-"""Gives the task of a job's config; a function of a module, which loads no TensorFlow."""
+"""Gives the task of a job's config; loads no TensorFlow."""
+
+
+class _Stopped(Exception):  # noqa: N818
+    """A run ended before its last step: a stop was asked for."""
 
 
 @dataclass(frozen=True)
-class ManyRunsResults:
-    """Results of many runs.
-
-    Attributes:
-        report: the finished runs; None without any.
-        finished: whether all runs are.
-        files: the report's files.
-    """
-
-    report: RunsReport | None
-    finished: bool
-    files: list[Path]
-
-
-@dataclass(frozen=True)
-class _SeedRun:
-    """One of the runs: its folder within that of all runs, what it varies, and its config."""
+class SeedRun:
+    """One of the runs, in a folder within that of all runs; no figures before it is finished."""
 
     folder: str
     seed: int
     setting: Setting
-    config: FineTuningConfig
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 def run_many(
-    config: FineTuningConfig,
-    task_of: TaskOf,
-    flags_of: Callable[[Changes], str],
-    set_up: Callable[[], None],
-) -> ManyRunsResults:
-    """Trains and scores one model after the other, and writes their spread after each of them.
+    config: FineTuningConfig, task_of: TaskOf, flags_of: Callable[[Mapping[str, Any]], str]
+) -> "RunsReport":
+    """Trains and scores one model after the other, and writes their report after each of them.
 
-    The same call again leaves finished runs alone, resumes the one that was stopped and starts the
-    others. More seeds may be asked for later. SIGTERM stops the present run at a checkpoint.
-
-    Args:
-        config: what to train; `config.many` says how many of it.
-        task_of: gives the task that a config describes.
-        flags_of: the command of one run as a flag file, given the options that it has for itself.
-        set_up: called in the process of each run before anything else, e.g. to show its log; a
-            function of a module.
+    The same call again leaves finished runs alone and resumes the one that was stopped. More seeds
+    may be asked for later. `flags_of` gives the command of one run as a flag file, for the options
+    that it has for itself.
 
     Raises:
         UserError: an option or a file is not what it should be, or another process works here.
@@ -94,64 +65,54 @@ def run_many(
             "`distribution_strategy=multi_worker_mirrored` trains one run at a time; leave out "
             "`num_seeds` and `search`, and give every run its own `output_dir` and `seed`."
         )
-    task = task_of(config)
-    directory = RunDirectory.open(config.output_dir)
-    with directory.taken(), stop_on_signal() as stop:
-        planned = {one.folder: one for one in _planned(config, flags_of)}
-        report = _Report(config.output_dir, task, planned)
-        files = _file_hashes(config, task)
-
-        def work(one: _SeedRun, _cores: Cores) -> Values | None:
-            remedy = f"the same command continues with {one.folder}"
-            figures = in_own_process(_train_and_score, one.config, task_of, set_up, remedy=remedy)
+    task, directory = task_of(config), RunDirectory.open(config.output_dir)
+    runs = {one.folder: one for one in _planned(config)}
+    splits = [task.train_split, *task.evaluation_splits]
+    splits += task.test_splits if config.do_predict else ()
+    files = {str(path): file_sha256(path) for split in splits for path in task.files(split)}
+    with directory.taken(), kept_so_far(_KEPT):
+        missing = list[tuple[str, FineTuningConfig, Any]]()
+        for name, one in runs.items():
+            own = _config_of(config, one, flags_of)
+            facts = _facts(own, files)
+            if before := kept(own.output_dir, facts):
+                runs[name] = replace(one, figures=before["figures"])
+            else:
+                missing.append((name, own, facts))
+        report = _report(config.output_dir, task, list(runs.values()))
+        for name, own, facts in missing:
+            try:
+                values = once(own.output_dir, partial(_train_and_score, own, task_of), facts)
+            except _Stopped:
+                return report
             # Only now: a command that a run refuses leaves the flags of the one before.
             directory.write_flags(config.flags)
-            return None if figures is None else {"figures": figures}
-
-        runs = [
-            Run(
-                name,
-                without_links(one.config.output_dir, len(Path(name).parts)),
-                partial(work, one),
-                of=_identity(one.config, files),
-            )
-            for name, one in planned.items()
-        ]
-        found = {run.name: kept["figures"] for run in runs if (kept := run.kept(figures=FIGURES))}
-        results = report.write(found)
-        missing = [run for run in runs if run.name not in found]
-        for run, values in do_runs(missing, stop, among=runs):
-            if values is not None:
-                found[run.name] = values["figures"]
-                results = report.write(found)
-    return results
+            runs[name] = replace(runs[name], figures=values["figures"])
+            report = _report(config.output_dir, task, list(runs.values()))
+    return report
 
 
-def _planned(config: FineTuningConfig, flags_of: Callable[[Changes], str]) -> Iterator[_SeedRun]:
+def _planned(config: FineTuningConfig) -> Iterator[SeedRun]:
     """The runs in their order: all seeds of a setting, then those of the next one."""
     training = config.learning
     own = Setting(training.train_batch_size, training.learning_rate, config.num_train_epochs)
     for setting in config.many.settings() or [own]:
         folder = f"{setting.folder}/" if config.many.search else ""
         for seed in config.many.seeds(training.seed):
-            name = f"{folder}seed-{seed}"
-            yield _SeedRun(name, seed, setting, _config_of(config, flags_of, name, seed, setting))
+            yield SeedRun(f"{folder}seed-{seed}", seed, setting)
 
 
 def _config_of(
-    config: FineTuningConfig,
-    flags_of: Callable[[Changes], str],
-    folder: str,
-    seed: int,
-    setting: Setting,
+    config: FineTuningConfig, run: SeedRun, flags_of: Callable[[Mapping[str, Any]], str]
 ) -> FineTuningConfig:
+    setting = run.setting
     places: dict[str, Any] = {
-        "output_dir": config.output_dir / folder,
+        "output_dir": without_links(config.output_dir / run.folder, len(Path(run.folder).parts)),
         "work_dir": config.work_dir or config.output_dir / "work",
     }
     training = replace(
         config.training,
-        seed=seed,
+        seed=run.seed,
         train_batch_size=setting.train_batch_size,
         learning_rate=setting.learning_rate,
     )
@@ -161,41 +122,11 @@ def _config_of(
         num_train_epochs=setting.num_train_epochs,
         training=training,
         many=ManyRunsConfig(),
-        flags=flags_of({**places, "seed": seed, **setting._asdict()}),
+        flags=flags_of({**places, "seed": run.seed, **setting._asdict()}),
     )
 
 
-class _Report:
-    """Writes what the finished runs say together."""
-
-    def __init__(
-        self, folder: Path, task: ComparedTask[Any, Any], planned: Mapping[str, _SeedRun]
-    ) -> None:
-        self._folder, self._task, self._planned = folder, task, planned
-        prefixes = figure_prefixes(task.evaluation_splits)
-        main, *_ = prefixes
-        self._constant = {
-            f"{prefixes[main]}{name}": score for name, score in task.constant_scores(main).items()
-        }
-        self._compared = [
-            f"{prefix}{name}" for name in task.compared_figures for prefix in prefixes.values()
-        ]
-
-    def write(self, found: Mapping[str, Mapping[str, float]]) -> ManyRunsResults:
-        """Writes the report of the runs whose figures are there."""
-        scored = tuple(
-            ScoredRun(name, one.seed, one.setting, dict(found[name]))
-            for name, one in self._planned.items()
-            if name in found
-        )
-        if not scored:
-            return ManyRunsResults(None, finished=False, files=[])
-        count = len(self._planned)
-        report = RunsReport(self._task.name, scored, self._constant, count, self._compared)
-        return ManyRunsResults(report, len(scored) == count, report.write(self._folder))
-
-
-def _identity(config: FineTuningConfig, files: Mapping[str, str]) -> dict[str, Any]:
+def _facts(config: FineTuningConfig, files: Mapping[str, str]) -> Any:
     """All that the figures of a run depend on, as JSON values."""
     options = {
         one.name: reduce(getattr, one.path, config)
@@ -205,22 +136,169 @@ def _identity(config: FineTuningConfig, files: Mapping[str, str]) -> dict[str, A
     return bounded_loads(json.dumps({"options": options, "files": files}, default=str))
 
 
-def _train_and_score(
-    config: FineTuningConfig, task_of: TaskOf, set_up: Callable[[], None]
-) -> dict[str, float] | None:
-    """One run, in its own process; None where it was stopped before its end."""
-    set_up()
-    from pipelines.fine_tuning.run import fine_tune
+def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, Any]:
+    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
 
     results = fine_tune(config, task_of)
-    for name, expected in results.expected.items():
-        _LOGGER.info("%s = %.4f (%s)", name, results.evaluation.get(name, math.nan), expected)
-    finished = results.training is not None and results.training.finished
-    return results.evaluation if finished else None
+    forget_models()
+    if results.training is None or not results.training.finished:
+        raise _Stopped
+    return {"figures": results.evaluation}
 
 
-def _file_hashes(config: FineTuningConfig, task: ComparedTask[Any, Any]) -> dict[str, str]:
-    """The SHA-256 of every file that the runs read; a missing one is named before any starts."""
-    splits = [task.train_split, *task.evaluation_splits]
-    splits += task.test_splits if config.do_predict else ()
-    return {str(path): file_sha256(path) for split in splits for path in task.files(split)}
+def _report(folder: Path, task: ComparedTask[Any, Any], runs: Sequence[SeedRun]) -> "RunsReport":
+    """The report of the finished runs, which is written where there are some."""
+    prefixes = figure_prefixes(task.evaluation_splits)
+    main, *_ = prefixes
+    constant = {f"{prefixes[main]}{name}": x for name, x in task.constant_scores(main).items()}
+    compared = [f"{before}{name}" for name in task.compared_figures for before in prefixes.values()]
+    scored = [one for one in runs if one.figures]
+    report = RunsReport(task.name, scored, constant, len(runs), compared)
+    if scored:
+        report.write(folder)
+    return report
+
+
+@dataclass(frozen=True)
+class RunsReport:
+    """Scores of the finished runs, compared.
+
+    Attributes:
+        constant: the figures of the answer that is the same for every example, by their names.
+        expected_runs: how many there will be.
+        compared: the figures that are compared, the one that chooses first; nothing compares all.
+    """
+
+    task: str
+    runs: Sequence[SeedRun]
+    constant: Mapping[str, float]
+    expected_runs: int
+    compared: Sequence[str] = ()
+
+    @property
+    def finished(self) -> bool:
+        """Whether all runs are."""
+        return len(self.runs) == self.expected_runs
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics' names, the one that chooses first."""
+        names = [name for name in self.runs[0].figures if not name.endswith(_WITHOUT_A_BEST)]
+        return [name for name in self.compared if name in names] if self.compared else names
+
+    def score(self, run: SeedRun) -> float:
+        """A run's score by the metric that chooses."""
+        return number(run.figures[self.metrics[0]])
+
+    @property
+    def guess(self) -> float:
+        """What one answer to every example reaches."""
+        return self.constant.get(self.metrics[0], 0.0)
+
+    def failed(self, runs: Sequence[SeedRun]) -> int:
+        """How many runs learned nothing: their score is at most that of one answer to all."""
+        return sum(self.score(run) <= self.guess for run in runs)
+
+    def settings(self) -> list[tuple[Setting, list[SeedRun]]]:
+        """The settings with their runs, the best mean first."""
+        groups: dict[Setting, list[SeedRun]] = {}
+        for run in self.runs:
+            groups.setdefault(run.setting, []).append(run)
+        return sorted(groups.items(), key=lambda group: -self.spread(group[1]).mean)
+
+    def spread(self, runs: Sequence[SeedRun], metric: str | None = None) -> Spread:
+        """The spread of a metric; by default of the one that chooses."""
+        return Spread.of(run.figures[metric or self.metrics[0]] for run in runs)
+
+    @property
+    def best(self) -> SeedRun:
+        """The run with the best score; of equal ones the first."""
+        return max(self.runs, key=self.score)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as JSON values; NaN is null."""
+        settings = [
+            {
+                **setting._asdict(),
+                "runs": len(runs),
+                "failed": self.failed(runs),
+                "best_run": max(runs, key=self.score).folder,
+                "spread": {name: vars(self.spread(runs, name)) for name in self.metrics},
+            }
+            for setting, runs in self.settings()
+        ]
+        runs = [
+            {"folder": run.folder, "seed": run.seed, **run.setting._asdict()}
+            | {"failed": bool(self.failed([run])), **run.figures}
+            for run in self.runs
+        ]
+        values = {
+            "task": self.task,
+            "chosen_by": self.metrics[0],
+            "constant_answer": dict(self.constant),
+            "complete": self.finished,
+            "best_run": self.best.folder,
+            "failed": self.failed(self.runs),
+        }
+        return dict(without_nan({**values, "settings": settings, "runs": runs}))
+
+    def lines(self) -> list[str]:
+        """A line a setting, for the terminal and for Markdown, and what was chosen."""
+        header = ["batch", "rate", "epochs", "runs", *self.metrics, "median", "minimum", "failed"]
+        rows = []
+        for setting, runs in self.settings():
+            main, spreads = self.spread(runs), [self.spread(runs, name) for name in self.metrics]
+            first = [f"{value:g}" for value in (*setting, main.runs)]
+            last = [f"{main.median:.4f}", f"{main.minimum:.4f}", f"{self.failed(runs)}"]
+            rows.append([*first, *map(str, spreads), *last])
+        best, missing = self.best, self.expected_runs - len(self.runs)
+        return [
+            *markdown_table(header, rows),
+            "",
+            f"Median, minimum and failures are of {self.metrics[0]}; a run failed if its score is "
+            f"at most {number(self.guess):.4f}, that of one answer to every example.",
+            f"Best on the dev set: {best.folder} ({self.metrics[0]} {self.score(best):.4f}).",
+            *([f"{missing} of {self.expected_runs} runs are missing."] if missing else []),
+        ]
+
+    def write(self, folder: Path) -> list[Path]:
+        """Writes `runs.json`, `runs.tsv` (a line a run), `runs.md` and `runs.png`.
+
+        Raises:
+            UserError: the folder cannot be written.
+        """
+        values = self.as_json()
+        rows = [values["runs"][0], *(run.values() for run in values["runs"])]
+        table = ["\t".join("" if cell is None else str(cell) for cell in row) for row in rows]
+        texts = {
+            "runs.json": json.dumps(values, indent=1),
+            "runs.tsv": "\n".join(table),
+            "runs.md": "\n".join(self.lines()),
+        }
+        for name, text in texts.items():
+            with open_whole(folder / name) as file:
+                file.write(f"{text}\n")
+        self._draw(folder / "runs.png")
+        return [*(folder / name for name in texts), folder / "runs.png"]
+
+    def _draw(self, path: Path) -> None:
+        """Draws a point a run, a column a setting, with mean and deviation next to the points."""
+        from matplotlib.figure import Figure
+
+        groups = self.settings()
+        figure = Figure(figsize=(max(4.0, 1.0 + 0.6 * len(groups)), 5.0), layout="constrained")
+        axes = figure.add_subplot()
+        for column, (_, runs) in enumerate(groups):
+            axes.plot([column] * len(runs), [self.score(run) for run in runs], "o", alpha=0.5)
+            spread = self.spread(runs)
+            bar = 0.0 if math.isnan(spread.sigma) else spread.sigma
+            axes.errorbar(column + 0.2, spread.mean, bar, fmt="_k", capsize=4)
+        axes.axhline(self.guess, linestyle="--", color="grey", label="one answer to every example")
+        names = [setting.folder.replace("_", "\n") for setting, _ in groups]
+        axes.set_xticks(range(len(groups)), names, fontsize=7)
+        axes.set_xlim(-0.6, len(groups) - 0.4)
+        axes.set_ylabel(self.metrics[0])
+        axes.set_title(f"{self.task}: {len(self.runs)} run{'s' * (len(self.runs) > 1)}")
+        axes.grid(axis="y", alpha=0.3)
+        axes.legend(fontsize=8)
+        write_png(path, figure)

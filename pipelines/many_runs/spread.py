@@ -12,11 +12,11 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from string import ascii_letters
 from typing import Any
 
 LEVEL = 0.95
 SIGMAS = 3.0
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,7 @@ class Spread:
     """A figure over several runs.
 
     Attributes:
-        runs: how many.
-        mean: the mean.
         sigma: the standard deviation of one run (n - 1 below the fraction line); NaN of one run.
-        median: the median.
-        minimum: the smallest.
-        maximum: the largest.
     """
 
     runs: int
@@ -67,14 +62,7 @@ def number(value: float) -> float:
 
 
 def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the difference of two means.
-
-    Args:
-        first: scores; at least two.
-        second: scores; at least two.
-
-    Returns:
-        Both ends of the mean of `first` minus that of `second`.
+    """The 95 % interval of the mean of `first` minus that of `second`, two scores each at least.
 
     Example:
         >>> low, high = welch_interval([1.0, 2.0, 3.0], [1.0, 2.0, 6.0])
@@ -83,19 +71,14 @@ def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[flo
     """
     from scipy import stats
 
-    difference = statistics.fmean(first) - statistics.fmean(second)
-    parts = [statistics.variance(scores) / len(scores) for scores in (first, second)]
-    if not (error := math.sqrt(sum(parts))):
-        return difference, difference
-    freedom = sum(parts) ** 2 / sum(
-        part**2 / (len(scores) - 1) for part, scores in zip(parts, (first, second), strict=True)
-    )
-    reach = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error
-    return difference - reach, difference + reach
+    if len({*first}) == len({*second}) == 1:  # SciPy's interval is NaN then
+        return first[0] - second[0], first[0] - second[0]
+    found = stats.ttest_ind(first, second, equal_var=False).confidence_interval(LEVEL)
+    return float(found.low), float(found.high)
 
 
 def differs_significantly(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Whether two sets of scores differ; of a single score nobody knows.
+    """Whether Welch's interval leaves out 0; of a single score nobody knows.
 
     Example:
         >>> differs_significantly([1.0, 1.1], [5.0, 5.1]), differs_significantly([1.0, 1.1], [9.0])
@@ -108,13 +91,9 @@ def differs_significantly(first: Sequence[float], second: Sequence[float]) -> bo
 
 
 def shared_letters(groups: Sequence[Sequence[float]]) -> list[str]:
-    """Letters for sets of scores: two that share one cannot be told apart, all others can.
+    """Letters for sets of scores: two share one where they do not differ significantly.
 
-    Args:
-        groups: the scores of each field of a column; empty where there are none yet.
-
-    Returns:
-        The letters of each; "a" is with the best.
+    An empty set has none, and "a" is with the best.
 
     Example:
         >>> shared_letters([[5.0, 5.1], [9.0, 9.1], [9.0, 9.2], []])
@@ -128,7 +107,7 @@ def shared_letters(groups: Sequence[Sequence[float]]) -> list[str]:
         if not differs_significantly(groups[pair[0]], groups[pair[1]])
     }
     letters = [""] * len(groups)
-    for letter, clique in zip(_LETTERS, _cliques(present, alike), strict=False):
+    for letter, clique in zip(ascii_letters, _cliques(present, alike), strict=False):
         for number in clique:
             letters[number] += letter
     return letters

@@ -17,7 +17,7 @@ import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import is_there, make_folder, open_whole
@@ -159,7 +159,7 @@ def _copy_all(remote: Sequence[str], cache: Path) -> None:
             checksums |= {shard.file: shard.crc32c for shard in shards}
     origins = {path: _origin(path, checksums.get(base_name(path))) for path in remote}
     # A description is small, and nothing tells what it was: it is always copied.
-    missing = [x for x in remote if x in described or _known(_local(cache, x)) != origins[x]]
+    missing = [x for x in remote if x in described or not _is_there(_local(cache, x), origins[x])]
     if not missing:
         return
     progress = Progress("copy shards", sum(origins[x]["bytes"] for x in missing) / 1e6, "MB")
@@ -170,13 +170,12 @@ def _copy_all(remote: Sequence[str], cache: Path) -> None:
                 file.write(part)
                 progress.advance(len(part) / 1e6)
         with open_whole(_note(local)) as file:
-            copied = [local.stat().st_size, local.stat().st_mtime_ns]
-            file.write(sealed({"origin": origins[path], "copied": copied}))
+            file.write(sealed(_noted(local, origins[path])))
     progress.close()
 
 
 def _origin(path: str, checksum: str | None) -> dict[str, Any]:
-    """What is known of a remote file, as JSON values: a copy with another note is of another."""
+    """What is known of a remote file, as JSON values."""
     import tensorflow as tf
 
     found = tf.io.gfile.stat(path)
@@ -184,20 +183,15 @@ def _origin(path: str, checksum: str | None) -> dict[str, Any]:
     return {"address": path, "bytes": found.length, "told": told}
 
 
-class _Note(TypedDict):
-    """What a copy is of, and its own size and time of change."""
-
-    origin: dict[str, Any]
-    copied: list[int]
+def _is_there(local: Path, origin: dict[str, Any]) -> bool:
+    noted = read_sealed(_note(local), dict[str, Any])
+    return noted is not None and local.is_file() and noted == _noted(local, origin)
 
 
-def _known(local: Path) -> dict[str, Any] | None:
-    """What a copy is of; None where there is none, or it was changed since."""
-    noted = read_sealed(_note(local), _Note)
-    if noted is None or not local.is_file():
-        return None
-    now = [local.stat().st_size, local.stat().st_mtime_ns]
-    return noted["origin"] if now == noted["copied"] else None
+def _noted(local: Path, origin: dict[str, Any]) -> dict[str, Any]:
+    """What is noted of a copy: what it is of, its own size and the time of its last change."""
+    now = local.stat()
+    return {"origin": origin, "copied": [now.st_size, now.st_mtime_ns]}
 
 
 def _note(local: Path) -> Path:

@@ -10,18 +10,14 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.planning import Plan, parameters_by_part, plan_run
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs.remarks import Epochs, RunFacts, names_cluster, remarks
+from pipelines.runs.remarks import Epochs, RunFacts, check_words, names_cluster, remarks
 
 _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRunConfig:
-    """The options of planning.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """The options of planning."""
 
     bert_config_file: str | None = option(None, "The model's configuration (google's JSON form).")
     model_size: str | None = option(
@@ -92,16 +88,7 @@ class PlanRunConfig:
 
 @dataclass(frozen=True)
 class PlanRunResults:
-    """The findings.
-
-    Attributes:
-        parts: parameters by part of the model.
-        plan: the run's needs.
-        examples_per_second: the rate it was planned with, given or measured.
-        price: of the whole run; None without a price an hour.
-        epochs: how often the data are read; None where their number was not given.
-        remarks: what its owner should read, one sentence each.
-    """
+    """The parameters by part, the run's needs, and what follows from what was given."""
 
     parts: dict[str, int]
     plan: Plan
@@ -120,8 +107,6 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
     model = _model_config(config)
     model.check_length(config.max_seq_length)
     if config.input_file:
-        from pipelines.runs.preflight import check_words
-
         check_words(config.input_file, _LOGGER.warning)
     rate = config.examples_per_second
     if config.measure_steps:
@@ -136,34 +121,19 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
         config.device_memory_gb * 1e9 if config.device_memory_gb else None,
         rate,
     )
-    epochs = _epochs(config)
-    return PlanRunResults(
-        parts=parameters_by_part(model),
-        plan=planned,
-        examples_per_second=rate,
-        price=planned.hours * config.price_per_hour
-        if planned.hours is not None and config.price_per_hour is not None
-        else None,
-        epochs=epochs,
-        remarks=remarks(_facts(config, epochs)),
-    )
-
-
-def _epochs(config: PlanRunConfig) -> Epochs | None:
-    if config.num_examples is None:
-        return None
-    training = config.training
-    return Epochs(training.num_train_steps, training.train_batch_size, config.num_examples)
-
-
-def _facts(config: PlanRunConfig, epochs: Epochs | None) -> RunFacts:
-    """A run may be planned far from the machine that trains: the replicas are those given."""
-    return RunFacts(
-        config.training,
+    training, examples, price = config.training, config.num_examples, None
+    if planned.hours is not None and config.price_per_hour is not None:
+        price = planned.hours * config.price_per_hour
+    steps = (training.num_train_steps, training.train_batch_size)
+    epochs = None if examples is None else Epochs(*steps, examples)
+    # A run may be planned far from the machine that trains: the replicas are those given.
+    facts = RunFacts(
+        training,
         replicas=config.num_replicas,
         epochs=[epochs] if epochs else [],
         has_cluster=config.num_replicas > 1 or names_cluster(),
     )
+    return PlanRunResults(parameters_by_part(model), planned, rate, price, epochs, remarks(facts))
 
 
 def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:

@@ -9,12 +9,14 @@ from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, no_folder_left
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
 from keras_bert_impl.planning import training_flops
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.checkpoints import (
     Checkpoints,
     check_settings,
@@ -27,12 +29,12 @@ from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.learning_curve import draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult, rehearse
 from keras_bert_impl.training.objectives import PretrainingObjective
-from keras_bert_impl.training.phases import phased_work
+from keras_bert_impl.training.phases import Phase, phased_work
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices, restart_when_a_worker_is_lost
-from pipelines.inputs.pretraining import PretrainingEvaluation
+from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
 from pipelines.metrics.frequency_baseline import (
     count_answers,
     count_sample,
@@ -40,21 +42,15 @@ from pipelines.metrics.frequency_baseline import (
     pretraining_guesses,
 )
 from pipelines.pretraining_data.language_model import Targets
-from pipelines.runs.phases import open_phases, options_of_phase
-from pipelines.runs.preflight import (
-    check_disk,
-    check_memory,
-    check_records,
-    check_words,
-    device_memory,
-    epochs_of,
-    facts_of,
+from pipelines.runs.pretraining_config import (
+    PhaseConfig,
+    RunPretrainingConfig,
+    kept_model,
+    options_of_phase,
 )
-from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 from pipelines.runs.pretraining_start import check_asked, checked_start
-from pipelines.runs.remarks import remarks
+from pipelines.runs.remarks import RunFacts, check_records, check_words, epochs_of, remarks
 from pipelines.runs.resume_identity import (
-    changed_flags,
     check_finished_run,
     pretraining_settings,
     shards_identity,
@@ -68,13 +64,9 @@ from pipelines.runs.training_run import (
 
 
 class KeepModels(Hook):
-    """Writes the model directory every so many steps.
+    """Writes the model directory every so many steps; 0 writes none.
 
     A model that a kill kept from being written is made up for when the run is resumed.
-
-    Args:
-        every: steps between two models; 0 keeps none.
-        write: writes the model into a folder.
     """
 
     def __init__(self, every: int, write: Callable[[Path], None]) -> None:
@@ -109,8 +101,6 @@ class PretrainingResults:
     Attributes:
         training: how training ended; None without `do_train`, or if it had ended before.
         already_finished: whether an earlier call had finished the run: nothing was done.
-        changed: in that case the flags that differ from that call's (none that would have changed
-            the weights: those are refused).
         evaluation: the figures of `eval_results.txt`.
         guesses: what guessing reaches, by the figures' names.
         rehearsal: with `dry_run`, the figures of one step of each phase.
@@ -118,7 +108,6 @@ class PretrainingResults:
 
     training: TrainingResult | None = None
     already_finished: bool = False
-    changed: list[str] = field(default_factory=list)
     evaluation: dict[str, float] = field(default_factory=dict)
     guesses: dict[str, Guess] = field(default_factory=dict)
     rehearsal: list[dict[str, float]] = field(default_factory=list)
@@ -148,7 +137,6 @@ def _run(config: RunPretrainingConfig, run: RunDirectory) -> PretrainingResults:
         if run.evaluated_step() == run.finished_step() or not config.do_eval:
             return PretrainingResults(
                 already_finished=True,
-                changed=_changed_flags(config, run),
                 evaluation=run.read_eval_results() if config.do_eval else {},
                 guesses=read_guesses(run),
             )
@@ -176,11 +164,42 @@ def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
         make_folder(Path(config.tf1_checkpoint).parent)  # not only found out after a week
 
 
-def _changed_flags(config: RunPretrainingConfig, run: RunDirectory) -> list[str]:
-    if not run.flags.is_file():
-        return []
-    before = run.flags.read_text(encoding="utf-8", errors="replace")  # a damaged one is another
-    return changed_flags(before, config.flags)
+def open_phases(
+    configs: Sequence[PhaseConfig],
+    text: TextSettings,
+    model_config: BertConfig,
+    seed: int,
+    shuffle: bool,
+    worker: int = 0,
+    num_workers: int = 1,
+    targets: Targets | None = None,
+) -> list[Phase]:
+    """Opens the shards of every phase; compares them with the text settings and the model.
+
+    Of `num_workers` this is `worker`, which reads its share of each batch only.
+
+    Raises:
+        UserError: shards that are missing, broken or made for another model.
+    """
+    phases = []
+    for number, config in enumerate(configs):
+        with options_of_phase(number):
+            batches = PretrainingBatches(
+                list(config.input_file),
+                config.train_batch_size,
+                config.max_seq_length,
+                config.max_predictions_per_seq,
+                seed,
+                shuffle=shuffle,
+                vocabulary_sha256=text.vocabulary.sha256,
+                do_lower_case=text.do_lower_case,
+                worker=worker,
+                num_workers=num_workers,
+                model_config=model_config,
+                targets=targets,
+            )
+        phases.append(Phase(batches, config.num_train_steps, config.learning_rate))
+    return phases
 
 
 class _Job:
@@ -190,19 +209,10 @@ class _Job:
         self._config = config
         self._start = checked_start(config)
         self._model_config, self._text = self._start.config, self._start.text
-        if config.do_train:
-            check_disk(directory.path, self._model_config, config.training)
         # Devices come before anything that may start TensorFlow, so that the CPU can be split.
         devices = make_devices(config.training)
         _LOGGER.info("%s", devices.describe(config.training.precision))
         self._run = TrainingRun(directory, config.training, devices, config.flags)
-        check_memory(
-            self._model_config,
-            config.training,
-            config.phases(),
-            devices,
-            device_memory(devices),
-        )
         self._phases = open_phases(
             config.phases(),
             self._text,
@@ -238,7 +248,7 @@ class _Job:
     def _tell_of_the_run(self) -> None:
         """Says how often the data are read, and what is probably a mistake."""
         epochs = epochs_of(self._phases)
-        told = remarks(facts_of(self._config.training, self._run.devices, epochs))
+        told = remarks(RunFacts.of(self._config.training, self._run.devices, epochs))
         for number, one in enumerate(epochs, start=1):
             if not any(one.describe() in remark for remark in told):
                 _LOGGER.info("Phase %d: %s.", number, one.describe())

@@ -1,11 +1,20 @@
 """The options of a pre-training run."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from keras_bert_impl.config import MODEL_SIZES, BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, nested, option
+from keras_bert_impl.options import (
+    FREE,
+    ONCE,
+    REQUIRED,
+    check_options,
+    nested,
+    option,
+    options_named,
+)
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 from pipelines.pretraining_data.language_model import (
     MASKED_LM,
@@ -15,7 +24,6 @@ from pipelines.pretraining_data.language_model import (
     Targets,
     most_predictions,
 )
-from pipelines.runs.phases import PhaseConfig, split_steps
 
 FIGURES = (
     "loss",
@@ -25,12 +33,52 @@ FIGURES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecondPhaseConfig:
-    """A second phase at the end of a run, usually with longer sequences; without shards, none.
+class PhaseConfig:
+    """One stretch of the steps and its shards; `learning_rate` is the peak of its schedule."""
+
+    input_file: tuple[str, ...]
+    num_train_steps: int
+    train_batch_size: int
+    learning_rate: float
+    max_seq_length: int
+    max_predictions_per_seq: int
+
+
+def options_of_phase(number: int) -> AbstractContextManager[None]:
+    """Lets errors name the options of a phase, from 0; the second one's stand under `phase2`."""
+    names = [field.name for field in fields(PhaseConfig)] if number else []
+    return options_named({name: f"phase2.{name}" for name in names})
+
+
+def split_steps(whole: PhaseConfig, second: PhaseConfig | None) -> tuple[PhaseConfig, ...]:
+    """Gives each phase its steps: the second one takes the last steps of the `whole` run.
 
     Raises:
-        UserError: a value out of range, or options without shards.
+        UserError: it leaves no steps to the first.
+
+    Example:
+        >>> run = PhaseConfig(
+        ...     input_file=("a",), num_train_steps=100, train_batch_size=8, learning_rate=1e-4,
+        ...     max_seq_length=128, max_predictions_per_seq=20,
+        ... )
+        >>> phases = split_steps(run, replace(run, num_train_steps=10))
+        >>> [phase.num_train_steps for phase in phases]
+        [90, 10]
     """
+    if second is None:
+        return (whole,)
+    if second.num_train_steps >= whole.num_train_steps:
+        raise UserError(
+            f"`phase2.num_train_steps={second.num_train_steps}` leaves no steps of the "
+            f"`num_train_steps={whole.num_train_steps}` to the first phase; lower it."
+        )
+    steps = whole.num_train_steps - second.num_train_steps
+    return replace(whole, num_train_steps=steps), second
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondPhaseConfig:
+    """A second phase at the end of a run, usually with longer sequences; without shards, none."""
 
     input_file: tuple[str, ...] = option(
         (), "Shards of a second phase (longer sequences) at the end of the run."
@@ -83,11 +131,7 @@ class SecondPhaseConfig:
 class RunPretrainingConfig:
     """The options of a pre-training run; the defaults are the original's.
 
-    Attributes:
-        flags: the command as a flag file, kept in the run directory.
-
-    Raises:
-        UserError: a value out of range.
+    `flags` is the command as a flag file, kept in the run directory.
     """
 
     input_file: tuple[str, ...] = option(
@@ -245,11 +289,7 @@ class RunPretrainingConfig:
 
 
 def kept_model(folder: Path, step: int) -> Path:
-    """Where the model of a step is kept.
-
-    Args:
-        folder: the run's.
-        step: optimizer steps done.
+    """Where a run keeps the model of a step.
 
     Example:
         >>> kept_model(Path("run"), 5000).as_posix()

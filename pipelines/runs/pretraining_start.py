@@ -13,8 +13,7 @@ from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
-from pipelines.runs.phases import options_of_phase
-from pipelines.runs.pretraining_config import FIGURES, RunPretrainingConfig
+from pipelines.runs.pretraining_config import FIGURES, RunPretrainingConfig, options_of_phase
 
 
 def check_start(config: RunPretrainingConfig) -> None:

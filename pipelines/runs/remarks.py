@@ -5,26 +5,31 @@ A remark is one sentence: what is so, why it matters, what to do. A new one is o
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.training.config import TrainingConfig
+from pipelines.records.check import described_words, find_shards
+from pipelines.records.paths import with_local_copies
+
+if TYPE_CHECKING:  # TensorFlow
+    from keras_bert_impl.training.phases import Phase
+    from keras_bert_impl.training.strategy import Devices
+
+RECORDS_CHECKED = 2**18
+"""How many records of a phase are looked at before a run: a few seconds' worth."""
 
 MOST_EPOCHS = 40.0
 """So often BERT's own pre-training read its text (3.3 billion words in a million steps)."""
 
+_HIGHEST_RATE = 5e-3  # BERT is trained with 1e-4 and tiny models with 1e-3 at most
+
 
 @dataclass(frozen=True)
 class Epochs:
-    """How often a stretch of a run reads its data.
-
-    Attributes:
-        steps: optimizer steps.
-        batch_size: examples of a step.
-        examples: in the data.
-        copies: how often the text stands in them, each time masked in another way.
-    """
+    """How often a stretch of a run reads its data, in which the text stands `copies` times."""
 
     steps: int
     batch_size: int
@@ -55,6 +60,43 @@ class Epochs:
         return line + (f" ({_epochs(self.over_text)} over the text)" if self.copies > 1 else "")
 
 
+def epochs_of(phases: Sequence["Phase"]) -> list[Epochs]:
+    """How often each phase reads its data; their batches are `PretrainingBatches`."""
+    found = []
+    for phase in phases:
+        batches: Any = phase.batches
+        size = (batches.batch_size, batches.num_examples, batches.copies_of_text)
+        found.append(Epochs(phase.num_steps, *size))
+    return found
+
+
+def check_records(phases: Sequence["Phase"], report: Callable[[str], None]) -> None:
+    """Looks at the records of every phase, before anything is computed from them.
+
+    Up to `RECORDS_CHECKED` of a phase: all of most sets, else so many spread evenly. Those left
+    out are checked with their batch when it is read.
+
+    Raises:
+        UserError: a record does not fit the model, or cannot be read.
+    """
+    for number, phase in enumerate(phases, start=1):
+        batches: Any = phase.batches
+        checked, everything = batches.check(RECORDS_CHECKED), batches.num_examples
+        which = f"all {checked:,}" if checked == everything else f"{checked:,} of {everything:,}"
+        rest = "" if checked == everything else "; the others are checked when they are read"
+        report(f"Phase {number}: looked at {which} records{rest}.")
+
+
+def check_words(input_files: Sequence[str], warn: Callable[[str], None]) -> None:
+    """Tells of shards of whose words more than 5 % are [UNK]."""
+    words = described_words(find_shards(with_local_copies(input_files)))
+    if words is not None and words.is_large:
+        warn(
+            f"{', '.join(input_files)}: {words} are [UNK], which the model can learn nothing from: "
+            "the vocabulary does not fit the text. create_pretraining_data names the likely reason."
+        )
+
+
 @dataclass(frozen=True)
 class RunFacts:
     """What is known of a run before it starts.
@@ -75,6 +117,17 @@ class RunFacts:
     epochs: Sequence[Epochs] = ()
     has_cluster: bool = False
 
+    @classmethod
+    def of(
+        cls, training: TrainingConfig, devices: "Devices", epochs: Sequence[Epochs] = ()
+    ) -> "RunFacts":
+        """The facts once the devices are there."""
+        # A CPU that is split is meant, whatever GPU is there.
+        by_chance = devices.on_cpu and training.num_logical_devices == 1
+        hidden = find_hidden_gpu() if by_chance else None
+        unused = devices.unused_gpus
+        return cls(training, devices.replicas, unused, hidden, epochs, names_cluster())
+
 
 def remarks(facts: RunFacts) -> list[str]:
     """The sentences that the owner of a pre-training run should read.
@@ -84,100 +137,69 @@ def remarks(facts: RunFacts) -> list[str]:
         >>> remarks(RunFacts(training))
         []
     """
-    return _said((_warmup, _learning_rate, *_OF_DEVICES, _epochs_over_text), facts)
+    return [*_of_warmup(facts), *device_remarks(facts), *_of_epochs(facts)]
 
 
 def device_remarks(facts: RunFacts) -> list[str]:
     """Those about devices and the learning rate: what every training run should say."""
-    return _said((*_OF_DEVICES, _learning_rate), facts)
+    training, found = facts.training, list[str]()
+    strategy, rate = training.distribution_strategy, training.learning_rate
+    if strategy == "mirrored" and facts.replicas == 1:
+        found.append(
+            "`distribution_strategy=mirrored` with one device computes as `distribution_strategy="
+            "one_device` does, no faster; take that, or, to try several replicas on a CPU, add "
+            "`num_logical_devices=2`."
+        )
+    if strategy == "multi_worker_mirrored" and not facts.has_cluster:
+        found.append(
+            "`distribution_strategy=multi_worker_mirrored` without TF_CONFIG: this process knows "
+            "of no other worker and trains alone; set TF_CONFIG to the same list of workers, with "
+            "another index, on each of them."
+        )
+    if facts.unused_gpus:
+        found.append(
+            f"{facts.unused_gpus} more GPU{'s' * (facts.unused_gpus > 1)} of this machine "
+            f"stay{'s' * (facts.unused_gpus == 1)} idle; `distribution_strategy=mirrored` uses all "
+            "of them."
+        )
+    if facts.hidden_gpu:
+        found.append(
+            f"this machine has an NVIDIA GPU ({facts.hidden_gpu}), but TensorFlow does not see it "
+            "and the CPU computes; pip install 'tensorflow[and-cuda]' brings what is missing (a "
+            "container must be started with its GPUs), and CUDA_VISIBLE_DEVICES=-1 says that the "
+            "CPU is meant."
+        )
+    if training.optimizer == "adamw" and rate > _HIGHEST_RATE:
+        found.append(
+            f"`learning_rate={rate:g}` is far above what such models learn with (1e-4 to 1e-3 from "
+            "random weights, 1e-5 to 1e-4 in fine-tuning): the loss will probably grow."
+        )
+    return found
 
 
-def _said(rules: Sequence[Callable[[RunFacts], str | None]], facts: RunFacts) -> list[str]:
-    return [sentence for rule in rules if (sentence := rule(facts))]
-
-
-def _warmup(facts: RunFacts) -> str | None:
+def _of_warmup(facts: RunFacts) -> Iterator[str]:
     training = facts.training
     warmup, steps = training.num_warmup_steps, training.num_train_steps
-    if warmup < steps:
-        return None
-    highest = training.learning_rate * (steps - 1) / warmup
-    return (
-        f"`num_warmup_steps={warmup}` with `num_train_steps={steps}`: the warm-up is not over when "
-        f"the run ends, and its learning rate never passes {highest:.2g} (the peak is "
-        f"{training.learning_rate:.2g}); give fewer, such as a tenth of the steps "
-        f"(`num_warmup_steps={steps // 10}`)."
-    )
+    if warmup >= steps:
+        highest = training.learning_rate * (steps - 1) / warmup
+        yield (
+            f"`num_warmup_steps={warmup}` with `num_train_steps={steps}`: the warm-up is not over "
+            f"when the run ends, and its learning rate never passes {highest:.2g} (the peak is "
+            f"{training.learning_rate:.2g}); give fewer, such as a tenth of the steps "
+            f"(`num_warmup_steps={steps // 10}`)."
+        )
 
 
-_HIGHEST_RATE = 5e-3  # BERT is trained with 1e-4 and tiny models with 1e-3 at most
-
-
-def _learning_rate(facts: RunFacts) -> str | None:
-    training = facts.training
-    if training.optimizer != "adamw" or training.learning_rate <= _HIGHEST_RATE:
-        return None
-    return (
-        f"`learning_rate={training.learning_rate:g}` is far above what such models learn with "
-        "(1e-4 to 1e-3 from random weights, 1e-5 to 1e-4 in fine-tuning): the loss will probably "
-        "grow."
-    )
-
-
-def _mirrored_alone(facts: RunFacts) -> str | None:
-    if facts.training.distribution_strategy != "mirrored" or facts.replicas > 1:
-        return None
-    return (
-        "`distribution_strategy=mirrored` with one device computes as `distribution_strategy="
-        "one_device` does, no faster; take that, or, to try several replicas on a CPU, add "
-        "`num_logical_devices=2`."
-    )
-
-
-def _worker_alone(facts: RunFacts) -> str | None:
-    if facts.training.distribution_strategy != "multi_worker_mirrored" or facts.has_cluster:
-        return None
-    return (
-        "`distribution_strategy=multi_worker_mirrored` without TF_CONFIG: this process knows of no "
-        "other worker and trains alone; set TF_CONFIG to the same list of workers, with another "
-        "index, on each of them."
-    )
-
-
-def _unused_gpus(facts: RunFacts) -> str | None:
-    if not facts.unused_gpus:
-        return None
-    return (
-        f"{facts.unused_gpus} more GPU{'s' * (facts.unused_gpus > 1)} of this machine "
-        f"stay{'s' * (facts.unused_gpus == 1)} idle; `distribution_strategy=mirrored` uses all of "
-        "them."
-    )
-
-
-def _hidden_gpu(facts: RunFacts) -> str | None:
-    if facts.hidden_gpu is None:
-        return None
-    return (
-        f"this machine has an NVIDIA GPU ({facts.hidden_gpu}), but TensorFlow does not see it and "
-        "the CPU computes; pip install 'tensorflow[and-cuda]' brings what is missing (a container "
-        "must be started with its GPUs), and CUDA_VISIBLE_DEVICES=-1 says that the CPU is meant."
-    )
-
-
-def _epochs_over_text(facts: RunFacts) -> str | None:
+def _of_epochs(facts: RunFacts) -> Iterator[str]:
     """BERT saw its text so often; far beyond that a model learns its examples by heart."""
     worst = max(facts.epochs, key=lambda one: one.over_text, default=None)
-    if worst is None or worst.over_text <= MOST_EPOCHS:
-        return None
-    steps = max(1, int(MOST_EPOCHS / worst.copies * worst.examples / worst.batch_size))
-    return (
-        f"{worst.describe()}: BERT's own pre-training read its text about {MOST_EPOCHS:.0f} times, "
-        "and a model that reads it much more often learns it by heart; take more text, or fewer "
-        f"steps (about {steps:,})."
-    )
-
-
-_OF_DEVICES = (_mirrored_alone, _worker_alone, _unused_gpus, _hidden_gpu)
+    if worst is not None and worst.over_text > MOST_EPOCHS:
+        steps = max(1, int(MOST_EPOCHS / worst.copies * worst.examples / worst.batch_size))
+        yield (
+            f"{worst.describe()}: BERT's own pre-training read its text about {MOST_EPOCHS:.0f} "
+            "times, and a model that reads it much more often learns it by heart; take more text, "
+            f"or fewer steps (about {steps:,})."
+        )
 
 
 def names_cluster(environment: Mapping[str, str] = os.environ) -> bool:
@@ -195,10 +217,8 @@ def find_hidden_gpu(
 ) -> str | None:
     """Where the machine shows an NVIDIA GPU, for a process in which TensorFlow sees none.
 
-    Args:
-        root: the folder of the machine's files.
-        environment: the process's variables; one that hides GPUs on purpose hides them here, too.
-        search_path: where programs are looked for; by default those of the process.
+    `CUDA_VISIBLE_DEVICES` hides one on purpose. Programs are looked for on `search_path`, by
+    default that of the process.
     """
     if environment.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
         return None

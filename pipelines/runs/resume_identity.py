@@ -21,13 +21,7 @@ _LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, besides i
 def pretraining_settings(
     config: RunPretrainingConfig, model_config: BertConfig, vocabulary_sha256: str | None
 ) -> dict[str, Any]:
-    """The settings by the names of their options; files count by their content, not their path.
-
-    Args:
-        config: the run.
-        model_config: its model.
-        vocabulary_sha256: of its vocabulary.
-    """
+    """The settings by the names of their options; files count by their content, not their path."""
     return {
         **settings_of(config),
         "bert_config_file": model_config.to_google(),
@@ -94,19 +88,6 @@ def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:
     compared = {*now, *phase2}
     known_before = {name: before[name] for name in compared if name in before}
     check_settings(known_before, now, str(run.path), default_settings(RunPretrainingConfig))
-
-
-def changed_flags(before: str, now: str) -> list[str]:
-    r"""Names the flags that differ between two flag files.
-
-    Example:
-        >>> changed_flags("--a=1\n--b=2\n", "--a=1\n--b=3\n--c=4\n")
-        ['--b', '--c']
-    """
-    old, new = (
-        dict(line.partition("=")[::2] for line in text.split("\n")) for text in (before, now)
-    )
-    return sorted(name for name in {*old, *new} if name and old.get(name) != new.get(name))
 
 
 def finished_settings(run: RunDirectory) -> dict[str, Any] | None:

@@ -38,10 +38,8 @@ class TrainingRun:
     writes; the others compute.
 
     Attributes:
-        directory: the run's folder.
         config: how to train; its steps are those of all phases together. Where they are known only
             later, `dataclasses.replace` gives the run another one.
-        devices: where to train, from `make_devices`.
         flags: the command as a flag file, kept in the folder.
     """
 
@@ -53,14 +51,10 @@ class TrainingRun:
     def build_model(
         self, make: Callable[[str], Any], checkpoint: Path | None = None
     ) -> tuple[Any, RestoreReport | None]:
-        """Builds a model with the run's seed, on its devices.
+        """Builds a model with the run's seed, on its devices; gives it and what was restored.
 
-        Args:
-            make: builds the model, given the Keras dtype policy.
-            checkpoint: a model directory or the prefix of a TF1 checkpoint whose weights it takes.
-
-        Returns:
-            The model, and what was restored; None without a checkpoint.
+        `make` gets the Keras dtype policy. `checkpoint` is a model directory or the prefix of a TF1
+        checkpoint.
         """
         keras.utils.set_random_seed(self.config.seed)
         with self.devices.strategy.scope():
@@ -105,8 +99,6 @@ class TrainingRun:
             UserError: see `loop.train`; or another process trains in this folder.
         """
         chief = self.devices.is_chief
-        if chief:
-            self._warn_of_one_evaluation()
         hooks = standard_hooks() if hooks is None else hooks
         state = TrainingState(model, self.config, self.devices)
         with (
@@ -133,18 +125,6 @@ class TrainingRun:
                 write_results(result)
         return replace(result, finished=result.finished and not stop.requested)
 
-    def _warn_of_one_evaluation(self) -> None:
-        """Says where there is nothing to choose among."""
-        chooses = self.config.save_best or self.config.early_stopping_evals
-        every, steps = self.config.steps_between_evaluations, self.config.num_train_steps
-        if chooses and every >= steps:
-            option = "save_best" if self.config.save_best else "early_stopping_evals"
-            _LOGGER.warning(
-                "`%s` has one evaluation to choose among, that of the last step: evaluations are "
-                "%d steps apart and the run has %d; give a smaller `eval_steps`.",
-                *(option, every, steps),
-            )
-
     def _take_weights(self, result: TrainingResult) -> TrainingResult:
         """Gives the model of a finished run the weights that it is evaluated and written with.
 
@@ -169,10 +149,6 @@ class TrainingRun:
         """Writes the trained model and marks the run as finished, if it is.
 
         A model that was written before is left as it is, perhaps with labels that its user named.
-
-        Args:
-            result: how training ended.
-            write: writes the model directory.
         """
         nothing_new = not result.is_new and self.is_written(result.step)
         if result.finished and not nothing_new:
@@ -189,22 +165,13 @@ class TrainingRun:
             self.directory.write_eval_results(figures)
 
     def log_final_evaluation(self, step: int, figures: Mapping[str, Any]) -> None:
-        """Adds the figures of the run's model to those of the evaluations during training.
-
-        Args:
-            step: of the model's weights.
-            figures: of the evaluation, by the names that evaluations during training have.
-        """
+        """Adds the figures of the model of `step` to those of the evaluations during training."""
         if self.devices.is_chief:
             add_evaluation(self.directory, step, figures)
 
 
 class KeepFlags(Hook):
-    """Keeps the command, once the run's checkpoint fits it: a refused command leaves the old one.
-
-    Args:
-        flags: the command as a flag file.
-    """
+    """Keeps the command once the run's checkpoint fits it: a refused command leaves the old one."""
 
     def __init__(self, flags: str) -> None:
         self._flags = flags
@@ -216,12 +183,7 @@ class KeepFlags(Hook):
 
 
 class DescribeModel(Hook):
-    """Makes each checkpoint of the run a model that every tool opens; the first hook of its run.
-
-    Args:
-        model: what the run will write as `model/`.
-        text: the vocabulary, the casing and the accents.
-    """
+    """Makes each checkpoint of the run a model that every tool opens; the first hook of its run."""
 
     def __init__(self, model: Any, text: TextSettings) -> None:
         self._model, self._text = model, text
@@ -252,12 +214,9 @@ class StayFinished(Hook):
 def check_destination(directory: RunDirectory, checkpoint: str | Path | None = None) -> None:
     """Sees, before hours of training, that the model may be written and replaces no other.
 
-    Args:
-        directory: the run's folder.
-        checkpoint: what training starts from; the model must not be written over it.
-
     Raises:
-        UserError: something of the user's stands there, or where another result will.
+        UserError: something of the user's stands there, such as the model that training starts
+            from, or where another result will.
     """
     directory.check_names()
     check_folder(directory.model)
@@ -266,12 +225,7 @@ def check_destination(directory: RunDirectory, checkpoint: str | Path | None = N
 
 
 def is_finished(directory: RunDirectory, config: TrainingConfig) -> bool:
-    """Whether the folder's model is the end of this run: not of fewer steps that were added to.
-
-    Args:
-        directory: the run's folder.
-        config: the present command's; its steps may be more than those of the finished run.
-    """
+    """Whether the folder's model is the end of this run: not of fewer steps that were added to."""
     finished = directory.finished_step()
     if finished is None or not directory.model.is_dir() or directory.newest_step() > finished:
         return False

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.engines.config import EngineConfig
@@ -78,43 +77,6 @@ class FeaturesConfig(CheckpointOptions):
         check_options(self)
         if not self.layers:
             raise UserError("`layers` names no layer; give at least one, such as -1.")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SensesConfig(CheckpointOptions):
-    """Which word of which texts to compare with itself.
-
-    Attributes:
-        EXAMPLE: the text where none is given.
-
-    Raises:
-        UserError: a value out of range.
-    """
-
-    EXAMPLE: ClassVar = (
-        "The clerk locked the bank at noon, and when the bank was closed he sat down on the bank "
-        "of the river to fish."
-    )
-
-    model: str = option(REQUIRED, _MODEL_OF_TOKENS)
-    text: Sequence[str] = option(
-        (),
-        "A text that uses the word; repeat the flag for more. By default a sentence with three "
-        "banks.",
-        repeated=True,
-    )
-    input_file: str | None = option(None, "A file with one text a line, UTF-8.")
-    word: str = option("bank", "The word, as the texts have it.")
-    last_layers: int | None = option(
-        None,
-        "The vectors of this many last layers are added up; by default 4, or all of a model that "
-        "has fewer.",
-        at_least=1,
-    )
-    picture: str | None = option(None, "A PNG file to draw the cosines in.")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 _MODEL = (

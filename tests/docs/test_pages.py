@@ -11,6 +11,7 @@ from tests.support.model_folders import write_start
 from tools.__main__ import tool_names
 
 ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("docs", "keras_bert_impl", "pipelines", "tools")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "_run" not in page.parts]
 
@@ -61,8 +62,24 @@ def test_words_to_search_for_lead_to_one_place_each():
     assert len(words) == len({word.lower() for word in words})
 
 
+def test_nobody_is_sent_to_an_index_for_our_package():
+    """The name is on no index, and free for anyone to take."""
+    files = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    files += [ROOT / "Makefile", *ROOT.glob("*.md"), *PAGES, *(ROOT / "tests").rglob("*.py")]
+    ours = re.compile(
+        r"keras_bert_impl\[[a-z]|pip install [^\n]*?[ '\"]keras[_-]bert[_-]impl(?!/|-\d)"
+    )
+    assert [str(file) for file in files if ours.search(file.read_text(encoding="utf-8"))] == []
+
+
 def test_there_are_commands_to_check():
     assert sum(len(list(commands(page))) for page in PAGES) > 60
+
+
+def test_code_that_trains_shuffles_its_data():
+    found = [block for page in PAGES for block in blocks(page, "python") if ".fit(" in block]
+    assert len(found) > 2
+    assert [block for block in found if ".shuffle(" not in block] == []
 
 
 @pytest.mark.slow

@@ -31,7 +31,6 @@ _SPLIT = f"split_sentences --input_file=text.txt {_TO_LINES}"
 _TOKENIZE = "tokenize_text --input_file=text.txt --vocab_file=vocab.txt"
 _TOKENIZE_TO = f"{_TOKENIZE} --output_file=out.txt"
 _PREPARE = f"{_DATA_RUN} --input_file=text.txt"
-_MAKE_SWAG = "make_swag --input_file=text.txt --output_dir=out --dev_share=0.5 --min_words=1"
 
 
 def _learn(text: str) -> str:
@@ -60,7 +59,6 @@ KINDS = {
                 _TOKENIZE_TO,
                 "tokenize_text --input_file=text.txt.xz --vocab_file=vocab.txt",
                 _PREPARE,
-                _MAKE_SWAG,
             ),
             weight=50,
             streams=("*",),
@@ -198,8 +196,6 @@ KINDS = {
                 "score_answers --data_file=dev.json --predictions_file=predictions.json",
                 "score_answers --data_file=dev2.json --predictions_file=predictions.json"
                 " --null_odds_file=null_odds.json --version_2_with_negative",
-                "split_squad --input_file=articles.json --output_dir=out",
-                "make_unanswerable --input_file=articles.json --output_file=out.json",
             ),
             weight=70,
             megabytes=1500,
@@ -328,14 +324,6 @@ KINDS = {
             weight=30,
         ),
         Kind(
-            "study",
-            seeds.study,
-            {"study/**/*.json*": _JSON, "study/**/*.txt": _LINES, "text.jsonl": "lines"},
-            (readers.study_again,),
-            weight=6,
-            in_place=True,
-        ),
-        Kind(
             "flag_files",
             seeds.recipe,
             {"*.cfg": "lines lines bytes special bombs"},
@@ -356,10 +344,7 @@ KINDS = {
                 _learn("text.txt"),
                 _TOKENIZE,
                 _PREPARE,
-                _MAKE_SWAG,
                 "score_answers --data_file=dev.json --predictions_file=predictions.json",
-                "split_squad --input_file=articles.json --output_dir=out",
-                "make_unanswerable --input_file=articles.json --output_file=out.json",
                 "score_tags --predictions_file=predictions.txt",
                 "plan_run --model_size=tiny --num_train_steps=9 --num_warmup_steps=1",
                 "run_ablations --recipe=recipe.cfg --output_dir=out --data_dir=. --dry_run",
@@ -405,8 +390,6 @@ KINDS = {
                 "similar --model=model --input_file=lines.txt --vectors_file=lines.npy --query=dog",
                 "extract_features --model=model --input_file=lines.txt --output_file=out.jsonl"
                 " --layers=-1 --max_seq_length=12",
-                "compare_word_senses --model=model --input_file=lines.txt --word=a"
-                " --picture=out.png",
                 "adapt --init_checkpoint=model --input_file=lines.txt --output_dir=out --dry_run"
                 " --num_train_steps=1 --num_workers=1 --max_seq_length=12"
                 " --max_predictions_per_seq=2 --examples_per_second=100",
@@ -427,7 +410,6 @@ KINDS = {
                 _SPLIT,
                 _learn("text.txt"),
                 _TOKENIZE_TO,
-                "make_unanswerable --input_file=articles.json --output_file=out.txt",
                 "glue_submission --run_dir=runs --output_file=out.txt",
                 "inspect_pretraining_data --input_file=out/train.tfrecord --vocab_file=vocab.txt"
                 " --html=out.txt",

@@ -189,16 +189,6 @@ def files_of_a_run() -> None:
             read_description(path)
 
 
-def study_again() -> None:
-    """Continues a study with the tools that pretend."""
-    from pipelines.ablations.job import run_ablations
-    from tests.support.toy_study import PretendingTools, toy_recipe
-
-    run_ablations(
-        toy_recipe(Path(), seeds=(1,), num_models=2, ignore_check=True), PretendingTools()
-    )
-
-
 def same_shards() -> str:
     """Compares the shards of a continued run with those of an undisturbed one."""
     from tests.support.pretraining_corpus import contents

@@ -222,7 +222,6 @@ def questions(folder: Path) -> None:
 
     squad_files.write_squad(folder / "dev.json", 4)
     squad_files.write_squad(folder / "dev2.json", 4, negative=True)
-    squad_files.write_articles(folder / "articles.json", 2)
     said = {f"q{number}": "dog" for number in range(4)}
     (folder / "predictions.json").write_text(json.dumps(said))
     odds = {f"q{number}": number - 1.5 for number in range(4)}
@@ -328,20 +327,6 @@ def run_words(folder: str, output: str = "run") -> list[str]:
         *("--max_seq_length=12", "--num_train_epochs=2", "--train_batch_size=12"),
         *("--save_checkpoints_steps=1", "--log_steps=1", "--eval_steps=1"),
     ]
-
-
-def study(folder: Path) -> None:
-    """A finished study of ablations whose tools only pretended to work, and its recipe."""
-    from pipelines.ablations.job import run_ablations
-    from tests.support.toy_study import PretendingTools, toy_recipe
-
-    (folder / "text.jsonl").write_text('{"text": "A dog."}\n' * 3)
-    for name in ("MRPC", "ner"):
-        (folder / name).mkdir()
-        (folder / name / "train.tsv").write_text("a\tb\n")
-    run_ablations(
-        toy_recipe(folder, seeds=(1,), num_models=2, ignore_check=True), PretendingTools()
-    )
 
 
 def recipe(folder: Path) -> None:

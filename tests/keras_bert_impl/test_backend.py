@@ -1,14 +1,20 @@
+import importlib.metadata
+import importlib.util
 import os
+import re
+import subprocess
+import sys
 
 import keras
 import pytest
 
-from keras_bert_impl.backend import need_tensorflow, usable_cores
+from keras_bert_impl.backend import need_extra, need_tensorflow, usable_cores
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.signatures import ServedModel
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.strategy import make_devices
+from tests.support.programs import ROOT
 from tests.support.tiny_bert import TINY
 
 SENTENCE = (
@@ -42,3 +48,36 @@ def test_training_on_another_backend_is_refused_in_a_sentence(on_jax):
 def test_serving_on_another_backend_is_refused_in_a_sentence(on_jax):
     with pytest.raises(UserError, match=SENTENCE.format("a SavedModel")):
         ServedModel(BertPretrainer(TINY))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("openvino"), reason="needs the extra `openvino`")
+def test_a_model_on_a_backend_that_no_test_runs_on_is_refused():
+    environment = {**os.environ, "KERAS_BACKEND": "openvino", "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", "import keras_bert_impl as kb; kb.BertEncoder"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
+    sentence = "this package runs on Keras' backends tensorflow and jax, but Keras runs on openvino"
+    assert f"UserError: {sentence}; set" in done.stderr.splitlines()[-1]
+
+
+REQUIREMENTS = ["numpy>=2.0", 'uvicorn>=0.34; extra == "serve"', 'orjson; extra == "serve"']
+
+
+def not_installed(_name):
+    raise importlib.metadata.PackageNotFoundError
+
+
+@pytest.mark.parametrize(
+    ("requires", "command"),
+    [
+        (lambda _name: REQUIREMENTS, "pip install 'uvicorn>=0.34' 'orjson'."),
+        (not_installed, "pip install '.[serve]' in the project's folder."),
+    ],
+    ids=["installed", "a checkout by itself"],
+)
+def test_a_package_of_an_extra_is_refused_with_what_pip_can_install(monkeypatch, requires, command):
+    monkeypatch.setattr(importlib.metadata, "requires", requires)
+    need_extra("serve", ["json"], "this")
+    said = f"this needs the package no_such, which is not installed; {command}"
+    with pytest.raises(UserError, match=re.escape(said)):
+        need_extra("serve", ["json", "no_such"], "this")

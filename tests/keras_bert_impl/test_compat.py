@@ -6,7 +6,6 @@ import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import keras
 import pytest
@@ -19,7 +18,6 @@ TREE = ast.parse(Path(compat.__file__).read_text(encoding="utf-8"))
 # Each name, and the release in which it was last seen to do what compat.py says of it.
 SEEN_IN = {
     "tensorflow.__internal__.distribute.interim.maybe_merge_call": "tensorflow 2.21.0",
-    "tensorflow.python.client.device_lib.list_local_devices": "tensorflow 2.21.0",
     "tensorflow.python.distribute.distribute_lib.get_update_replica_id": "tensorflow 2.21.0",
     "tensorflow.python.distribute.values.DistributedVariable.values": "tensorflow 2.21.0",
     "tensorflow.python.ops.resource_variable_ops.ResourceVariable": "tensorflow 2.21.0",
@@ -134,14 +132,6 @@ def test_in_an_update_the_copy_of_the_updated_replica_is_found():
     assert compat.is_plain_variable(variable)
     assert compat.is_plain_variable(copy)
     assert copy is other.values[0]
-
-
-def test_only_gpus_have_limits(monkeypatch):
-    from tensorflow.python.client import device_lib
-
-    devices = [SimpleNamespace(device_type=kind, memory_limit=3) for kind in ("CPU", "GPU")]
-    monkeypatch.setattr(device_lib, "list_local_devices", lambda: devices)
-    assert compat.gpu_memory_limits() == [3]
 
 
 def test_the_operations_of_tensorflow_text_are_loaded():

@@ -6,6 +6,8 @@ import time
 import pytest
 
 from keras_bert_impl.interrupts import (
+    STOPS,
+    TERMINAL_STOPS,
     TerminatedError,
     held_back,
     kept_so_far,
@@ -18,11 +20,10 @@ from keras_bert_impl.training.stop_signal import on_stop
 pytestmark = pytest.mark.usefixtures("keyboard")
 
 
-@pytest.mark.parametrize(
-    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, TerminatedError)]
-)
-def test_a_stop_raises_once_and_the_handlers_are_those_from_before(number, error):
-    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+@pytest.mark.parametrize("number", STOPS)
+def test_a_stop_raises_once_and_the_handlers_are_those_from_before(number):
+    error = KeyboardInterrupt if number == signal.SIGINT else TerminatedError
+    before = [signal.getsignal(one) for one in STOPS]
     with stops_raise() as stops:
         assert stops.number is None
         with pytest.raises(error) as raised:
@@ -30,14 +31,16 @@ def test_a_stop_raises_once_and_the_handlers_are_those_from_before(number, error
         assert type(raised.value) is error
         signal.raise_signal(signal.SIGTERM)  # while files are removed, say
         assert stops.number == number == signal_of(raised.value)
-    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
+    assert [signal.getsignal(one) for one in STOPS] == before
 
 
-def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it():
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with stops_raise() as stops:
-        signal.raise_signal(signal.SIGINT)
+@pytest.mark.parametrize("number", TERMINAL_STOPS)
+def test_what_a_process_ignores_it_goes_on_ignoring(number):
+    signal.signal(number, signal.SIG_IGN)
+    with stops_raise() as stops, on_stop() as stop:
+        signal.raise_signal(number)
         assert stops.number is None
+        assert not stop.requested
 
 
 def test_training_takes_the_signals_over_and_gives_them_back():

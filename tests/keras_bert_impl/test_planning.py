@@ -1,4 +1,4 @@
-"""The memory estimate and peaks measured with tools/benchmarks/training.py on a 2-core machine."""
+"""The memory estimate and peaks measured on a 2-core machine."""
 
 import dataclasses
 

@@ -1,6 +1,5 @@
 """Whatever a file that data work writes holds when it is read again: used, or one sentence."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -11,9 +10,6 @@ from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.start import with_kept_options
-from pipelines.many_runs.cells import Result
-from pipelines.many_runs.runs import FIGURES, Run
-from pipelines.many_runs.seeds_report import stored_spreads
 from pipelines.records.check import described_words, find_shards
 from pipelines.records.reader import RecordReader
 from pipelines.records.tfds_metadata import metadata_files
@@ -37,27 +33,6 @@ def read_description(path):
         metadata_files({"train.tfrecord": shard.description}, "train.tfrecord")
 
 
-def read_result(path):
-    run = Run("a", path.parent, lambda _: {})
-    return run.kept(figures=FIGURES), Result.kept(run)
-
-
-def read_report(path):
-    return [f"{spread}" for spread in stored_spreads(path.parent).values()]
-
-
-def write_result(folder):
-    values = {"figures": {"f1": 0.5, "loss": float("nan")}, "seconds": 1.5, "calls": 1}
-    Run("a", folder, lambda _: values).do()
-    return folder / "result.json"
-
-
-def write_report(folder):
-    spread = {"runs": 1, "mean": 0.5, "sigma": None, "median": 0.5, "minimum": 0.5, "maximum": 0.5}
-    (folder / "runs.json").write_text(json.dumps({"settings": [{"spread": {"f1": spread}}]}))
-    return folder / "runs.json"
-
-
 def write_description(folder):
     make_shards(folder)
     return folder / "out" / "train.tfrecord.recipe.json"
@@ -65,8 +40,6 @@ def write_description(folder):
 
 FILES = {
     "description of shards": (write_description, read_description),
-    "result of a run": (write_result, read_result),
-    "report of runs": (write_report, read_report),
 }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.interrupts import TERMINAL_STOPS
 from pipelines.processes import in_order, worker_pool
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -92,6 +93,7 @@ def meet(own, other):
 if __name__ == "__main__":
     # A shell starts `make test &` with SIGINT ignored, and every child inherits that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         with worker_pool(2, multiprocessing.get_context("spawn"), "") as pool:
             met = [pool.submit(meet, "a", "b"), pool.submit(meet, "b", "a")]
@@ -104,7 +106,8 @@ if __name__ == "__main__":
 """
 
 
-def test_an_interruption_ends_busy_and_idle_workers_without_a_traceback(tmp_path):
+@pytest.mark.parametrize("number", TERMINAL_STOPS)
+def test_a_terminal_s_stop_ends_busy_and_idle_workers_without_a_traceback(tmp_path, number):
     (tmp_path / "job.py").write_text(_INTERRUPTED)
     with subprocess.Popen(
         [sys.executable, "job.py"],
@@ -118,7 +121,7 @@ def test_an_interruption_ends_busy_and_idle_workers_without_a_traceback(tmp_path
         try:
             workers = [int(word) for word in job.stdout.readline().split()]
             time.sleep(0.3)
-            os.killpg(job.pid, signal.SIGINT)
+            os.killpg(job.pid, number)
             said = job.communicate(timeout=30)[1]
         finally:
             if job.poll() is None:

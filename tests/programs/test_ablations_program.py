@@ -1,27 +1,17 @@
 """A tiny study from its text to its tables, with the real tools."""
 
-import contextlib
-import importlib
 import json
 
 import pytest
 
 from pipelines.ablations.config import RunAblationsConfig
-from pipelines.ablations.job import run_ablations
+from pipelines.ablations.report import run_ablations
 from tools.programs import ToolPrograms
 
 WORDS = (
     "the", "old", "dog", "saw", "a", "small", "red", "fox",
     "near", "warm", "blue", "water", "under", "that", "big", "tree",
 )  # fmt: skip
-
-
-class InThisProcess(ToolPrograms):
-    """Runs the tools one after the other where the test runs, to start TensorFlow once."""
-
-    def run(self, tool, flags, log, cores):
-        with log.open("a") as file, contextlib.redirect_stdout(file):
-            return importlib.import_module(f"tools.{tool}").main(list(flags))
 
 
 def sentences(count, shift=0):
@@ -68,18 +58,18 @@ def test_a_study_goes_from_text_to_its_table_and_a_cell_run_again_gives_the_same
         num_models=2,
         ignore_check=True,
     )
-    results = run_ablations(recipe, InThisProcess())
+    lines, _ = run_ablations(recipe, ToolPrograms())
     report = json.loads((data / "study" / "ablations.json").read_text())
     rows = report["tables"]["pretraining_tasks"]
     assert [len(row["scores"]) for row in rows] == [1] * 5
-    assert all(run["figures"] is not None for run in report["runs"])
-    assert "| LTR & No NSP + BiLSTM |" in "\n".join(results.lines)
+    assert all("figures" in run for run in report["runs"])
+    assert "| LTR & No NSP + BiLSTM |" in "\n".join(lines)
     repeated = data / "study" / "cells"
     (folder,) = repeated.glob("fox-left-to-right-bilstm-seed-1-1-*")
     before = json.loads((folder / "result.json").read_text())
     for file in folder.iterdir():
         if file.is_file():
             file.unlink()
-    run_ablations(recipe, InThisProcess())
+    run_ablations(recipe, ToolPrograms())
     after = json.loads((folder / "result.json").read_text())
     assert after["figures"] == before["figures"]

@@ -23,7 +23,6 @@ FLAGS = (
     "--num_train_steps=300",
     "--learning_rate=1e-3",
     "--eval_steps=75",
-    "--examples_per_second=1000",
     "--num_workers=1",
     "--pretraining_flags=--kernels=plain --save_checkpoints_steps=50",
 )
@@ -70,9 +69,8 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_masked_words_and_tokens_a_word_get_better_and_the_plan_comes_first(undisturbed):
-    folder, out, error = undisturbed
-    assert error.index("at most 300 steps of 32 examples") < error.index("run 1 of 11: text")
+def test_masked_words_and_tokens_a_word_get_better(undisturbed):
+    folder, out, _ = undisturbed
     values = json.loads((folder / "adapted" / "adaptation.json").read_text())
     original, grown, adapted = (values["text"][name] for name in ("original", "grown", "adapted"))
     assert adapted["coverage"]["tokens_per_word"] < original["coverage"]["tokens_per_word"] / 3

@@ -24,12 +24,11 @@ SMALL = {
         stopped_jobs._vocabulary(folder),
     ),
     "embed": lambda folder: (stopped_jobs._encoder(folder), stopped_jobs._lines(folder, 800)),
-    "make_swag": lambda folder: stopped_jobs.made_text(folder / "text.txt", 400),
     "convert_checkpoint": stopped_jobs._encoder,
     "run_classifier": lambda folder: stopped_jobs._classifier_files(folder, 60),
     "run_squad": lambda folder: stopped_jobs._squad_files(folder, 40, 40),
 }
-OFTEN = ("embed", "make_swag")
+OFTEN = ("embed", "split_sentences")
 MOST_BYTES = 10_000  # more than the lines that the tool says
 TRAINING = ("run_classifier", "run_squad")
 

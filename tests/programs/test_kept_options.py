@@ -63,8 +63,8 @@ def xnli(folder):
     ]
     for split in ("dev", "test"):
         write_lines(folder / f"xnli.{split}.tsv", [HEADER, *rows])
-    options = ["--xnli_language=zh", "--long_text=head_tail", "--max_seq_length=6"]
-    return ["--task_name=XNLI", f"--data_dir={folder}"], options
+    options = ["--long_text=head_tail", "--max_seq_length=6"]
+    return ["--task_name=XNLI-zh", f"--data_dir={folder}"], options
 
 
 def questions(folder):

@@ -60,7 +60,7 @@ def test_kill_9_even_inside_a_save_and_stops_change_no_bit(flags, unbroken, tmp_
     assert (tmp_path / "checkpoints" / half_done / "checkpoint.json").exists()
 
     kill_at(start(tmp_path, **flags), tmp_path, 18)
-    for step, number in ((22, signal.SIGINT), (26, signal.SIGTERM)):
+    for step, number in ((22, signal.SIGINT), (26, signal.SIGTERM), (30, signal.SIGHUP)):
         stopped = start(tmp_path, **flags)
         kill_at(stopped, tmp_path, step, number)
         said = finish(stopped, 128 + number)

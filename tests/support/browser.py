@@ -23,7 +23,7 @@ def need_browser():
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     driver = shutil.which("chromedriver")
     if selenium is None:
-        pytest.skip("selenium is not installed; pip install 'keras_bert_impl[dev]'")
+        pytest.skip("selenium is not installed; pip install '.[dev]'")
     if browser is None or driver is None:
         pytest.skip("no Chromium with its driver; apt-get install chromium chromium-driver")
     return browser, driver

@@ -159,6 +159,7 @@ def _serve():
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             # As in a terminal, even where the tests were started in the background.
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
             _become(order)
         folders[pid] = order["folder"]

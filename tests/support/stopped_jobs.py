@@ -130,12 +130,6 @@ def _tagged_files(folder):
     )
 
 
-def _articles(folder):
-    from tests.support.squad_files import write_articles
-
-    write_articles(folder / "squad.json", 4000)
-
-
 def _questions_and_answers(folder):
     _squad_files(folder, 10, 60_000)
     data = json.loads((folder / "dev.json").read_text())["data"]
@@ -208,10 +202,6 @@ def _endings_to_predict(folder):
 
     write_chooser(folder / "model")
     write_swag(folder / "test.csv", 5000, labelled=False)
-
-
-def _senses(folder):
-    _encoder(folder, num_hidden_layers=4)
 
 
 def _masked_lines(folder):
@@ -310,7 +300,7 @@ def squad_job(questions):
 
 
 def many_runs_job(rows):
-    """Two seeds of an epoch each, in processes of their own."""
+    """Two seeds of an epoch each."""
     flags = ("--do_train", "--do_eval", "--num_seeds=2", "--num_train_epochs=1")
     return Job(
         "many_runs",
@@ -345,11 +335,6 @@ def _prediction_job(tool, test_file, prepare):
 
 
 _JOBS = (
-    _job(
-        "write_python_documentation",
-        *("--output_file=train.jsonl", "--held_out_file=held_out.jsonl"),
-        prints=True,
-    ),
     _job(
         "split_sentences",
         *("--input_file=INPUTS/text.jsonl", "--output_dir=out", "--num_shards=3"),
@@ -403,17 +388,17 @@ _JOBS = (
         "run_ablations",
         *_STUDY,
         prepare=_study_files,
-        left_out=("log.txt", "calls.txt", "result.json", "ablations.*", "metrics.jsonl"),
+        left_out=("result.json", "ablations.*", "metrics.jsonl"),
     ),
     _job(
         "adapt",
         *("--init_checkpoint=INPUTS/model", "--input_file=INPUTS/text.txt", "--output_dir=out"),
         *("--held_out_every=4", "--num_new_tokens=300", "--max_seq_length=64"),
         *("--max_predictions_per_seq=10", "--num_train_steps=100", "--max_eval_steps=5"),
-        *("--examples_per_second=100", "--num_workers=2"),
+        "--num_workers=2",
         "--pretraining_flags=--save_checkpoints_steps=10 --log_steps=10",
         prepare=lambda folder: (_encoder(folder), made_text(folder / "text.txt", 400)),
-        left_out=("log.txt", "calls.txt", "result.json", "metrics.jsonl"),
+        left_out=("result.json", "metrics.jsonl"),
     ),
     _job(
         "extract_features",
@@ -438,21 +423,6 @@ _JOBS = (
         *("--model=INPUTS/model", "--query_file=INPUTS/queries.txt"),
         prepare=_vectors_of_lines,
         prints=True,
-    ),
-    _job(
-        "make_swag",
-        *("--input_file=INPUTS/text.txt", "--output_dir=out"),
-        prepare=lambda folder: made_text(folder / "text.txt", 6000),
-    ),
-    _job(
-        "make_unanswerable",
-        *("--input_file=INPUTS/squad.json", "--output_file=out.json"),
-        prepare=_articles,
-    ),
-    _job(
-        "split_squad",
-        *("--input_file=INPUTS/squad.json", "--output_dir=out"),
-        prepare=_articles,
     ),
     _job(
         "score_answers",
@@ -517,13 +487,6 @@ _JOBS = (
         *("--model=INPUTS/model", "--output_file=out.html"),
         *(f"--text={text}" for text in ("the dog", "a cat runs", "the list .")),
         prepare=_encoder,
-    ),
-    _job(
-        "compare_word_senses",
-        *("--model=INPUTS/model", "--word=et", "--text=et et et en et"),
-        "--picture=out.png",
-        prepare=_senses,
-        prints=True,
     ),
     _job(
         "demo",

@@ -1,11 +1,12 @@
 import importlib
 import logging
+import os
 import re
 import signal
 
 import pytest
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, escaped
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.options import as_list_text
@@ -197,6 +198,50 @@ def test_an_interruption_says_what_the_job_knows_to_be_kept(capsys):
     assert command_line.run(command_line.FlagSet(""), main, [], continues=True) == 130
     said = "\nInterrupted; the model is kept, and the same command evaluates.\n"
     assert capsys.readouterr().err == said
+
+
+NO_UTF_8 = b"caf\xe9"
+
+
+@pytest.mark.parametrize(
+    "words", ["--name={}", "--name {}", "--kinds=a,{}", "--name=x {}", "--{}=x"]
+)
+def test_a_text_that_is_not_utf_8_is_refused_by_every_flag(words, capsys):
+    flag_set, _ = flag_set_of_all_kinds()
+    arguments = words.format(os.fsdecode(NO_UTF_8)).split()
+    assert command_line.run(flag_set, lambda: None, arguments) == 1
+    error = capsys.readouterr().err
+    assert r"caf\xe9" in error
+    assert "is not in UTF-8; type it anew." in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["input_file", "output_dir", "model", "init_checkpoint", "output"])
+def test_the_name_of_a_file_may_be_any_bytes(name):
+    flag_set = command_line.FlagSet("Reads.")
+    holder = flag_set.string(name, None, "A name.")
+    flag_set.parse([f"--{name}={os.fsdecode(NO_UTF_8)}"])
+    assert os.fsencode(holder.value) == NO_UTF_8
+
+
+def works_with_backend(monkeypatch, backend):
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    return command_line.run(command_line.FlagSet("Works."), lambda: None, [])
+
+
+@pytest.mark.parametrize(
+    "backend", ["openvino", "torch", "jax", "TensorFlow", "nonsense", "\x1b[31m"]
+)
+def test_a_tool_computes_with_tensorflow_or_says_why_not(backend, monkeypatch, capsys):
+    assert works_with_backend(monkeypatch, backend) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"Error: KERAS_BACKEND={escaped(backend)}: the tools compute with T")
+    assert error.count("\n") == 1
+
+
+def test_keras_own_file_does_not_choose_for_a_tool(monkeypatch):
+    assert works_with_backend(monkeypatch, "") == 0
+    assert os.environ["KERAS_BACKEND"] == "tensorflow"
 
 
 @pytest.mark.usefixtures("keyboard")

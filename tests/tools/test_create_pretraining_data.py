@@ -42,6 +42,14 @@ def test_shards_are_made_and_looked_into(tmp_path, capsys):
     assert page.read_text().count("<svg") == 1
 
 
+def test_a_beam_that_is_not_installed_is_one_sentence(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    arguments = [*_arguments(tmp_path), "--runner=DirectRunner"]
+    assert create_pretraining_data.main(arguments) == 1
+    said = "Error: --runner=DirectRunner needs the package apache_beam, which is not installed; "
+    assert capsys.readouterr().err.startswith(said)
+
+
 def test_google_s_flags_and_the_paper_s_ablation(tmp_path, capsys):
     arguments = [
         *_arguments(tmp_path), "--dupe_factor=2", "--do_whole_word_mask", "--random_seed=1",

@@ -18,8 +18,10 @@ def test_each_step_reads_what_an_earlier_one_wrote():
         for flag in step.flags:
             name, _, value = flag.removeprefix("--").partition("=")
             path = value.removesuffix("*")
-            if not path.startswith("folder/"):
+            if not path.startswith("folder"):
                 continue
+            if step.tool == "demo":
+                written |= {"folder/train.jsonl", "folder/held_out.jsonl"}
             makes = step.tool == "learn_vocabulary" and name == "vocab_file"
             if makes or name in ("output_file", "held_out_file", "output_dir"):
                 written.add(path)
@@ -35,6 +37,12 @@ def test_the_commands_to_try_next_are_tools_that_read_what_the_demo_leaves():
         flags = importlib.import_module(f"tools.{step.tool}").FLAGS
         flags.parse(list(step.flags))
         assert any("=folder/" in flag for flag in step.flags)
+
+
+def test_the_text_alone_is_written_to_two_files(tmp_path, capsys):
+    assert demo.main(["--only_text", f"--output_dir={tmp_path}"]) == 0
+    assert capsys.readouterr().out.endswith("MB of text\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"train.jsonl", "held_out.jsonl"}
 
 
 def test_a_mistake_is_one_sentence(capsys):

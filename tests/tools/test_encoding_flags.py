@@ -26,8 +26,6 @@ READERS = {
     "extract_features": f"{MODEL} --input_file={{0}}/texts.txt --output_file={{0}}/x.jsonl",
     "learn_vocabulary": "--input_file={0}/texts.txt --vocab_file={0}/learned.txt"
     " --vocab_size=50 --nodo_lower_case --num_workers=1",
-    "make_swag": "--input_file={0}/texts.txt --output_dir={0}/swag --min_words=2",
-    "make_unanswerable": "--input_file={0}/squad.json --output_file={0}/moved.json",
     "predict": "--model={0}/model --input_file={0}/texts.txt",
     "run_classifier": SPLITS % ("rows.csv", "rows.csv")
     + " --text_column=text --label_column=label",
@@ -39,7 +37,6 @@ READERS = {
     "score_tags": "--predictions_file={0}/tags.txt",
     "similar": f"{MODEL} --input_file={{0}}/texts.txt --vectors_file={{0}}/x.npy --query=a",
     "split_sentences": "--input_file={0}/texts.txt --output_file={0}/sentences.txt",
-    "split_squad": "--input_file={0}/squad.json --output_dir={0}/halves",
     "tokenize_text": "--input_file={0}/texts.txt --vocab_file={0}/vocab.txt --nodo_lower_case",
 }
 FAMILIES = {
@@ -50,7 +47,6 @@ FAMILIES = {
 }
 # Those that read lines of UTF-8 alone; their sentence does not name a flag that they lack.
 OF_UTF_8 = {
-    "compare_word_senses": "--model={0}/model --word=a --input_file={0}/texts.txt",
     "fill_mask": "--model={0}/model --input_file={0}/texts.txt",
 }
 

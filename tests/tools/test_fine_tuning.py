@@ -1,27 +1,18 @@
-import importlib
-import pickle
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.interrupts import what_is_kept
 from keras_bert_impl.training.loop import TrainingResult
+from pipelines.fine_tuning.options import Setting
 from pipelines.fine_tuning.run import FineTuningResults
 from pipelines.many_runs import seeds
-from pipelines.many_runs.seeds import ManyRunsResults
+from pipelines.many_runs.seeds import RunsReport, SeedRun
 from pipelines.tasks.tagging.options import RunNerConfig
-from tools import fine_tuning, run_ner
+from tools import run_ner
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning import run_once_or_often, show_lines_of
-
-TASKS = {
-    "run_classifier": "labels",
-    "run_ner": "tagging",
-    "run_squad": "questions",
-    "run_swag": "choices",
-}
+from tools.fine_tuning import run_once_or_often
 
 
 @dataclass
@@ -29,12 +20,12 @@ class Call:
     """Stands for `run_many`: keeps what it was called with, and the flags of seed 7's run."""
 
     seen: dict = field(default_factory=dict)
-    results: ManyRunsResults = field(default_factory=lambda: ManyRunsResults(None, False, []))
+    report: RunsReport = field(default_factory=lambda: RunsReport("ner", [], {}, 2))
 
-    def __call__(self, config, task_of, flags_of, set_up):
+    def __call__(self, config, task_of, flags_of):
         flags = flags_of({"output_dir": Path("runs/seed-7"), "seed": 7})
         self.seen.update(config=config, task_of=task_of, flags=flags)
-        return self.results
+        return self.report
 
 
 @pytest.fixture
@@ -47,7 +38,7 @@ def call(monkeypatch):
 def run(*words):
     flags = ConfigFlags("Tags.", RunNerConfig)
     flags.parse(["--output_dir=runs", "--data_dir=conll", *words])
-    run_once_or_often("run_ner", flags, flags.config(), task_of=None)
+    run_once_or_often(flags, flags.config(), task_of=None)
     return flags
 
 
@@ -64,19 +55,12 @@ def test_several_seeds_are_runs_whose_flags_repeat_each_alone(call, capsys):
 
 
 def test_the_files_are_named(call, capsys):
-    call.results = replace(call.results, finished=True, files=[Path("runs/runs.md")])
+    one = SeedRun("seed-1", 1, Setting(8, 1e-3, 3.0), {"eval_f1": 0.5})
+    call.report = replace(call.report, runs=[one, one])
     run("--num_seeds=2")
-    assert capsys.readouterr().out == "wrote runs/runs.md\n"
-
-
-@pytest.mark.parametrize("tool", TASKS)
-def test_what_a_tool_hands_to_the_process_of_a_run_can_be_handed_over(tool, monkeypatch):
-    shown = []
-    monkeypatch.setattr(fine_tuning, "show_lines", shown.append)
-    task_of = importlib.import_module(f"pipelines.tasks.{TASKS[tool]}.task").task_of
-    sent_task_of, set_up = pickle.loads(pickle.dumps((task_of, partial(show_lines_of, tool))))
-    set_up()
-    assert (sent_task_of, shown) == (task_of, [importlib.import_module(f"tools.{tool}").FLAGS])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| batch | rate")
+    assert lines[-4:] == [f"wrote runs/runs.{one}" for one in ("json", "tsv", "md", "png")]
 
 
 def test_several_runs_need_scores(tmp_path, capsys):

@@ -55,7 +55,6 @@ COMMANDS = [
     ("answer --model={0}/model --question=who --passage_file={0}/no.txt", "no.txt: no such file"),
     ("answer --model=/no/bert --question=who --passage_file={0}/texts.txt", "/no/bert"),
     ("fill_mask --model={0}/model --text=[MASK]", "has no masked-LM head"),
-    ("compare_word_senses --model=/no/bert", "/no/bert: no such file or folder"),
     ("export_saved_model --model=/no/bert --output_dir={0}/saved", "/no/bert"),
     ("export_model --model=/no/bert --output_dir={0}/onnx --format=onnx", "/no/bert"),
     (

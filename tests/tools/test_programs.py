@@ -1,11 +1,12 @@
-import pytest
-
 from tools.programs import ToolPrograms
 
 
-@pytest.mark.slow
-def test_a_run_in_its_own_process_prints_into_its_log(tmp_path):
-    log = tmp_path / "log.txt"
-    flags = ["--input_file=/no/such/file", f"--output_file={tmp_path}/out.txt"]
-    assert ToolPrograms().run("split_sentences", flags, log) == 1
-    assert "no such file" in log.read_text() or "matches no file" in log.read_text()
+def test_a_tool_says_its_mistakes_and_prints_beside_its_log(capsys, tmp_path):
+    (tmp_path / "text.txt").write_text("A dog. A cat.\n")
+    flags = [f"--input_file={tmp_path}/text.txt", f"--output_file={tmp_path}/out.txt"]
+    assert ToolPrograms().run("split_sentences", flags) == 0
+    assert ToolPrograms().run("split_sentences", ["--input_file=/no/such/file", flags[1]]) == 1
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert "1 documents, 2 sentences" in error
+    assert "no such file" in error

@@ -15,32 +15,21 @@ def plan(capsys, recipe, *flags):
     return capsys.readouterr().out.splitlines()
 
 
-def needs_behind(lines, name):
-    place = next(number for number, line in enumerate(lines) if f"] {name} " in line)
-    return lines[place + 2]
-
-
-def test_the_recipe_of_the_paper_has_its_sizes_and_needs(capsys):
+def test_the_recipe_of_the_paper_has_its_sizes_and_keeps_its_models(capsys):
     lines = plan(capsys, "ablations_paper.cfg", "--seeds=1")
-    for name, parameters in {
-        "pretrain-bert-seed-1": "110,106,428",
-        "pretrain-bert-3x768-seed-1": "46,315,580",
-        "pretrain-bert-large-seed-1": "336,226,108",
-    }.items():
-        assert needs_behind(lines, name).strip().startswith(f"{parameters} parameters, ")
-    operations = float(needs_behind(lines, "pretrain-bert-seed-1").split()[4])
-    assert 2.3e19 < operations < 2.5e19  # 256 million examples, a tenth of them of 512 tokens
+    text = "\n".join(lines)
+    for name in ("pretrain-bert", "pretrain-bert-3x768", "pretrain-bert-large"):
+        assert f"] {name}-seed-1 (for " in text
     kept = next(line for line in lines if "--output_dir=study/cells/pretrain-bert-seed-1" in line)
     assert "--save_model_steps=100000 " in f"{kept} "
 
 
 def test_the_small_recipe_shares_runs_between_its_tables(capsys):
-    lines = plan(capsys, "ablations_small.cfg", "--operations_per_second=1e11", "--seeds=1,2")
+    lines = plan(capsys, "ablations_small.cfg", "--seeds=1,2")
     headers = [line for line in lines if line.startswith("[")]
     pretrained = [line for line in headers if "] pretrain-" in line]
     assert len(pretrained) == 12  # BERT, no NSP, two directions, three more sizes, five more masks
-    assert "pretraining_tasks, sizes, features, masking, steps" in pretrained[0]
-    assert needs_behind(lines, "pretrain-bert-seed-1").count(", ") >= 3  # with its duration
+    assert "pretraining_tasks, sizes, masking, steps" in pretrained[0]
 
 
 def test_what_the_command_line_says_stands_over_the_recipe():
@@ -60,4 +49,4 @@ def test_a_recipe_that_is_not_there_or_wrong_is_one_sentence(capsys, tmp_path):
     assert main([f"--output_dir={tmp_path}", f"--recipe={tmp_path}/recipe.cfg"]) == 1
     error = capsys.readouterr().err.splitlines()
     assert len(error) == 2
-    assert error[1].startswith("Error: --size=wide: give a name, layers, width and heads")
+    assert error[1].startswith("Error: --size=wide: give it as NAME LAYERS WIDTH HEADS")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.training.guesses import Guess
-from pipelines.fine_tuning.expected_scores import expected_scores
 from pipelines.fine_tuning.run import FineTuningResults
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
@@ -177,25 +176,21 @@ def test_the_recipe_for_small_data_is_eight_runs_with_every_remedy():
     run_classifier.FLAGS.parse([recipe, "--task_name=MRPC", "--data_dir=x", "--output_dir=y"])
     config = run_classifier.FLAGS.config()
     assert (config.many.num_seeds, config.many.search) == (8, None)
-    assert (config.reinit_layers, config.reinit_pooler) == (1, True)
     assert (config.training.bias_correction, config.training.layer_decay) == (True, 0.95)
     assert config.num_train_epochs == 20
 
 
-def test_a_figure_stands_beside_guessing_and_what_others_reached(tmp_path, capsys, monkeypatch):
+def test_a_figure_stands_beside_guessing(tmp_path, capsys, monkeypatch):
     results = FineTuningResults(
         evaluation={"eval_accuracy": 0.66, "eval_loss": 0.5},
         guesses={"eval_accuracy": Guess("always the most frequent class", 0.527)},
-        expected=expected_scores("RTE", "bert-base-cased"),
     )
     monkeypatch.setattr("pipelines.fine_tuning.start.check_run", lambda _config, _task: None)
     monkeypatch.setattr("pipelines.fine_tuning.run.fine_tune_checked", lambda _checked: results)
     words = ["--task_name=RTE", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}"]
     assert run_classifier.main(words) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "eval_accuracy = 0.66  (always the most frequent class: 0.527)  "
-        "(expected for bert-base-cased: 0.627 to 0.687; 0.657 in Hugging "
-        "Face's run_glue, one seed)",
+        "eval_accuracy = 0.66  (always the most frequent class: 0.527)",
         "eval_loss = 0.5",
     ]
 

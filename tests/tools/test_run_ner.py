@@ -173,7 +173,7 @@ def test_a_bilstm_over_a_frozen_encoder_learns_scores_tags_and_serves(inputs, tm
     ("flags", "sentence"),
     [
         (["--features=concat_last_four"], "the model has 2 blocks only; choose other features"),
-        (["--features=last", "--reinit_layers=1"], "leave out --reinit_layers"),
+        (["--features=last", "--encoder_bilstm"], "leave out --encoder_bilstm"),
         (["--dev_file=/no/dev.txt"], "/no/dev.txt: no such file"),
         (["--data_dir=/no"], "/no: there is no such folder"),
         (["--nodo_train", "--nodo_predict", "--nodo_eval"], "nothing to do"),

@@ -129,7 +129,7 @@ def test_every_record_is_looked_at_before_the_first_step(capsys, tmp_path, name,
 def test_records_left_out_of_the_first_look_are_checked_when_they_are_read(
     capsys, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("pipelines.runs.preflight.RECORDS_CHECKED", 3)
+    monkeypatch.setattr("pipelines.runs.remarks.RECORDS_CHECKED", 3)
     shard = poisoned_shard(tmp_path, 11, "input_ids", 1000)
     error = sentence(capsys, tmp_path / "run", input_file=shard)  # 8 a step, in file order
     assert "poisoned.tfrecord: record 11 has 1000 in input_ids" in error
@@ -174,7 +174,7 @@ def test_a_finished_run_names_the_flags_that_differ(capsys, tmp_path, small):
     same = words(tmp_path / "run", **small, num_train_steps=2, log_steps=2)
     assert main(same) == 0
     printed = capsys.readouterr().out
-    assert "is finished; its model is in model/ (not looked at: --log_steps)" in printed
+    assert "is finished; its model is in model/." in printed
     assert "wrote" not in printed
     error = sentence(capsys, tmp_path / "run", **small, num_train_steps=2, seed=7)
     assert "--seed was 12345 and is 7" in error

@@ -9,7 +9,6 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.checkpoints import read_description
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
 from tests.support.squad_files import write_squad
@@ -100,44 +99,6 @@ def span_model(folder, seed, vocabulary=WORD_VOCABULARY):
     model = scatter_weights(BertSpanLabeler(config), seed)
     write_model_directory(folder, model, TextSettings(vocabulary))
     return folder
-
-
-def test_several_models_answer_by_the_mean_of_their_logits(inputs, tmp_path):
-    a, b = (span_model(tmp_path / name, seed) for seed, name in enumerate("ab"))
-
-    def answers(name, models):
-        rest = ["--nodo_train", "--n_best_size=99", f"--ensemble={models}"]
-        flags = words(inputs, tmp_path / name, 1, *rest)[1:]  # without init_checkpoint
-        assert run_squad.main(flags) == 0
-        return json.loads((tmp_path / name / "nbest_predictions.json").read_text())
-
-    one, other, both = answers("one", a), answers("other", b), answers("both", f"{a},{b}")
-    compared = 0
-    for identifier, candidates in both.items():
-        logits = [{x["text"]: x for x in found[identifier]} for found in (one, other)]
-        for candidate in candidates:
-            text = candidate["text"]
-            # A text that comes twice may be another one's in each model.
-            if text.count(" ") > 6 and all(text in found for found in logits):
-                mean = sum(found[text]["start_logit"] for found in logits) / 2
-                assert candidate["start_logit"] == pytest.approx(mean, abs=1e-5)
-                compared += 1
-    assert compared > 20
-
-
-def test_models_of_an_ensemble_that_do_not_fit_are_refused(inputs, tmp_path, capsys):
-    model = span_model(tmp_path / "a", 0)
-    other = span_model(tmp_path / "b", 0, Vocabulary([*WORD_VOCABULARY.tokens[:-1], "other"]))
-    flags = words(inputs, tmp_path / "run")[1:]  # without init_checkpoint
-    for more, sentence in (
-        ([f"--ensemble={model},{other}", "--nodo_train"], "has another vocabulary or casing than"),
-        ([f"--ensemble={model},/no/model", "--nodo_train"], "/no/model: no such file or folder"),
-        ([f"--ensemble={model}"], "leave out --do_train"),
-    ):
-        assert run_squad.main([*flags, *more]) == 1
-        error = capsys.readouterr().err
-        assert sentence in error
-        assert "Traceback" not in error
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_a_port_in_use_is_told_before_a_model_is_opened(capsys):
 def test_a_missing_extra_is_one_sentence(capsys, monkeypatch):
     monkeypatch.setattr(config, "_PACKAGES", ("no_such_package",))
     assert tools.serve.main(["--model=x"]) == 1
-    assert "pip install 'keras_bert_impl[serve]'" in capsys.readouterr().err
+    assert "serving needs the package no_such_package" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("key", ["of the environment", "of a file"])

@@ -1,6 +1,5 @@
 """Parts that the benchmarks share: turns, child processes, tables, and the text that they read."""
 
-import importlib.util
 import json
 import os
 import platform
@@ -11,10 +10,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import text_lines
 from keras_bert_impl.progress import Progress
 
 Figure = TypeVar("Figure")
@@ -52,14 +52,7 @@ def in_turns(
 
 
 class Child:
-    """A process that measures a case, by the `--child` flag of a benchmark's module.
-
-    Args:
-        module: its name in full.
-        case: what the flag says, as JSON.
-        flags: further flags, such as those that the module requires.
-        environment: variables that the process has besides ours.
-    """
+    """A process that measures a case (as JSON), by the `--child` flag of a benchmark's module."""
 
     def __init__(
         self, module: str, case: Mapping[str, Any], *flags: str, **environment: str
@@ -76,22 +69,14 @@ class Child:
         )
 
     def answer(self) -> dict[str, Any]:
-        """Waits for its end; gives the JSON of the last line that it prints.
-
-        Raises:
-            LeftOutError: it failed.
-        """
+        """Waits for its end; gives the JSON of the last line that it prints."""
         output, _ = self._process.communicate()
         if self._process.returncode:
             raise LeftOutError(self._reason())
         return json.loads(output.splitlines()[-1])
 
     def ask(self, question: Mapping[str, Any]) -> Any:
-        """Asks a process that answers lines of JSON on its standard input with others.
-
-        Raises:
-            LeftOutError: it ended.
-        """
+        """Asks a process that answers lines of JSON on its standard input with others."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -117,11 +102,7 @@ class Child:
 def in_child(
     module: str, case: Mapping[str, Any], *flags: str, **environment: str
 ) -> dict[str, Any]:
-    """Measures a case in a process of its own; the arguments are those of `Child`.
-
-    Raises:
-        LeftOutError: the process failed.
-    """
+    """Measures a case in a process of its own; the arguments are those of `Child`."""
     return Child(module, case, *flags, **environment).answer()
 
 
@@ -161,11 +142,6 @@ def machine() -> str:
     return f"{len(cores())} x {model}, Python {platform.python_version()}"
 
 
-def missing(*packages: str) -> list[str]:
-    """Those that are not installed."""
-    return [name for name in packages if importlib.util.find_spec(name) is None]
-
-
 def show_json(row: Mapping[str, Any]) -> None:
     """Prints a row for programs."""
     print(json.dumps(row), flush=True)
@@ -201,21 +177,18 @@ class Table:
         print("  ".join([f"{name:{self._first}}", *cells]).rstrip(), flush=True)
 
 
-def first_texts(patterns: Sequence[str], megabytes: float, field: str | None = "text") -> list[str]:
-    """The first texts of files, so many million characters of them.
+def spread_texts(path: str, count: int) -> list[str]:
+    """So many texts, one a line, spread over a file.
 
-    Args:
-        patterns: paths or glob patterns.
-        megabytes: how much to read.
-        field: the field of JSON lines; None for plain lines.
+    Raises:
+        UserError: it has too few.
     """
-    from pipelines.corpora.tokenize_text import read_all_lines
+    lines = [line for line in text_lines(path) if line.strip()]
+    if len(lines) < count:
+        raise UserError(f"{path}: has {len(lines)} texts, and {count} are asked for.")
+    return spread_over(lines, count)
 
-    seen = 0
 
-    def fits(line: str | bytes) -> bool:
-        nonlocal seen
-        seen += len(line)
-        return seen <= megabytes * 1e6
-
-    return [str(line) for line in takewhile(fits, read_all_lines(patterns, field))]
+def spread_over(items: Sequence[str], count: int) -> list[str]:
+    """So many of the items, at like distances."""
+    return [items[number * len(items) // count] for number in range(count)]

@@ -1,8 +1,7 @@
 """Compares our model's training step or inference with KerasHub's and PyTorch's in one run.
 
 Contenders take turns, each in a process of its own. All sequences are full: no contender gains by
-skipping padding. The peers run in their best settings for CPUs. The ceiling is the matrix products
-alone. Peak memory is the process's.
+skipping padding. The peers run in their best settings for CPUs. Peak memory is the process's.
 
 train: a pre-training step with forward and backward pass, clipping and AdamW; the encoder with the
 masked-LM head (ours computes the next-sentence head, too).
@@ -41,7 +40,6 @@ from tools.benchmarks.measuring import (
 from tools.config_flags import ConfigFlags
 
 _WARM_UP = 2
-_ON_JAX = ("ours_jax", "keras_hub_jax")
 Step = Callable[[], Any]
 
 
@@ -97,8 +95,7 @@ class ModelConfig(Workload):
     rounds: int = option(2, "How often the contenders take turns.", at_least=1)
     contenders: tuple[str, ...] = option(
         ("ours_fast", "ours_plain", "keras_hub", "torch"),
-        "The contenders besides the ceiling; torch_compiled, ours_recompute (train), ours_jax and "
-        "keras_hub_jax (train) can take part as well.",
+        "Who takes part; torch_compiled and ours_recompute (train) can as well.",
     )
     child: str | None = option(None, "Measures one of them here (used by the tool itself).")
 
@@ -107,62 +104,6 @@ class ModelConfig(Workload):
 
 
 FLAGS = ConfigFlags(__doc__, ModelConfig)
-
-
-def matrix_products(workload: Workload, training: bool) -> Step:
-    """Computes the matrix products of one step and nothing else (TensorFlow; oneDNN on CPUs)."""
-    import tensorflow as tf
-
-    dtype = tf.bfloat16 if workload.precision == "bfloat16" else tf.float32
-    config, tokens = workload.config, workload.batch_size * workload.max_seq_length
-    hidden, wide, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
-
-    def operands(inputs: int, width: int, outputs: int) -> list[Any]:
-        """Inputs, kernel and upstream gradient of one dense layer."""
-        shapes = (inputs, width), (width, outputs), (inputs, outputs)
-        return [tf.random.normal(shape, dtype=dtype) for shape in shapes]
-
-    dense_layers = [
-        operands(tokens, hidden, 3 * hidden),  # query, key and value
-        operands(tokens, hidden, hidden),
-        operands(tokens, hidden, wide),
-        operands(tokens, wide, hidden),
-    ]
-    per_head = (workload.batch_size * heads, workload.max_seq_length, hidden // heads)
-    queries = tf.random.normal(per_head, dtype=dtype)
-    masked = workload.batch_size * workload.predictions
-    masked_lm_head = operands(masked, hidden, workload.vocab_size)
-
-    def multiply(parts: list[Any]) -> list[Any]:
-        inputs, kernel, upstream = parts
-        forward = [tf.matmul(inputs, kernel)]
-        if not training:
-            return forward
-        back = tf.matmul(upstream, kernel, transpose_b=True)
-        return [*forward, back, tf.matmul(inputs, upstream, transpose_a=True)]
-
-    @tf.function
-    def compute() -> Any:
-        total = tf.constant(0.0)
-        for _ in tf.range(config.num_hidden_layers):
-            results = [result for parts in dense_layers for result in multiply(parts)]
-            for _ in range(3 if training else 1):  # the backward pass has twice as many
-                scores = tf.matmul(queries, queries, transpose_b=True)
-                results += [scores, tf.matmul(scores, queries)]
-            total += tf.add_n([_corner(result) for result in results])
-        if training:
-            for result in multiply(masked_lm_head):
-                total += _corner(result)
-        return total
-
-    return lambda: float(compute())
-
-
-def _corner(result: Any) -> Any:
-    """One number of a product: asking for it keeps the product from being optimized away."""
-    import tensorflow as tf
-
-    return tf.cast(tf.reshape(result, [-1])[0], tf.float32)
 
 
 def training_step(workload: Workload, kernels: str, recompute: bool = False) -> Step:
@@ -200,75 +141,15 @@ def training_step(workload: Workload, kernels: str, recompute: bool = False) -> 
     return run
 
 
-def jax_training_step(workload: Workload) -> Step:
-    """The same layers and loss on JAX, compiled as a whole, with Keras' AdamW."""
-    import jax
-    import keras
-
-    from keras_bert_impl.layers.dropout import random_address
-    from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.optimizers.bert_adamw import BertAdamW
-    from keras_bert_impl.training.objectives import PretrainingObjective
-
-    model = BertPretrainer(workload.config, dtype=workload.policy)
-    optimizer = BertAdamW(1e-4)
-    optimizer.build(model.trainable_variables)
-    features, objective = workload.features(), PretrainingObjective()
-    normalizers = objective.normalizers(features)
-
-    def loss_of(weights: Any, rest: Any, number: Any) -> Any:
-        with random_address(keras.ops.stack([number * 0, number, number * 0, number * 0])):
-            outputs, _ = model.stateless_call(weights, rest, features, training=True)
-        return objective.loss(outputs, features, normalizers)[0]
-
-    @jax.jit
-    def step(weights: Any, rest: Any, slots: Any, number: Any) -> Any:
-        loss, gradients = jax.value_and_grad(loss_of)(weights, rest, number)
-        norm = jax.numpy.sqrt(sum(jax.numpy.sum(part * part) for part in gradients))
-        gradients = [part / jax.numpy.maximum(norm, 1.0) for part in gradients]
-        weights, slots = optimizer.stateless_apply(slots, gradients, weights)
-        return loss, weights, slots
-
-    state = [
-        [variable.value for variable in variables]
-        for variables in (
-            model.trainable_variables,
-            model.non_trainable_variables,
-            optimizer.variables,
-        )
-    ]
-    number = 0
-
-    def run() -> float:
-        nonlocal number
-        loss, state[0], state[2] = step(*state, np.int32(number))
-        number += 1
-        return float(loss)
-
-    return run
-
-
 def inference(workload: Workload, kernels: str) -> Step:
     """Computes the encoder's outputs of one batch each time it is called."""
-    import keras
+    import tensorflow as tf
 
+    from keras_bert_impl.cpu_kernels.inference import inference_function
     from keras_bert_impl.models.encoder import BertEncoder
 
     model = BertEncoder(workload.config, dtype=workload.policy)
     features = {name: workload.features()[name] for name in model.input}
-    if keras.backend.backend() == "jax":
-        import jax
-
-        weights = [
-            [variable.value for variable in variables]
-            for variables in (model.trainable_variables, model.non_trainable_variables)
-        ]
-        call = jax.jit(lambda *state: model.stateless_call(*state, features)[0])
-        return lambda: np.asarray(call(*weights)["pooled_output"].astype("float32"))
-    import tensorflow as tf
-
-    from keras_bert_impl.cpu_kernels.inference import inference_function
-
     # Called like this, a model computes outside of training.
     compute = inference_function(model) if kernels == "fused" else tf.function(model)
     batch = {name: tf.constant(array) for name, array in features.items()}
@@ -290,11 +171,10 @@ def keras_hub_training_step(workload: Workload) -> Step:
     scores = head(encoder.output["sequence_output"], mask_positions=positions)
     scores = keras.layers.Activation("linear", dtype="float32")(scores)
     model = keras.Model({**encoder.input, "masked_lm_positions": positions}, scores)
-    on_jax = keras.backend.backend() == "jax"
     model.compile(
         optimizer=keras.optimizers.AdamW(1e-4, weight_decay=0.01, global_clipnorm=1.0),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        jit_compile=on_jax,
+        jit_compile=False,
     )
     features = workload.features()
     inputs = {
@@ -423,21 +303,16 @@ def _autocast(workload: Workload) -> Any:
 
 CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
     "train": {
-        "ceiling": partial(matrix_products, training=True),
         "ours_fast": partial(training_step, kernels="fast"),
         "ours_plain": partial(training_step, kernels="plain"),
         "ours_recompute": partial(training_step, kernels="fast", recompute=True),
-        "ours_jax": jax_training_step,
         "keras_hub": keras_hub_training_step,
-        "keras_hub_jax": keras_hub_training_step,
         "torch": torch_training_step,
         "torch_compiled": partial(torch_training_step, compiled=True),
     },
     "inference": {
-        "ceiling": partial(matrix_products, training=False),
         "ours_fast": partial(inference, kernels="fused"),
         "ours_plain": partial(inference, kernels="plain"),
-        "ours_jax": partial(inference, kernels="plain"),
         "keras_hub": keras_hub_inference,
         "torch": torch_inference,
         "torch_compiled": partial(torch_inference, compiled=True),
@@ -461,18 +336,14 @@ def measure(task: str, contender: str, workload: dict[str, Any]) -> dict[str, An
 
 
 def _measure_in_child(task: str, contender: str, workload: dict[str, Any]) -> dict[str, Any]:
-    backend = "jax" if contender in _ON_JAX else "tensorflow"
     case = {"task": task, "contender": contender, "workload": workload}
-    return in_child("tools.benchmarks.model", case, KERAS_BACKEND=backend)
+    return in_child("tools.benchmarks.model", case, KERAS_BACKEND="tensorflow")
 
 
 def _compare(config: ModelConfig) -> None:
     fields = {one.name: vars(config)[one.name] for one in dataclasses.fields(Workload)}
     found = in_turns(
-        {
-            name: partial(_measure_in_child, config.task, name, fields)
-            for name in ("ceiling", *config.contenders)
-        },
+        {name: partial(_measure_in_child, config.task, name, fields) for name in config.contenders},
         config.rounds,
     )
     figures = {
@@ -488,10 +359,9 @@ def _compare(config: ModelConfig) -> None:
 
 def _print_table(config: ModelConfig, figures: dict[str, Any]) -> None:
     """Prints a line a contender, with the median step over all rounds."""
-    best = statistics.median(figures["ceiling"]["seconds"]) if "ceiling" in figures else None
     flops = config.flops(training=config.task == "train")
     formats = {"seq/s": ".2f", "s/step": ".3f", "spread": ".0%", "GFLOP/s": ".0f"}
-    table = Table({"contender": "", **formats, "of ceiling": ".0%", "peak GB": ".2f"}, first=14)
+    table = Table({"contender": "", **formats, "peak GB": ".2f"}, first=14)
     for name, lists in figures.items():
         median = statistics.median(lists["seconds"])
         table.row(
@@ -500,7 +370,6 @@ def _print_table(config: ModelConfig, figures: dict[str, Any]) -> None:
             median,
             spread(lists["seconds"]),
             flops / median / 1e9,
-            best and best / median,
             max(lists["peak_bytes"]) / 1e9,
         )
 

@@ -1,147 +1,156 @@
-"""Compares tokenizers, sentence splitters, or learners of vocabularies, side by side in one run.
+r"""Compares tokenizers, certifies ours, and times the making and the reading of pre-training data.
 
---task=tokenizer: speed and exactness. All read the same lines of text in batches of 1,024, in
-turns, on one thread. The table shows the median and the best speed of the rounds in MB a second of
-processor time (so that other work on the machine counts little), and on how many lines the ids
-differ from the plain reference's. After the table: the time for one short line and start-up in
-processor time, and what one and two threads reach by the clock (on an idle machine).
+--task=tokenizer: all read the same lines of text in batches of 1,024, in turns, on one thread. The
+table shows the median and the best speed in MB a second of processor time, and on how many lines
+the ids differ from the plain reference's; then start-up, one short line, and two threads.
 
---task=sentences: right on hard cases, and how fast. The hard cases are paragraphs whose sentences
-were marked by hand (tests/golden/sentences). Speed is in MB of UTF-8 a second of processor time, in
-one process. Libraries that are not installed are left out; all of them: pip install nupunkt pysbd
-blingfire kiwipiepy
+--task=certify: all code points of Unicode, and every line of --input_file if it is given, are
+compared with the plain reference. The exit code is 1 where anything differs.
 
---task=vocabulary: quality on held-out text, and time. `tokenizers` joins frequent pairs (byte-pair
-encoding), bottom up; tensorflow-text's learner cuts frequent words down, top down. Both get the
-same counted words, and the same words that they were not learned from judge them: every eighth
-paragraph is held out.
+--task=creation: create_pretraining_data from sentences to shards, each run a fresh process, and
+google's original, unmodified under TensorFlow 2's compat.v1, on the first --original_bytes.
+--task=reading: examples a second that are read from shards, by an arithmetical order and in
+sequence.
 
-Example:
+Examples:
   python -m tools.benchmarks.tokenizer --vocab_file=vocab.txt --input_file=wiki.jsonl.xz
-  python -m tools.benchmarks.tokenizer --task=sentences --language=korean --input_file=wiki.jsonl.xz
-  python -m tools.benchmarks.tokenizer --task=vocabulary --input_file=wiki.jsonl.xz --megabytes=40
+  python -m tools.benchmarks.tokenizer --task=certify --vocab_file=vocab.txt --input_file=mine.txt
+  python -m tools.benchmarks.tokenizer --task=creation --vocab_file=vocab.txt \
+      --input_file=sentences.txt --original=PATH/TO/google-research-bert
+  taskset -c 0 python -m tools.benchmarks.tokenizer --task=reading --input_file=data/a.tfrecord
 """
 
-import importlib
+import itertools
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, option
-from tools.benchmarks.measuring import Table, first_texts, in_turns, seconds_of, show_json
+from tools.benchmarks.measuring import Table, in_turns, seconds_of, show_json
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
+TOKENIZER, CERTIFY, CREATION, READING = "tokenizer", "certify", "creation", "reading"
+
 
 @dataclass(frozen=True, kw_only=True)
-class TextConfig:
+class TokenizerConfig:
     """The options of the comparison."""
 
     task: str = option(
-        "tokenizer", "What to compare.", choices=("tokenizer", "sentences", "vocabulary")
+        TOKENIZER, "What to measure.", choices=(TOKENIZER, CERTIFY, CREATION, READING)
     )
-    input_file: tuple[str, ...] = option((), "The text: paths or glob patterns.")
-    text_field: str = option("text", "The field of JSON lines; empty for plain lines.")
+    input_file: tuple[str, ...] = option(
+        (), "The text, sentences or shards: paths or glob patterns."
+    )
+    text_field: str | None = option(
+        None, "The field of JSON lines; by default `text` for .jsonl files, else plain lines."
+    )
+    vocab_file: str | None = option(None, "The vocabulary: one token a line.")
     do_lower_case: bool = option(True, "Whether text is lower-cased.")
-    vocab_file: str | None = option(None, "The tokenizers' vocabulary: one token a line.")
     num_lines: int = option(30 * 1024, "How many lines tokenizers read.", at_least=1024)
     rounds: int = option(5, "How often each tokenizer reads all lines.", at_least=1)
-    megabytes: float = option(
-        4.0,
-        "How many millions of characters splitters and learners read; slow splitters get a "
-        "fraction of them.",
-        more_than=0,
+    original: str | None = option(None, "The folder with google-research/bert.")
+    original_bytes: int = option(
+        5_000_000, "How much of the text the original gets; its cost is linear.", at_least=1
     )
-    language: str = option("english", "Which sentences to split.", choices=("english", "korean"))
-    cases_dir: Path = option(
-        Path(__file__).parents[2] / "tests" / "golden" / "sentences",
-        "The folder with english.txt and korean.txt; ‖ stands between two sentences.",
-    )
-    show_wrong: bool = option(False, "Whether to print the sentences that came out wrong.")
-    vocab_size: int = option(30_000, "How many tokens to learn.", at_least=100)
-    limit_alphabet: int = option(1000, "How many characters a learner keeps.", at_least=1)
+    workers: tuple[int, ...] = option((1, 2), "Numbers of workers to create data with.")
+    max_seq_length: int = option(128, "Tokens of an example.", at_least=8)
+    whole_words: bool = option(False, "Mask whole words.")
+    dupe_factor: int = option(10, "Copies of every document.", at_least=1)
+    batch_size: int = option(256, "Examples of a batch that is read.", at_least=1)
+    seconds: float = option(10.0, "How long each way of reading is timed.", more_than=0)
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.task == "tokenizer" and not self.vocab_file:
-            raise UserError("tokenizers need a vocabulary; give `vocab_file`.")
+        if self.task != READING and not self.vocab_file:
+            raise UserError("tokens need a vocabulary; give `vocab_file`.")
+        if self.task != CERTIFY and not self.input_file:
+            raise UserError("there is nothing to read; give `input_file`.")
+
+    @property
+    def settings(self) -> "TextSettings":
+        """The vocabulary and the casing."""
+        from keras_bert_impl.tokenization.text_settings import TextSettings
+        from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+        return TextSettings(Vocabulary.load(str(self.vocab_file)), self.do_lower_case)
+
+    def tokenizer(self) -> "Tokenizer":
+        """Ours."""
+        from keras_bert_impl.tokenization.tokenizer import Tokenizer
+
+        return Tokenizer(self.settings)
+
+    def lines(self) -> Iterator[str | bytes]:
+        """The lines of the text."""
+        from pipelines.corpora.tokenize_text import read_all_lines
+
+        by_name = "text" if any(".json" in name for name in self.input_file) else None
+        return read_all_lines(
+            self.input_file, by_name if self.text_field is None else self.text_field or None
+        )
 
 
-FLAGS = ConfigFlags(__doc__, TextConfig)
+FLAGS = ConfigFlags(__doc__, TokenizerConfig)
 
-_BATCH, _SLOW_SHARE, _REPEATS = 1024, 8, 4
+_BATCH, _SLOW_SHARE, _REPEATS, _SHORT_CALLS = 1024, 8, 4, 5000
 _SHORT_LINE = "The quick brown fox jumps over the lazy dog."
-_CODES = {"english": "en", "korean": "ko"}
-_HELD_OUT = 8
 _Cut = Callable[[list[str]], Any]
-_Split = Callable[[str], list[str]]
-_Learn = Callable[[Mapping[str, int], int, int], list[str]]
+_Cuts = Mapping[str, tuple[_Cut, Callable[[Any], Iterable[list[int]]]]]
+_SHIM = """
+import sys, types
+import tensorflow as tf2
+tf = tf2.compat.v1
+tf.python_io = types.SimpleNamespace(TFRecordWriter=tf2.io.TFRecordWriter)
+tf.gfile.GFile, tf.gfile.Glob = tf2.io.gfile.GFile, tf2.io.gfile.glob
+sys.modules["tensorflow"] = tf
+sys.path.insert(0, sys.argv.pop(1))
+import create_pretraining_data
+tf.app.run(create_pretraining_data.main)
+"""
 
 
-def _settings(vocab_file: str, do_lower_case: bool) -> "TextSettings":
-    from keras_bert_impl.tokenization.text_settings import TextSettings
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
-
-    return TextSettings(Vocabulary.load(vocab_file), do_lower_case)
+def _megabytes(texts: Iterable[str]) -> float:
+    return sum(len(text.encode()) for text in texts) / 1e6
 
 
-def _tokenizer(vocab_file: str, do_lower_case: bool) -> "Tokenizer":
-    from keras_bert_impl.tokenization.tokenizer import Tokenizer
-
-    return Tokenizer(_settings(vocab_file, do_lower_case))
-
-
-def _bytes_of(texts: Iterable[str]) -> int:
-    return sum(len(text.encode()) for text in texts)
-
-
-def tokenizers_of(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut, Callable]]:
+def tokenizers_of(config: TokenizerConfig) -> _Cuts:
     """Each tokenizer as a function of a batch, and what turns its result into lists of ids."""
     import tensorflow as tf
     import tensorflow_text as tf_text
     import tokenizers
 
-    from keras_bert_impl.tokenization import reference
     from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 
-    settings = _settings(vocab_file, do_lower_case)
-    vocabulary, ours = settings.vocabulary, _tokenizer(vocab_file, do_lower_case)
+    settings, lower = config.settings, config.do_lower_case
     graph = tf.function(
-        GraphTokenizer(settings),
-        input_signature=[tf.TensorSpec([None], tf.string)],
+        GraphTokenizer(settings), input_signature=[tf.TensorSpec([None], tf.string)]
     )
-    tokens = list(vocabulary.tokens)
-    fast = tf_text.FastBertTokenizer(tokens, lower_case_nfd_strip_accents=do_lower_case)
-    table = tf.lookup.StaticVocabularyTable(
-        tf.lookup.KeyValueTensorInitializer(tokens, tf.range(len(tokens), dtype=tf.int64)), 1
+    fast = tf_text.FastBertTokenizer(
+        list(settings.vocabulary.tokens), lower_case_nfd_strip_accents=lower
     )
-    bert = tf_text.BertTokenizer(table, lower_case=do_lower_case)
-    rust = tokenizers.BertWordPieceTokenizer(vocab_file, lowercase=do_lower_case)
-
-    def in_python(lines: list[str]) -> list[list[int]]:
-        cut = (reference.tokenize(line, vocabulary, do_lower_case) for line in lines)
-        return [[vocabulary.id_of(token) for token in line] for line in cut]
-
-    def rows(block: Any) -> list[list[int]]:
-        bounds = block.offsets
-        return [block.ids[a:b].tolist() for a, b in pairwise(bounds)]
-
+    rust = tokenizers.BertWordPieceTokenizer(str(config.vocab_file), lowercase=lower)
     return {
-        "this project": (ours.encode_lines, rows),
+        "this project": (
+            config.tokenizer().encode_lines,
+            lambda block: [
+                block.ids[a:b].tolist() for a, b in itertools.pairwise(block.offsets.tolist())
+            ],
+        ),
         "this project, in a graph": (
             lambda lines: graph(tf.constant(lines)),
             lambda ids: ids.to_list(),
@@ -150,274 +159,200 @@ def tokenizers_of(vocab_file: str, do_lower_case: bool) -> dict[str, tuple[_Cut,
             fast.tokenize,
             lambda ids: ids.merge_dims(1, -1).to_list() if ids.ragged_rank > 1 else ids.to_list(),
         ),
-        "tf_text.BertTokenizer": (bert.tokenize, lambda ids: ids.merge_dims(1, -1).to_list()),
         "tokenizers, encode_batch": (
             lambda lines: rust.encode_batch(lines, add_special_tokens=False),
             lambda encodings: [encoding.ids for encoding in encodings],
         ),
-        "tokenizers, encode_batch_fast": (
-            lambda lines: rust._tokenizer.encode_batch_fast(lines, add_special_tokens=False),
-            lambda encodings: [encoding.ids for encoding in encodings],
-        ),
-        "plain reference": (in_python, lambda ids: ids),
     }
-
-
-def measure(
-    cuts: dict[str, tuple[_Cut, Callable]], batches: list[list[str]], rounds: int
-) -> dict[str, list[float]]:
-    """MB of UTF-8 a second of processor time, for each tokenizer and round."""
-
-    def speed(cut: _Cut, share: list[list[str]]) -> float:
-        size = _bytes_of(text for batch in share for text in batch)
-        return size / seconds_of(lambda: list(map(cut, share)), time.process_time) / 1e6
-
-    for cut, _ in cuts.values():
-        cut(batches[0])
-    ways = {
-        name: partial(
-            speed, cut, batches[:: _SLOW_SHARE if name.startswith(("tokenizers", "plain")) else 1]
-        )
-        for name, (cut, _) in cuts.items()
-    }
-    first = in_turns(ways)
-    ways = {name: way for name, way in ways.items() if not name.startswith("plain")}
-    further = in_turns(ways, rounds - 1)  # once is enough for what takes as long as the reference
-    return {name: [*found, *further.get(name, ())] for name, found in first.items()}
 
 
 def differing_lines(
-    cuts: dict[str, tuple[_Cut, Callable]], batches: list[list[str]], settings: "TextSettings"
+    cuts: _Cuts, batches: list[list[str]], settings: "TextSettings"
 ) -> dict[str, int]:
     """On how many lines each tokenizer's ids are not the reference's."""
     from keras_bert_impl.tokenization.certificate import RememberingReference
 
-    reference = RememberingReference(settings)
-    counts = dict.fromkeys(cuts, 0)
+    reference, counts = RememberingReference(settings), dict.fromkeys(cuts, 0)
     for batch in batches:
         expected = [reference.encode(line) for line in batch]
         for name, (cut, rows) in cuts.items():
-            if name != "plain reference":
-                found = rows(cut(batch))
-                counts[name] += sum(a != b for a, b in zip(found, expected, strict=True))
+            counts[name] += sum(a != b for a, b in zip(rows(cut(batch)), expected, strict=True))
     return counts
 
 
-def _start_up_seconds(vocab_file: str, do_lower_case: bool) -> tuple[float, float]:
-    """From the vocabulary's file to the first token, without and with the cache; imports apart."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["KERAS_BERT_CACHE"] = folder
-        cold, cached = (
-            seconds_of(
-                lambda: _tokenizer(vocab_file, do_lower_case).encode(_SHORT_LINE),
-                time.process_time,
-            )
-            for _ in range(2)
-        )
-        del os.environ["KERAS_BERT_CACHE"]
-    return cold, cached
-
-
-def _one_line_milliseconds(tokenizer: "Tokenizer") -> float:
-    """The mean time of one call with one short line."""
-    calls = 5000
-    every = seconds_of(
-        lambda: [tokenizer.encode(_SHORT_LINE) for _ in range(calls)], time.process_time
-    )
-    return 1000 * every / calls
-
-
-def _in_threads(tokenizer: "Tokenizer", batches: list[list[str]]) -> Iterator[tuple[str, float]]:
-    """MB a second of one thread and of two, by the clock."""
-    size = _REPEATS * _bytes_of(text for batch in batches for text in batch) / 1e6
-    for threads in (1, 2):
-        with ThreadPoolExecutor(threads) as pool:
-            work = partial(pool.map, tokenizer.encode_lines, batches * _REPEATS)
-            seconds = seconds_of(lambda: list(work()))  # noqa: B023 -- called at once
-            yield f"{threads} thread{'s' * (threads > 1)}", size / seconds
-
-
-def compare_tokenizers(config: TextConfig) -> None:
-    """Prints the speeds of tokenizers, and where they differ from the reference."""
+def _compare_tokenizers(config: TokenizerConfig) -> None:
     os.environ |= {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     import tensorflow as tf
 
-    from pipelines.corpora.tokenize_text import read_all_lines
-
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    files = read_all_lines(config.input_file, config.text_field or None)
-    found = islice(files, config.num_lines)
+    found = itertools.islice(config.lines(), config.num_lines)
     lines = [line if isinstance(line, str) else line.decode("utf-8", "ignore") for line in found]
     batches = [lines[start : start + _BATCH] for start in range(0, len(lines), _BATCH)]
+    cuts = tokenizers_of(config)
 
-    given = str(config.vocab_file), config.do_lower_case
-    cuts = tokenizers_of(*given)
-    speeds = measure(cuts, batches, config.rounds)
-    differing = differing_lines(cuts, batches, _settings(*given))
-    our_speed = statistics.median(speeds["this project"])
-    size = _bytes_of(lines) / 1e6
-    print(f"{len(lines)} lines, {size:.1f} MB, do_lower_case={config.do_lower_case}\n")
+    def speed(name: str) -> float:
+        cut, part = cuts[name][0], batches[:: _SLOW_SHARE if name.startswith("tokenizers") else 1]
+        cut(batches[0])
+        seconds = seconds_of(lambda: [cut(batch) for batch in part], time.process_time)
+        return _megabytes(itertools.chain(*part)) / seconds
+
+    speeds = in_turns({name: partial(speed, name) for name in cuts}, config.rounds)
+    differing = differing_lines(cuts, batches, config.settings)
+    print(f"{len(lines)} lines, {_megabytes(lines):.1f} MB, do_lower_case={config.do_lower_case}\n")
     columns = {"median": ".1f", "best": ".1f", "ours/it": ".2f", "differing lines": ""}
-    table = Table({"tokenizer": "", **columns}, first=31)
+    table, ours = Table({"tokenizer": "", **columns}, 28), statistics.median(speeds["this project"])
     for name, values in speeds.items():
         median = statistics.median(values)
-        table.row(name, median, max(values), our_speed / median, differing[name])
-    (cold, cached), ours = _start_up_seconds(*given), _tokenizer(*given)
-    extra = {
-        "start_up_seconds": round(cold, 3),
-        "start_up_seconds_cached": round(cached, 3),
-        "one_line_milliseconds": round(_one_line_milliseconds(ours), 4),
-        **{f"mb_per_second_{name}": round(v, 1) for name, v in _in_threads(ours, batches)},
-    }
-    print("\n" + "\n".join(f"{name}: {value}" for name, value in extra.items()) + "\n")
-    for name, values in speeds.items():
+        table.row(name, median, max(values), ours / median, differing[name])
         row = {"tokenizer": name, "mb_per_second": [round(value, 2) for value in values]}
         show_json(row | {"lines": len(lines), "differing_lines": differing[name]})
-    show_json(extra)
+    show_json(_further_figures(config, batches))
 
 
-def splitters_of(code: str) -> dict[str, tuple[_Split, float]]:
-    """Each way to split, and the share of the text it can be asked to read."""
-    from pipelines.corpora.sentences import split_paragraph
-
-    found: dict[str, tuple[_Split, float]] = {
-        "this project": (lambda text: split_paragraph(text, code), 1.0)
-    }
-    for name, make, share in (
-        ("sentencex", lambda m: lambda text: m.segment(code, text), 1.0),
-        ("nupunkt", lambda m: m.sent_tokenize, 0.1),
-        ("blingfire", lambda m: lambda text: m.text_to_sentences(text).split("\n"), 0.3),
-        ("pysbd", lambda m: m.Segmenter(language="en", clean=False).segment, 0.005),
-        ("kiwipiepy", _kiwi, 0.01),
-    ):
-        try:
-            found[name] = make(importlib.import_module(name)), share
-        except ImportError:
-            continue
-    if code != "ko":
-        found.pop("kiwipiepy", None)
-    return found
-
-
-def marked_cases(path: Path) -> list[tuple[str, list[str]]]:
-    """The hard cases: a paragraph and its sentences."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    texts = (line.replace(" ‖ ", " ").replace("‖", "") for line in lines)
-    sentences = ([part.strip() for part in line.split("‖")] for line in lines)
-    return list(zip(texts, sentences, strict=True))
-
-
-def right_cases(split: _Split, cases: list[tuple[str, list[str]]], show_wrong: bool = False) -> int:
-    """How many cases come out as they were marked."""
-    right = 0
-    for text, sentences in cases:
-        found = [part.strip() for part in split(text) if part.strip()]
-        right += found == sentences
-        if show_wrong and found != sentences:
-            print(f"    {found}")
-    return right
-
-
-def _kiwi(module: object) -> _Split:
-    kiwi = module.Kiwi()  # type: ignore[attr-defined]
-    return lambda text: [sentence.text for sentence in kiwi.split_into_sents(text)]
-
-
-def compare_splitters(config: TextConfig) -> None:
-    """Prints how many hard cases splitters get right, and their speeds."""
-    code, rows = _CODES[config.language], []
-    cases = marked_cases(config.cases_dir / f"{config.language}.txt")
-    field = config.text_field or None
-    files = config.input_file
-    paragraphs = first_texts(files, config.megabytes, field) if files else []
-    table = Table({"splitter": "", f"right of {len(cases)}": "", "MB a second": ""}, first=14)
-    for name, (split, share) in splitters_of(code).items():
-        right = right_cases(split, cases, config.show_wrong)
-        part = paragraphs[: max(20, int(len(paragraphs) * share))]
-        seconds = seconds_of(lambda: [list(split(text)) for text in part], time.process_time)  # noqa: B023 -- called at once
-        speed = round(_bytes_of(part) / seconds / 1e6, 2) if part else None
-        table.row(name, right, speed)
-        rows.append({"splitter": name, "right": right, "cases": len(cases), "mb_per_second": speed})
-    for row in rows:
-        show_json(row)
-
-
-def count_words(lines: Iterable[str], do_lower_case: bool) -> Counter[str]:
-    """How often each word occurs."""
-    from keras_bert_impl.tokenization import reference
-
-    parts: Counter[str] = Counter()
-    for line in lines:
-        parts.update(line.split(" "))
-    words: Counter[str] = Counter()
-    for part, count in parts.items():
-        for word in reference.split_words(part, do_lower_case):
-            words[word] += count
-    return words
-
-
-def learn_bottom_up(counts: Mapping[str, int], vocab_size: int, limit_alphabet: int) -> list[str]:
-    """This project's learner, on the trainer of `tokenizers`."""
-    from keras_bert_impl.tokenization.learner import LearnerOptions, learn_tokens
-
-    options = LearnerOptions(vocab_size, limit_alphabet=limit_alphabet)
-    return list(learn_tokens(counts, options).vocabulary.tokens)
-
-
-def learn_top_down(counts: Mapping[str, int], vocab_size: int, limit_alphabet: int) -> list[str]:
-    """tensorflow-text's learner; the size it gives is near the asked one."""
-    from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib as library
-
-    from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
-
-    tokens = library.learn(
-        sorted(counts.items()),
-        vocab_size=vocab_size,
-        reserved_tokens=list(SPECIAL_TOKENS),
-        max_unique_chars=limit_alphabet,
+def _further_figures(config: TokenizerConfig, batches: list[list[str]]) -> dict[str, float]:
+    """Start-up from the vocabulary's file to the first token; one short line; two threads."""
+    figures = {}
+    with tempfile.TemporaryDirectory() as os.environ["KERAS_BERT_CACHE"]:
+        for name in ("start_up_seconds", "start_up_seconds_cached"):
+            first = partial(lambda: config.tokenizer().encode(_SHORT_LINE))
+            figures[name] = round(seconds_of(first, time.process_time), 3)
+    del os.environ["KERAS_BERT_CACHE"]
+    ours = config.tokenizer()
+    one = seconds_of(
+        lambda: [ours.encode(_SHORT_LINE) for _ in range(_SHORT_CALLS)], time.process_time
     )
-    return list(dict.fromkeys(tokens))
+    figures["one_line_milliseconds"] = round(1000 * one / _SHORT_CALLS, 4)
+    for threads in (1, 2):
+        with ThreadPoolExecutor(threads) as pool:
+            work = partial(pool.map, ours.encode_lines, batches * _REPEATS)
+            seconds = seconds_of(lambda: list(work()))  # noqa: B023 -- called at once
+        size = _REPEATS * _megabytes(itertools.chain(*batches))
+        figures[f"mb_per_second_{threads}_threads"] = round(size / seconds, 1)
+    return figures
 
 
-LEARNERS: Mapping[str, _Learn] = {
-    "tokenizers": learn_bottom_up,
-    "tensorflow-text": learn_top_down,
+def _certify(config: TokenizerConfig) -> None:
+    from keras_bert_impl.tokenization.certificate import certify_lines, code_point_lines
+    from keras_bert_impl.tokenization.character_table import CharacterTable
+
+    tokenizer, exact = config.tokenizer(), True
+    sources: dict[str, Iterable[str | bytes]] = {"code points": code_point_lines()}
+    if config.input_file:
+        sources["lines"] = config.lines()
+    for what, lines in sources.items():
+        found = certify_lines(tokenizer, lines)
+        exact &= not found.differing
+        print(f"{what}: {found.differing:,} of {found.compared:,} differ", flush=True)
+        show_json(
+            {
+                "compared with the reference": what,
+                **asdict(found),
+                "do_lower_case": config.do_lower_case,
+                "vocabulary_sha256": tokenizer.vocabulary.sha256,
+                "unicode_version": CharacterTable.load().unicode_version,
+            }
+        )
+    if not exact:
+        raise UserError("some tokens differ from the reference's; the first are shown above.")
+
+
+def timed(command: list[str]) -> dict[str, float]:
+    """Seconds and peak MiB of a command and all that it starts; shared memory counts once."""
+    import psutil
+
+    start, peak = time.monotonic(), 0
+    with tempfile.TemporaryFile("w+") as output:
+        process = psutil.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        while process.poll() is None:
+            try:
+                tree = [process, *process.children(recursive=True)]
+                peak = max(peak, sum(one.memory_full_info().pss for one in tree))
+            except psutil.Error:
+                pass  # one ended in the meantime
+            time.sleep(0.2)
+        if process.returncode:
+            output.seek(0)
+            raise UserError(f"{' '.join(command)} failed: {output.read()[-2000:]}")
+    return {"seconds": time.monotonic() - start, "peak_mib": peak / 2**20}
+
+
+def time_run(config: TokenizerConfig, workers: int | None, folder: Path) -> dict[str, Any]:
+    """Times a run with workers, or of the original (None); it writes its shards to a folder."""
+    from pipelines.records.check import find_shards
+    from pipelines.records.reader import load_sizes
+
+    target = folder / f"{workers}.tfrecord"
+    flags = [
+        f"--vocab_file={config.vocab_file}",
+        f"--max_seq_length={config.max_seq_length}",
+        f"--max_predictions_per_seq={max(1, round(config.max_seq_length * 0.15))}",
+        f"--dupe_factor={config.dupe_factor}",
+        f"--do_whole_word_mask={str(config.whole_words).lower()}",
+        f"--output_file={target}",
+    ]
+    if workers:
+        command = ["-m", "tools.create_pretraining_data", f"--num_workers={workers}"]
+        command.append(f"--input_file={','.join(config.input_file)}")
+    else:
+        text = Path(config.input_file[0]).read_bytes()[: config.original_bytes]
+        part = folder / "part.txt"
+        part.write_bytes(text[: text.rfind(b"\n\n") + 2])  # whole documents
+        command = ["-c", _SHIM, str(config.original), f"--input_file={part}"]
+    measured = timed([sys.executable, *command, *flags])
+    examples = sum(len(load_sizes(shard.path)) for shard in find_shards([str(target)]))
+    return {"examples": examples, "examples/s": examples / measured["seconds"], **measured}
+
+
+def _time_creation(config: TokenizerConfig) -> None:
+    columns = {"examples": ",", "examples/s": ",.0f", "seconds": ".1f", "peak_mib": ".0f"}
+    table = Table({"who": "", **columns})
+    with tempfile.TemporaryDirectory() as folder:
+        for workers in [*([None] if config.original else []), *config.workers]:
+            row = time_run(config, workers, Path(folder))
+            who = f"ours, {workers} workers" if workers else "google's original"
+            table.row(who, *(row[name] for name in columns))
+            show_json({"who": who, "length": config.max_seq_length, **row})
+
+
+def _rate(read: Callable[[int], object], batch_size: int, seconds: float) -> float:
+    """Examples a second; the first batches are not counted."""
+    for step in range(5):
+        read(step)
+    start, step = time.perf_counter(), 5
+    while (passed := time.perf_counter() - start) < seconds:
+        read(step)
+        step += 1
+    return (step - 5) * batch_size / passed
+
+
+def _time_reading(config: TokenizerConfig) -> None:
+    from pipelines.inputs.pretraining import PretrainingBatches
+    from pipelines.inputs.pretraining_records import stored_shape
+    from pipelines.records.check import find_shards
+
+    patterns, size, table = list(config.input_file), config.batch_size, Table({"way": "", "/s": ""})
+    expected, _ = stored_shape(find_shards(patterns))
+    shape = (expected.max_seq_length, expected.max_predictions_per_seq)
+    for name, shuffle in (("arithmetical order", True), ("in sequence", False)):
+        read = PretrainingBatches(patterns, size, *shape, seed=1, shuffle=shuffle).batch_at
+        rate = _rate(read, size, config.seconds)
+        table.row(name, f"{rate:,.0f}")
+        show_json(
+            {"way": name, "length": shape[0], "batch_size": size, "examples_per_second": rate}
+        )
+
+
+_TASKS: Mapping[str, Callable[[TokenizerConfig], None]] = {
+    TOKENIZER: _compare_tokenizers,
+    CERTIFY: _certify,
+    CREATION: _time_creation,
+    READING: _time_reading,
 }
 
 
-def compare_learners(config: TextConfig) -> None:
-    """Prints what learners of vocabularies need, and how they do on words that were held out."""
-    from keras_bert_impl.tokenization.learner import coverage
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
-
-    lines = first_texts(config.input_file, config.megabytes, config.text_field or None)
-    held_out = count_words(lines[::_HELD_OUT], config.do_lower_case)
-    learned = (line for number, line in enumerate(lines) if number % _HELD_OUT)
-    counts = count_words(learned, config.do_lower_case)
-    print(f"{counts.total()} words, {len(counts)} different; held out: {held_out.total()}\n")
-    columns = {"seconds": ".1f", "tokens/word": ".4f", "whole": ".2%", "[UNK]": ".3%"}
-    table = Table({"learner": "", "tokens": "", **columns}, first=20)
-    for name, learn in LEARNERS.items():
-        wall, start = time.perf_counter(), time.process_time()
-        tokens = learn(counts, config.vocab_size, config.limit_alphabet)
-        seconds, wall = time.process_time() - start, time.perf_counter() - wall
-        judged = coverage(held_out, Vocabulary(tokens))
-        shares = judged.tokens_per_word, judged.whole_share, judged.unknown_share
-        table.row(name, len(tokens), seconds, *shares)
-        row = {"learner": name, "tokens": len(tokens), "wall_seconds": round(wall, 1)}
-        show_json(row | {"processor_seconds": round(seconds, 1)} | judged._asdict())
-
-
-TASKS: Mapping[str, Callable[[TextConfig], None]] = {
-    "tokenizer": compare_tokenizers,
-    "sentences": compare_splitters,
-    "vocabulary": compare_learners,
-}
-
-
-def _run(config: TextConfig) -> None:
-    TASKS[config.task](config)
+def _run(config: TokenizerConfig) -> None:
+    _TASKS[config.task](config)
 
 
 main = FLAGS.main_of(_run)

@@ -2,12 +2,12 @@
 
 import contextlib
 import dataclasses
-import importlib.util
 import ipaddress
 import os
 import re
 from pathlib import Path
 
+from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import read_small
 from keras_bert_impl.options import check_options, option
@@ -109,12 +109,7 @@ def need_server() -> None:
     Raises:
         UserError: so it is.
     """
-    for package in _PACKAGES:
-        if importlib.util.find_spec(package) is None:
-            raise UserError(
-                f"serving needs the package {package}, which is not installed; "
-                "pip install 'keras_bert_impl[serve]'."
-            )
+    need_extra("serve", _PACKAGES, "serving")
 
 
 def is_of_this_machine_only(host: str) -> bool:

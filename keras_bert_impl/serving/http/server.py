@@ -15,6 +15,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from keras_bert_impl.errors import UserError, reason_of
+from keras_bert_impl.interrupts import STOPS
 from keras_bert_impl.serving.http.config import ServerConfig
 from keras_bert_impl.serving.http.connections import BoundedProtocol
 
@@ -25,7 +26,7 @@ _FILES_BESIDE = 256  # open files that are no connections
 
 
 def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> None:
-    """Serves an application until Ctrl-C or SIGTERM, and then finishes what was begun.
+    """Serves an application until a stop (`interrupts.STOPS`), and then finishes what was begun.
 
     A second Ctrl-C ends it at once. One line of the log says where it listens.
 
@@ -126,9 +127,9 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Inside the block Ctrl-C and SIGTERM end the server."""
-        stops = (signal.SIGINT, signal.SIGTERM)
-        before = {number: signal.signal(number, self.handle_exit) for number in stops}
+        """Inside the block a stop ends the server, unless the process ignores it."""
+        heeded = [one for one in STOPS if signal.getsignal(one) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.handle_exit) for number in heeded}
         try:
             yield
         finally:

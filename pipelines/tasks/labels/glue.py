@@ -1,13 +1,6 @@
-"""The tasks of GLUE, and XNLI: their files, labels and figures.
+"""The tasks of GLUE, and XNLI in each of its languages: their files, labels and figures."""
 
-XNLI is MNLI's task in fifteen languages, read from the files as they are published:
-`XNLI-1.0.zip` has `xnli.dev.tsv` and `xnli.test.tsv` with all languages in one file, and
-`XNLI-MT-1.0.zip` has MNLI's training set in each language, `multinli/multinli.train.zh.tsv`. Both
-are read where their archives put them, or without the archives' own folders, as
-google-research/bert has them.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +18,7 @@ from pipelines.metrics.constant_answer import Metric, constant_scores
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
 from pipelines.tables.files import read_table
 from pipelines.tables.writing import write_submission, write_values
-from pipelines.tasks.labels.options import LANGUAGES, XnliConfig, plain_name
+from pipelines.tasks.labels.options import plain_name
 from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
 
 
@@ -40,6 +33,8 @@ class Layout:
         index: the column that numbers a test set (where it is missing, the rows are counted).
         labelled_columns: the columns of labelled files that have no header.
         skip_broken_rows: whether GLUE's own file has rows that cannot be read.
+        only: a column, and its value in the rows that are taken.
+        spellings: labels that are written otherwise than in other files.
     """
 
     text_a: str
@@ -48,6 +43,8 @@ class Layout:
     index: str = "index"
     labelled_columns: tuple[str, ...] | None = None
     skip_broken_rows: bool = False
+    only: tuple[str, str] | None = None
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def texts(self) -> list[str]:
@@ -75,6 +72,7 @@ class GlueTask(LabelTask):
         long_texts: what becomes of texts that are longer than a row.
         layouts: the layouts of splits that differ from `layout`.
         trained_on: the task whose model answers this one, where it has no training set.
+        paths: of splits that are not in `split.tsv`: where they may be in the folder.
 
     Example:
         >>> import tempfile
@@ -101,6 +99,7 @@ class GlueTask(LabelTask):
     long_texts: LongTexts = field(default_factory=LongTexts)
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     trained_on: str | None = None
+    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def at(self, data_dir: Path, long_texts: LongTexts | None = None) -> "GlueTask":
         """The same task with its files in a folder, and long texts treated in a way."""
@@ -117,7 +116,7 @@ class GlueTask(LabelTask):
         return len(self.layout.texts)
 
     def files(self, split: str) -> list[Path]:
-        """`data_dir/split.tsv`; see `Task.files`.
+        """The split's file; see `Task.files`.
 
         Raises:
             UserError: the task has no training set.
@@ -127,13 +126,14 @@ class GlueTask(LabelTask):
                 f"`do_train=True`: {self.name} has no training set; train on {self.trained_on} and "
                 "name its model with `init_checkpoint`."
             )
-        return [self.data_dir / f"{split}.tsv"]
+        places = [self.data_dir / name for name in self.paths.get(split, (f"{split}.tsv",))]
+        return [next(filter(is_there, places), places[-1])]
 
     def examples(self, split: str) -> Iterator[TextExample]:
-        """Reads `data_dir/split.tsv`; see `Task.examples`."""
+        """Reads the split's file; see `Task.examples`."""
         (path,) = self.files(split)
         layout = self.layouts.get(split, self.layout)
-        labelled = split not in self.test_splits
+        labelled = split in (self.train_split, *self.evaluation_splits)
         return self._read_labelled(path, layout) if labelled else self._read_test(path, layout)
 
     def score(self, answered: Labelled) -> dict[str, float]:
@@ -169,17 +169,24 @@ class GlueTask(LabelTask):
             yield TextExample(line.values.get(layout.index, str(number)), *texts)
 
     def _read_labelled(self, path: Path, layout: Layout) -> Iterator[TextExample]:
+        column, value = layout.only or (layout.label, None)
         lines = read_table(
             path,
-            [*layout.texts, layout.label],
+            [*layout.texts, layout.label, *([column] if value else [])],
             columns=layout.labelled_columns,
             skip_broken_rows=layout.skip_broken_rows,
         )
-        for number, line in enumerate(lines):
+        count = 0
+        for line in lines:
+            if value and line.values[column] != value:
+                continue
             text_b = line.values[layout.text_b] if layout.text_b else None
-            label = line.values[layout.label]
+            label = layout.spellings.get(line.values[layout.label], line.values[layout.label])
             self.check_label(path, line.line, label)
-            yield TextExample(str(number), line.values[layout.text_a], text_b, label)
+            yield TextExample(str(count), line.values[layout.text_a], text_b, label)
+            count += 1
+        if value and not count:
+            raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
 
     def check_label(self, path: Path, number: int, label: str) -> None:
         """Sees that a label is one of the task's.
@@ -267,7 +274,36 @@ AX = GlueTask(
 GLUE_TASKS = (COLA, SST_2, MRPC, STS_B, QQP, MNLI, QNLI, RTE, WNLI, AX)
 
 
-_TASKS = {task.name: task for task in GLUE_TASKS}
+def _xnli(language: str) -> GlueTask:
+    """MNLI's task in a language, with MNLI's training set in translation.
+
+    `XNLI-1.0.zip` has all languages of dev and test in one file, both labelled;
+    `XNLI-MT-1.0.zip` has a training set for each language, which calls one label by another word.
+    Without the archives' own folders they lie as google-research/bert has them.
+    """
+    training = Layout("premise", "hypo", "label", spellings={"contradictory": "contradiction"})
+    names = {"train": f"XNLI-MT-1.0/multinli/multinli.train.{language}.tsv"}
+    names |= {split: f"XNLI-1.0/xnli.{split}.tsv" for split in ("dev", "test")}
+    return replace(
+        MNLI,
+        name=f"XNLI-{language}",
+        layout=replace(MNLI.layout, only=("language", language)),
+        layouts={"train": training},
+        evaluation_splits=("dev", "test"),
+        test_splits=("test",),
+        submissions=(),
+        paths={split: (name, name.partition("/")[2]) for split, name in names.items()},
+    )
+
+
+LANGUAGES = (
+    *("ar", "bg", "de", "el", "en", "es", "fr", "hi"),
+    *("ru", "sw", "th", "tr", "ur", "vi", "zh"),
+)
+"""Those of XNLI."""
+
+_TASKS = {task.name: task for task in (*GLUE_TASKS, *map(_xnli, LANGUAGES))}
+_TASKS["XNLI"] = _TASKS["XNLI-en"]
 
 
 def task_names() -> tuple[str, ...]:
@@ -293,101 +329,4 @@ def find_task(name: str) -> GlueTask:
     for known, task in _TASKS.items():
         if plain_name(known) == plain_name(name):
             return task
-    raise UserError(
-        f"`task_name={name}`: there is no such task; choose {', '.join(task_names())} or XNLI."
-    )
-
-
-_LANGUAGE = "language"
-_TRAINING = Layout("premise", "hypo", "label")
-_ARCHIVES = {"train": "XNLI-MT-1.0", "dev": "XNLI-1.0", "test": "XNLI-1.0"}
-# The translated training files call one label by another word than all other files.
-_LABELS = {"contradictory": "contradiction"}
-
-
-@dataclass(frozen=True)
-class XnliTask(GlueTask):
-    """XNLI in some of its languages; its splits are called `train`, `dev_zh`, `test_zh`.
-
-    The test sets are labelled; they are scored as well where they are there.
-
-    Attributes:
-        language: the language of the training set.
-    """
-
-    language: str = "en"
-
-    def files(self, split: str) -> list[Path]:
-        """The one file of a split: of training, one a language; of the others one for all."""
-        part, _, _ = split.partition("_")
-        inner = f"multinli/multinli.train.{self.language}.tsv" if part == "train" else ""
-        inner = inner or f"xnli.{part}.tsv"
-        unpacked = self.data_dir / _ARCHIVES[part] / inner
-        return [unpacked if is_there(unpacked) else self.data_dir / inner]
-
-    def examples(self, split: str) -> Iterator[TextExample]:
-        """Reads the lines of a split's language; see `Task.examples`."""
-        part, _, language = split.partition("_")
-        (path,) = self.files(split)
-        return self._read_training(path) if part == "train" else self._read(path, language)
-
-    def _read_training(self, path: Path) -> Iterator[TextExample]:
-        layout = _TRAINING
-        for number, line in enumerate(read_table(path, [*layout.texts, layout.label])):
-            texts = [line.values[column] for column in layout.texts]
-            label = line.values[layout.label]
-            label = _LABELS.get(label, label)
-            self.check_label(path, line.line, label)
-            yield TextExample(str(number), texts[0], texts[1], label)
-
-    def _read(self, path: Path, language: str) -> Iterator[TextExample]:
-        layout, count = self.layout, 0
-        for line in read_table(path, [_LANGUAGE, *layout.texts, layout.label]):
-            if line.values[_LANGUAGE] != language:
-                continue
-            texts = [line.values[column] for column in layout.texts]
-            label = line.values[layout.label]
-            self.check_label(path, line.line, label)
-            yield TextExample(str(count), texts[0], texts[1], label)
-            count += 1
-        if not count:
-            raise UserError(
-                f"{path}: has no rows whose {_LANGUAGE} is {language!r}; choose from "
-                f"{', '.join(LANGUAGES)} with `xnli_eval_languages`."
-            )
-
-
-def xnli_task(data_dir: Path, config: XnliConfig, long_texts: LongTexts | None = None) -> XnliTask:
-    """Gives the task for a run.
-
-    Args:
-        data_dir: the folder in which XNLI's archives were unpacked.
-        config: the languages.
-        long_texts: what becomes of texts that are longer than a row.
-
-    Raises:
-        UserError: there is no such language.
-    """
-    unknown = [one for one in config.scored if one not in LANGUAGES]
-    if unknown:
-        raise UserError(
-            f"`xnli_eval_languages={','.join(unknown)}`: XNLI has {', '.join(LANGUAGES)}, or all."
-        )
-    task = XnliTask(
-        "XNLI",
-        MNLI.layout,
-        MNLI.head_of,
-        MNLI.metrics,
-        data_dir=Path(data_dir),
-        long_texts=long_texts or LongTexts(),
-        language=config.xnli_language,
-    )
-    tests = tuple(f"test_{language}" for language in config.scored)
-    scored = [f"dev_{language}" for language in config.scored]
-    scored += [split for split in tests if is_there(task.files(split)[0])]
-    return replace(
-        task,
-        evaluation_splits=tuple(scored),
-        test_splits=tests,
-        submissions=tuple(f"XNLI-{language}.tsv" for language in config.scored),
-    )
+    raise UserError(f"`task_name={name}`: there is no such task; choose {', '.join(_TASKS)}.")

@@ -150,64 +150,6 @@ def plain_name(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
-LANGUAGES = (
-    "ar",
-    "bg",
-    "de",
-    "el",
-    "en",
-    "es",
-    "fr",
-    "hi",
-    "ru",
-    "sw",
-    "th",
-    "tr",
-    "ur",
-    "vi",
-    "zh",
-)
-"""Those of XNLI."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class XnliConfig:
-    """The languages of a run for XNLI.
-
-    Example:
-        >>> XnliConfig(xnli_language="zh").scored
-        ('zh',)
-        >>> len(XnliConfig(xnli_eval_languages=("all",)).scored)
-        15
-    """
-
-    xnli_language: str = option(
-        "en",
-        "With task_name XNLI: the language to train on; another one than en is MNLI's training set "
-        "translated by a machine (translate-train).",
-        choices=LANGUAGES,
-        resume=FREE,  # the training data is compared
-    )
-    xnli_eval_languages: tuple[str, ...] = option(
-        (),
-        "With task_name XNLI: the languages to evaluate and to predict, or all; by default the one "
-        "that is trained on.",
-        resume=FREE,
-    )
-
-    def __post_init__(self) -> None:
-        check_options(self)
-
-    @property
-    def scored(self) -> tuple[str, ...]:
-        """The languages to score, the one of training first where it is among them."""
-        if not self.xnli_eval_languages:
-            return (self.xnli_language,)
-        every = self.xnli_eval_languages == ("all",)
-        languages = LANGUAGES if every else dict.fromkeys(self.xnli_eval_languages)
-        return tuple(sorted(languages, key=lambda one: one != self.xnli_language))
-
-
 _Weight = Annotated[float, Rules(sentence="", more_than=0)]
 
 
@@ -221,7 +163,8 @@ class RunClassifierConfig(FineTuningConfig):
 
     task_name: str | None = option(
         None,
-        "CoLA, SST-2, MRPC, STS-B, QQP, MNLI, QNLI, RTE, WNLI, AX or XNLI; upper or lower case.",
+        "CoLA, SST-2, MRPC, STS-B, QQP, MNLI, QNLI, RTE, WNLI, AX, or XNLI in a language, such as "
+        "XNLI-zh; upper or lower case.",
         resume=FREE,  # what it stands for is compared
     )
     data_dir: Path | None = option(
@@ -248,7 +191,6 @@ class RunClassifierConfig(FineTuningConfig):
         resume=FREE,
         makes="label_units",
     )
-    xnli: XnliConfig = nested(XnliConfig)
 
     IN_A_MODEL: ClassVar = {
         "class_weights": dict[str, _Weight],
@@ -295,11 +237,6 @@ class RunClassifierConfig(FineTuningConfig):
         """See `FineTuningConfig.file_encoding`."""
         return self.own.text_encoding
 
-    @property
-    def is_xnli(self) -> bool:
-        """Whether the task is XNLI."""
-        return self.task_name is not None and plain_name(self.task_name) == "xnli"
-
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; a task of GLUE has no options of one's own files."""
         known = self.known(model)
@@ -323,9 +260,8 @@ class RunClassifierConfig(FineTuningConfig):
         return kept
 
     def kept_in_model(self, task: Any) -> Mapping[str, Any]:
-        """How many texts an example has, and the language of XNLI's training."""
-        language = {"xnli_language": self.xnli.xnli_language} if self.is_xnli else {}
-        return {"num_texts": task.num_texts, **language}
+        """How many texts an example has."""
+        return {"num_texts": task.num_texts}
 
     def _with_pooling(self, config: BertConfig) -> BertConfig:
         given = self.pooling is not None

@@ -15,7 +15,7 @@ from pipelines.fine_tuning.heads import RegressionHead
 from pipelines.fine_tuning.task_builder import TaskBuilder, are_same_file
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
-from pipelines.tasks.labels.glue import GlueTask, find_task, xnli_task
+from pipelines.tasks.labels.glue import GlueTask, find_task
 from pipelines.tasks.labels.labelling import Kind, Labelling, Source, as_label, find_labelling
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
@@ -404,7 +404,7 @@ def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
         >>> from pathlib import Path
         >>> task_of(RunClassifierConfig(
         ...     output_dir=Path("run"), task_name="xnli", data_dir=Path("XNLI"))).evaluation_splits
-        ('dev_en',)
+        ('dev', 'test')
     """
     return _in_label_units(config, _task_of_files(config))
 
@@ -412,8 +412,6 @@ def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
 def _task_of_files(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
     if config.task_name is None or config.data_dir is None:
         return replace(_Builder.for_run(config, config.own), long_texts=config.long_texts)
-    if config.is_xnli:
-        return xnli_task(config.data_dir, config.xnli, config.long_texts)
     return find_task(config.task_name).at(config.data_dir, config.long_texts)
 
 

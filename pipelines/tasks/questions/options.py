@@ -1,17 +1,13 @@
 """The options of a run for questions, of asking a model, and of scoring predictions."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
-from keras_bert_impl.serving.config import SavedModelTrust
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig
 
@@ -77,11 +73,15 @@ class RunSquadConfig(FineTuningConfig):
         choices=("squad", "korquad"),
         resume=FREE,
     )
-    ensemble: Sequence[str] = option(
-        (),
-        "Models that answer together, separated by commas: their logits are averaged. They are "
-        "trained before, each in a run of its own, and read the same tokens.",
-        resume=FREE,
+    dev_share: float = option(
+        0.0,
+        "Without a predict_file, the share of the articles of the training file that are answered "
+        "and evaluated instead of trained on.",
+        at_least=0,
+        at_most=0.9,
+    )
+    dev_seed: int = option(
+        0, "Which articles these are: a function of this number and their titles."
     )
     evidence_dir: Path | None = option(
         None,
@@ -106,12 +106,16 @@ class RunSquadConfig(FineTuningConfig):
         super().__post_init__()
         needed = {
             "train_file": self.do_train,
-            "predict_file": self.do_eval or self.do_predict,
+            "predict_file": (self.do_eval or self.do_predict) and not self.dev_share,
         }
         for name, is_needed in needed.items():
             if is_needed and getattr(self, name) is None:
                 raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
-        self._check_ensemble()
+        if self.dev_share and (self.predict_file or not self.train_file):
+            raise UserError(
+                f"`dev_share={self.dev_share}` is a share of the training file, in place of "
+                "`predict_file`; give `train_file` alone."
+            )
         if self.null_score_diff_threshold != AUTO:
             self.threshold()
 
@@ -133,18 +137,6 @@ class RunSquadConfig(FineTuningConfig):
                 "`version_2_with_negative`."
             )
 
-    @property
-    def members(self) -> Sequence[str]:
-        """The models that answer together; none where one answers."""
-        return self.ensemble
-
-    def _check_ensemble(self) -> None:
-        for other in ("do_train", "init_checkpoint"):
-            if self.ensemble and getattr(self, other):
-                raise UserError(
-                    f"`ensemble` answers with models that were trained before; leave out `{other}`."
-                )
-
     def _check_threshold(self) -> None:
         can_be_found = self.version_2_with_negative and self.do_eval
         if self.null_score_diff_threshold == AUTO and not can_be_found:
@@ -155,10 +147,10 @@ class RunSquadConfig(FineTuningConfig):
             )
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
-        """See `FineTuningConfig.kept`; of several models together, one's threshold says nothing."""
+        """See `FineTuningConfig.kept`."""
         kept = super().kept(model)
         threshold = kept.pop(THRESHOLD, None)
-        if threshold and not self.ensemble and self.null_score_diff_threshold != AUTO:
+        if threshold and self.null_score_diff_threshold != AUTO:
             kept[THRESHOLD] = str(threshold)
         return kept
 
@@ -180,41 +172,6 @@ class RunSquadConfig(FineTuningConfig):
                 f"`null_score_diff_threshold={given}` is no number; give one, or {AUTO}."
             )
         return number
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnswerConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
-    """The options of asking a passage.
-
-    Raises:
-        UserError: a value out of range, or there is no question or one that is no text.
-    """
-
-    model: Path = option(
-        REQUIRED,
-        "A SavedModel, an export for OpenVINO, or a run for questions: its model/ or a checkpoint.",
-    )
-    question: Sequence[str] = option(
-        (), "What is asked; repeat the flag for more questions.", repeated=True
-    )
-    passage_file: Path = option(REQUIRED, "The text in which answers are looked for.")
-    text_encoding: TextEncoding = nested(TextEncoding)
-    num_answers: int = option(3, "How many answers to show for a question.", at_least=1)
-    format: str = option(
-        "table", "A table to read, or one JSON object a line.", choices=("table", "json")
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not any(question.strip() for question in self.question):
-            raise UserError("there is no question; give `question`.")
-        for question in self.question:
-            try:
-                question.encode("utf-8")
-            except UnicodeEncodeError as error:
-                raise UserError(
-                    f"`question={question!a}` is no Unicode text; write it as UTF-8."
-                ) from error
 
 
 @dataclass(frozen=True, kw_only=True)

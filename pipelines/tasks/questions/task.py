@@ -5,6 +5,7 @@ import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.task import Answered, Head
-from pipelines.metrics.question_answering import squad_v2_question
+from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
 from pipelines.tasks.questions.answer_files import (
@@ -49,7 +50,6 @@ from pipelines.tasks.questions.scores import (
 from pipelines.tasks.questions.trivia import (
     Evidence,
     best_of_documents,
-    trivia_figures,
     trivia_right_answers,
     write_trivia_predictions,
 )
@@ -94,6 +94,9 @@ class QuestionTask:
             `SpanObjective`.
         evidence: the documents of TriviaQA's files.
         encoding: how the text of the files stands in bytes.
+        dev_share: the share of the training file's articles that are answered instead of the
+            questions of predict_file.
+        dev_seed: decides which.
         metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
         deciding_figure: see `ScoredWithoutLoss`; windows that are scored have several right
             answers, or none.
@@ -109,6 +112,8 @@ class QuestionTask:
     padding_competes: bool = False
     evidence: Evidence = field(default_factory=Evidence)
     encoding: TextEncoding = UTF_8
+    dev_share: float = 0.0
+    dev_seed: int = 0
     metric: str = "squad"
     name: str = "squad"
     train_split: str = "train"
@@ -130,6 +135,7 @@ class QuestionTask:
             "max_query_length": self.max_query_length,
             "version_2_with_negative": self.answer_settings.version_2_with_negative,
             "evidence_words": self.evidence.most_words,
+            **({"dev_share": self.dev_share, "dev_seed": self.dev_seed} if self.dev_share else {}),
         }
 
     @property
@@ -159,7 +165,8 @@ class QuestionTask:
             UserError: none was given.
         """
         name = f"{split}_file"
-        path = self.train_file if split == self.train_split else self.predict_file
+        training = split == self.train_split or self.dev_share
+        path = self.train_file if training else self.predict_file
         if path is None:
             raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
         return [path]
@@ -168,16 +175,44 @@ class QuestionTask:
         """The questions of a split; for training those whose answer stands where it should."""
         read = read_training_questions if split == self.train_split else read_questions
         negative = self.answer_settings.version_2_with_negative
-        return read(
+        found = read(
             *self.files(split),
             version_2_with_negative=negative,
             evidence=self.evidence,
             encoding=self.encoding,
         )
+        if not self.dev_share:
+            return found
+        is_dev, dev = split != self.train_split, self._dev_articles
+        return (one for one in found if (one.passage.article in dev) == is_dev)
+
+    @cached_property
+    def _dev_articles(self) -> frozenset[str]:
+        """The titles of the articles that are held out."""
+        questions = read_questions(
+            *self.files(self.train_split),
+            version_2_with_negative=True,
+            evidence=self.evidence,
+            encoding=self.encoding,
+        )
+        titles = {one.passage.article for one in questions}
+        if len(titles) < 2:
+            raise UserError(
+                f"{self.train_file}: has one article, of which `dev_share` cannot hold any out; "
+                "name a `predict_file`."
+            )
+        return held_out(titles, self.dev_share, self.dev_seed)
 
     @cached_property
     def _asks_trivia(self) -> bool:
-        return self.predict_file is not None and is_trivia_file(self.predict_file, self.encoding)
+        path = self.train_file if self.dev_share else self.predict_file
+        return path is not None and is_trivia_file(path, self.encoding)
+
+    @cached_property
+    def _trivia(self) -> tuple[Path, Any]:
+        """The file of TriviaQA that is asked, and its content."""
+        (path,) = self.files(self.evaluation_splits[0])
+        return path, read_json(path, WANTED, self.encoding)
 
     def texts(self, example: Question) -> list[str]:
         """The question and its passage."""
@@ -234,9 +269,10 @@ class QuestionTask:
             UserError: the file has no answers.
         """
         if self._asks_trivia:
-            (path,) = self.files(self.evaluation_splits[0])
-            right = trivia_right_answers(path, read_json(path, WANTED, self.encoding))
-            return trivia_figures(best_of_documents(answered), right)
+            path, content = self._trivia
+            best = best_of_documents(path, content, answered)
+            right = trivia_right_answers(path, content)
+            return trivia_scores(best, {k: right[k] for k in best} if self.dev_share else right)
         scored = ScoredAnswers.of(answered)
         if self.answer_settings.version_2_with_negative:
             return scored.figures_v2(self.null_score_diff_threshold)
@@ -309,7 +345,8 @@ class QuestionTask:
             null_score_diff_threshold=self.null_score_diff_threshold or 0.0,
         )
         if self._asks_trivia:
-            files.append(write_trivia_predictions(folder, best_of_documents(answered)))
+            best = best_of_documents(*self._trivia, answered)
+            files.append(write_trivia_predictions(folder, best))
         return files
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[QuestionForm]":
@@ -328,6 +365,17 @@ class QuestionTask:
         from pipelines.tasks.questions.settings import ServingSettings
 
         return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))
+
+
+def held_out(titles: Collection[str], share: float, seed: int) -> frozenset[str]:
+    """A share of articles, at least one and not all: a function of the seed and their titles.
+
+    Example:
+        >>> len(held_out({"Rain", "Sun", "Wind", "Snow"}, 0.5, seed=0))
+        2
+    """
+    order = sorted(titles, key=lambda title: sha256(f"{seed} {title}".encode()).digest())
+    return frozenset(order[: min(max(1, round(share * len(order))), len(order) - 1)])
 
 
 def run_squad(config: RunSquadConfig) -> "FineTuningResults":
@@ -361,5 +409,7 @@ def task_of(config: RunSquadConfig) -> QuestionTask:
         padding_competes=not config.trim_padding,
         evidence=Evidence(config.evidence_dir, config.evidence_words),
         encoding=config.text_encoding,
+        dev_share=config.dev_share,
+        dev_seed=config.dev_seed,
         metric=config.metric,
     )

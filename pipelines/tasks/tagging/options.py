@@ -164,8 +164,6 @@ class RunNerConfig(FineTuningConfig):
     def _check_frozen(self) -> None:
         """Refuses what changes an encoder or its vectors, or searches for their rates."""
         excluded = {
-            "reinit_layers": self.reinit_layers,
-            "reinit_pooler": self.reinit_pooler,
             "encoder_bilstm": self.encoder_bilstm,
             "search": self.many.search,
         }

@@ -144,7 +144,7 @@ def run(script, paths):
 )
 def test_a_converted_checkpoint_gives_the_original_s_numbers_in(library, script, tmp_path):
     if importlib.util.find_spec(library) is None:
-        pytest.skip(f"{library} is not installed; pip install 'keras_bert_impl[bench]'")
+        pytest.skip(f"{library} is not installed; pip install '.[bench]'")
     pretrain = GOLDEN / "pretrain"
     files = (pretrain / "bert_config.json", pretrain / "vocab.txt")
     model = read_portable(pretrain / "init" / "bert_model.ckpt", *files, do_lower_case=True)

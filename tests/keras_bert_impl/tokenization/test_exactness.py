@@ -107,7 +107,7 @@ def paragraphs(path, count):
 @pytest.mark.parametrize("name", CASING)
 @pytest.mark.parametrize("corpus", ["enwiki-2015", "kowiki-2020-sample"])
 def test_real_text(data_folder, name, corpus):
-    """A sample; `tokenize_text --certify` does all of a corpus."""
+    """A sample; `tools.benchmarks.tokenizer --task=certify` does all of a corpus."""
     vocabulary = Vocabulary.load(data_folder / "vocab" / f"bert-base-{name}-vocab.txt")
     lines = paragraphs(data_folder / "corpora" / f"{corpus}.jsonl.xz", 4000)
     result = certify_lines(Tokenizer(TextSettings(vocabulary, CASING[name])), lines)

@@ -4,32 +4,123 @@ import math
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.ablations.report import DIFFERENCE, Report
+from pipelines.ablations.report import DIFFERENCE, Report, run_ablations
 from pipelines.ablations.study import Study
-from pipelines.many_runs.cells import Result
+from pipelines.many_runs.commands import once
 from tests.support.toy_study import PretendingTools, toy_recipe
+
+
+def small_recipe(folder, **changes):
+    """One task, and the tables that share most."""
+    tasks = toy_recipe(folder).task[:1]
+    return toy_recipe(folder, task=tasks, tables=("pretraining_tasks", "steps"), **changes)
+
+
+def test_a_study_runs_everything_once_and_a_second_call_nothing(tmp_path):
+    recipe, tools = small_recipe(tmp_path), PretendingTools()
+    lines, files = run_ablations(recipe, tools)
+    folders = [path.name for path in recipe.output_dir.glob("cells/*")]
+    assert sorted(tools.started) == sorted(folders)
+    assert [path.name for path in files] == ["ablations.md", "ablations.json", "steps.png"]
+    again = PretendingTools()
+    assert run_ablations(recipe, again)[0] == lines
+    assert again.started == []
+
+
+def test_stopped_twice_a_study_goes_on_in_the_same_folder_and_ends_with_the_same_tables(tmp_path):
+    def table(lines):
+        return [line for line in lines if line.startswith("|")]
+
+    whole = PretendingTools()
+    wanted, _ = run_ablations(small_recipe(tmp_path / "whole"), whole)
+    recipe, first, second, rest = (
+        small_recipe(tmp_path),
+        PretendingTools(stop_at=9),
+        PretendingTools(stop_at=3),
+        PretendingTools(),
+    )
+    for tools in (first, second):
+        with pytest.raises(KeyboardInterrupt):
+            run_ablations(recipe, tools)
+    lines, _ = run_ablations(recipe, rest)
+    assert (first.started[-1], second.started[-1]) == (second.started[0], rest.started[0])
+    started = [*first.started, *second.started, *rest.started]
+    assert len(started) == len(whole.started) + 2
+    assert len(table(lines)) > 10
+    assert table(lines) == table(wanted)
+
+
+@pytest.mark.parametrize("code", [130, 143])
+def test_a_tool_that_heeds_a_stop_stops_the_study(tmp_path, code):
+    class Stopping(PretendingTools):
+        def run(self, tool, flags):
+            return code if tool == "run_pretraining" else super().run(tool, flags)
+
+    with pytest.raises(KeyboardInterrupt) as stop:
+        run_ablations(small_recipe(tmp_path), Stopping())
+    assert type(stop.value).__name__ == {130: "KeyboardInterrupt", 143: "TerminatedError"}[code]
+    assert "the same command continues there" in stop.value.__notes__[0]
+    rest = PretendingTools()
+    run_ablations(small_recipe(tmp_path), rest)
+    assert rest.started[0].startswith("pretrain-")
+
+
+def test_a_changed_recipe_keeps_the_runs_that_it_did_not_change(tmp_path):
+    run_ablations(small_recipe(tmp_path), PretendingTools())
+    more = PretendingTools()
+    run_ablations(small_recipe(tmp_path, seeds=(1, 2, 3)), more)
+    assert more.started
+    assert all("-3-" in name for name in more.started)  # the new seed
+
+
+def test_where_bert_is_no_better_than_random_weights_the_study_stops(tmp_path):
+    tools = PretendingTools(random=0.9)
+    with pytest.raises(UserError, match=r"does not beat random weights by 3 standard .*on MRPC"):
+        run_ablations(small_recipe(tmp_path), tools)
+    assert len(tools.started) == 9  # the text, the vocabulary, the shards, BERT, four scores
+    assert "| NO" in (tmp_path / "study" / "ablations.md").read_text()
+    on = PretendingTools(random=0.9)
+    run_ablations(small_recipe(tmp_path, ignore_check=True), on)
+    assert not {*on.started} & {*tools.started}
+
+
+def test_a_run_that_fails_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"vocabulary in \S*cells/vocabulary-\w+ failed"):
+        run_ablations(small_recipe(tmp_path), PretendingTools(fails="learn_vocabulary"))
+
+
+def test_a_dry_run_lists_every_command_with_its_tables_and_starts_none(tmp_path):
+    recipe, tools = toy_recipe(tmp_path, dry_run=True), PretendingTools()
+    lines, files = run_ablations(recipe, tools)
+    assert (tools.started, files, recipe.output_dir.exists()) == ([], [], False)
+    commands = [line for line in lines if line.startswith("    keras-bert ")]
+    headers = [line for line in lines if line.startswith("[")]
+    assert len(commands) == len({*commands}) == len(headers)
+    shared = next(line for line in headers if "] MRPC-bert-seed-1-1 " in line)
+    assert shared.endswith("(for check, pretraining_tasks, sizes, masking, steps)")
+    assert lines[-1] == f"{len(headers)} runs"
 
 
 @pytest.fixture
 def made(tmp_path):
-    return Study(toy_recipe(tmp_path), PretendingTools().config_of)
+    return Study(toy_recipe(tmp_path), PretendingTools())
 
 
-def scored(made, scores):
-    """Results for the cells whose names begin as said."""
-    return {
-        cell.name: Result({"eval_f1": score, "masked_lm_loss": math.log(20)}, 60.0, 1)
-        for cell in made.cells
-        for start, score in scores.items()
-        if cell.name.startswith(start)
-    }
+def scored(study, scores):
+    """The report once the commands are finished whose names begin as said."""
+    for name, command in study.commands.items():
+        for start, score in scores.items():
+            if name.startswith(start):
+                figures = {"eval_f1": score, "masked_lm_loss": math.log(20)}
+                values = {"figures": figures, "seconds": 60.0}
+                once(command.folder, lambda values=values: values)
+    return Report(study)
 
 
 def test_fields_are_mean_and_deviation_with_letters_and_open_ones_are_empty(made):
-    results = scored(made, {"MRPC-bert-seed-1-1": 0.90, "MRPC-bert-seed-1-2": 0.92})
-    results |= scored(made, {"MRPC-no-nsp-seed-1-1": 0.91, "MRPC-no-nsp-seed-1-2": 0.92})
-    results |= scored(made, {"MRPC-left-to-right-seed-1-1": 0.1})
-    lines = Report(made, results).lines()
+    scores = {"MRPC-bert-seed-1-1": 0.90, "MRPC-bert-seed-1-2": 0.92}
+    scores |= {"MRPC-no-nsp-seed-1-1": 0.91, "MRPC-no-nsp-seed-1-2": 0.92}
+    lines = scored(made, {**scores, "MRPC-left-to-right-seed-1-1": 0.1}).lines()
     first = lines.index("## The pre-training tasks (table 5 of the paper)") + 4
     cells = [[part.strip() for part in line.split("|")[1:-1]] for line in lines[first:][:4]]
     assert cells == [
@@ -41,71 +132,48 @@ def test_fields_are_mean_and_deviation_with_letters_and_open_ones_are_empty(made
 
 
 def test_a_score_that_is_nan_counts_as_nothing_learned(made):
-    results = scored(made, {"MRPC-bert-seed-1-1": math.nan})
-    table = made.tables[0]
-    assert Report(made, results).scores(table, table.rows[0], table.columns[0]) == [0.0]
+    report = scored(made, {"MRPC-bert-seed-1-1": math.nan})
+    assert report.scores(made.tables[0], 0, 0) == [0.0]
 
 
 def test_the_table_of_sizes_has_parameters_and_the_perplexity_of_held_out_text(made):
-    lines = Report(made, scored(made, {"pretrain-bert-seed": 0})).lines()
+    lines = scored(made, {"pretrain-bert-seed": 0}).lines()
     row = next(line for line in lines if line.startswith("| small"))
     cells = [part.strip() for part in row.split("|")[1:-1]]
     assert cells == ["small", "2", "16", "2", "0.0 M", "20.00", "–", "–"]
 
 
 def test_every_run_stands_there_with_its_command_and_its_time(made):
-    lines = Report(made, scored(made, {"MRPC-bert-seed-1-1": 0.9})).lines()
-    (cell,) = (one for one in made.cells if one.name == "MRPC-bert-seed-1-1")
+    lines = scored(made, {"MRPC-bert-seed-1-1": 0.9}).lines()
     place = lines.index("- MRPC-bert-seed-1-1: 1m00s")
-    assert lines[place + 1] == f"  `{cell.command}`"
-    assert "All runs took 1m00s." in lines
-    assert sum(line.startswith("- ") for line in lines) == len(made.cells)
+    assert lines[place + 1] == f"  `{made.commands['MRPC-bert-seed-1-1']}`"
+    assert sum(line.startswith("- ") for line in lines) == len(made.commands)
 
 
-def test_the_files_are_json_markdown_and_a_picture(made, tmp_path):
-    results = scored(made, {"MRPC-bert-seed-1": 0.9, "MRPC-bert-step": 0.8})
-    report = Report(made, results)
-    written = [*report.write(tmp_path / "report"), *report.draw(tmp_path / "report")]
-    assert [path.suffix for path in written] == [".md", ".json", ".png"]
+def test_json_has_the_scores_and_null_for_nan(made, tmp_path):
+    report = scored(made, {"MRPC-bert-seed-1": 0.9, "MRPC-no-nsp-seed-1-1": 0.8})
+    written = report.write(tmp_path, draws=True)
     values = json.loads(written[1].read_text())
-    assert {*values["tables"]} == {table.name for table in made.tables}
-    step = values["tables"]["steps"][0]
-    assert (step["row"], step["steps"], step["scores"], step["letters"]) == (
-        "Masked LM", "10", [0.8, 0.8], "b",
-    )  # fmt: skip
+    rows = {(row["row"], row["column"]): row for row in values["tables"]["pretraining_tasks"]}
+    assert rows["BERT", "MRPC"]["scores"] == [0.9, 0.9]
+    assert rows["No NSP", "MRPC"]["sigma"] is None
     assert written[2].read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_figure_that_a_task_does_not_have_is_named(tmp_path):
-    task = "MRPC eval_f2 run_classifier --task_name=MRPC --data_dir={data}/MRPC"
-    made = Study(
-        toy_recipe(tmp_path, task=(task,), tables=("masking",)), PretendingTools().config_of
+def test_a_figure_that_the_task_does_not_have_is_named(made):
+    for command in made.commands.values():
+        once(command.folder, lambda: {"figures": {"eval_other": 1.0}, "seconds": 1.0})
+    with pytest.raises(UserError, match=r"has no eval_f1, the figure of the task MRPC.*eval_other"):
+        Report(made).lines()
+
+
+def test_other_models_are_compared_by_their_difference(tmp_path):
+    study = Study(
+        toy_recipe(tmp_path, tables=("models",), other_model=("theirs {data}/hub",)),
+        PretendingTools(),
     )
-    report = Report(made, scored(made, {"MRPC-bert-seed-1-1": 0.9}))
-    with pytest.raises(
-        UserError, match=r"no eval_f2, the figure of the task MRPC; name one of eval"
-    ):
-        report.lines()
-
-
-def test_the_check_waits_for_all_runs_of_a_task(made):
-    results = scored(made, {"MRPC-bert-seed-1-1": 0.9, "MRPC-bert-seed-1-2": 0.91})
-    assert Report(made, results).checks() == []
-    results |= scored(made, {"MRPC-random-seed-1": 0.5, "MRPC-random-seed-2": 0.52})
-    (check,) = Report(made, results).checks()
-    assert (check.task, check.holds) == ("MRPC", True)
-
-
-def test_what_bert_has_more_than_other_models_has_an_interval(tmp_path):
-    changes = {"tables": ("models",), "other_model": ("theirs {data}/theirs",)}
-    study = Study(toy_recipe(tmp_path, **changes), PretendingTools().config_of)
-    results = scored(study, {"MRPC-bert-seed-1-1": 0.90, "MRPC-bert-seed-1-2": 0.92})
-    results |= scored(study, {"MRPC-random-seed-1": 0.70, "MRPC-random-seed-2": 0.72})
-    results |= scored(study, {"MRPC-other-theirs-seed-1": 0.9})
-    lines = Report(study, results).lines()
-    first = lines.index(DIFFERENCE) + 4
-    cells = [[part.strip() for part in line.split("|")[1:-1]] for line in lines[first:][:2]]
-    assert cells == [
-        ["random weights", "+0.2000 (+0.1392 to +0.2608)", "–"],
-        ["theirs", "–", "–"],  # of a single run nothing is known
-    ]
+    scores = {"MRPC-bert-seed-1-1": 0.8, "MRPC-bert-seed-1-2": 0.9}
+    scores |= {"MRPC-other-theirs-seed-1": 0.5, "MRPC-other-theirs-seed-2": 0.52}
+    lines = scored(study, scores).lines()
+    rows = lines[lines.index(DIFFERENCE) + 4 :]
+    assert rows[1].startswith("| theirs         | +0.3400 (")

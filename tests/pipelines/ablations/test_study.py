@@ -1,10 +1,10 @@
 from pipelines.ablations.config import TABLES
-from pipelines.ablations.study import FEATURES, MIXES, Study
+from pipelines.ablations.study import MIXES, Study
 from tests.support.toy_study import PretendingTools, toy_recipe
 
 
 def study(folder, **changes):
-    return Study(toy_recipe(folder, **changes), PretendingTools().config_of)
+    return Study(toy_recipe(folder, **changes), PretendingTools())
 
 
 def table(made, name):
@@ -38,42 +38,35 @@ def test_other_models_stand_beside_ours_and_random_weights_with_flags_of_their_o
     (models,) = made.tables
     labels = ["BERT", "random weights", "MiniLM, grown", "theirs"]
     assert [row.label for row in models.rows] == labels
-    mrpc = [models.fields[row, models.columns[0]] for row in models.rows]
-    names = [[cell.name for cell in cells] for cells in mrpc]
-    assert names[2] == ["MRPC-other-MiniLM-grown-seed-1", "MRPC-other-MiniLM-grown-seed-2"]
+    mrpc = [row[0] for row in models.fields]
+    assert [one.name for one in mrpc[2]] == [
+        "MRPC-other-MiniLM-grown-seed-1", "MRPC-other-MiniLM-grown-seed-2",
+    ]  # fmt: skip
     assert f"--init_checkpoint={tmp_path}/minilm" in mrpc[2][0].flags
     assert "--pooling=mean" in mrpc[2][0].flags
     assert not any("--pooling=mean" in mrpc[row][0].flags for row in (0, 1, 3))
-    assert mrpc[2][0].needs == ()
-    before = [cells[0].digest for cells in mrpc]
+    before = [commands[0].folder for commands in mrpc]
     (tmp_path / "minilm" / "vocab.txt").write_text("other")
     again = study(tmp_path, tables=("models",), other_model=others).tables[0]
-    digests = [again.fields[row, again.columns[0]][0].digest for row in again.rows]
-    same = [one == other for one, other in zip(before, digests, strict=True)]
+    folders = [row[0][0].folder for row in again.fields]
+    same = [one == other for one, other in zip(before, folders, strict=True)]
     assert same == [True, True, False, True]
 
 
-def test_what_tables_share_is_one_cell(tmp_path):
+def test_what_tables_share_is_one_command(tmp_path):
     made = study(tmp_path)
-    bert = [
-        one.fields[one.rows[0], one.columns[0]] for one in made.tables if one.name != "features"
-    ]
+    bert = [one.fields[0][0] for one in made.tables]
     assert bert[0] == bert[1] == bert[2]
-    last = table(made, "steps")
-    assert last.fields[last.rows[3], last.columns[0]] == bert[0]  # of the last step
-    names = [cell.name for cell in made.cells]
-    assert len(names) == len({*names})
-    assert made.users()["pretrain-bert-seed-1"] == ["check", *TABLES]
+    assert table(made, "steps").fields[3][0] == bert[0]  # of the last step
+    assert made.users["pretrain-bert-seed-1"] == ["check", *TABLES]
     both = table(made, "pretraining_tasks")
-    plain, recurrent = (both.fields[both.rows[row], both.columns[0]][0] for row in (2, 3))
-    assert plain.needs == recurrent.needs
-    assert "--encoder_bilstm" in recurrent.flags
-    assert "--encoder_bilstm" not in plain.flags
+    plain, recurrent = (both.fields[row][0][0] for row in (2, 3))
+    assert {*recurrent.flags} - {*plain.flags} == {"--encoder_bilstm"}
 
 
-def test_the_first_cells_are_those_of_the_check(tmp_path):
+def test_every_command_stands_behind_those_that_it_reads(tmp_path):
     made = study(tmp_path)
-    names = [cell.name for cell in made.cells]
+    names = [*made.commands]
     assert names[:5] == [
         "text",
         "vocabulary",
@@ -81,10 +74,62 @@ def test_the_first_cells_are_those_of_the_check(tmp_path):
         "data-held-out",
         "pretrain-bert-seed-1",
     ]
-    assert {*names[5:13]} == {
+    assert {*names[5:13]} == {  # the check's come first
         *(f"{task}-bert-seed-1-{seed}" for task in ("MRPC", "NER") for seed in (1, 2)),
         *(f"{task}-random-seed-{seed}" for task in ("MRPC", "NER") for seed in (1, 2)),
     }
+    done = set()
+    for command in made.commands.values():
+        cells = f"{command.root}/cells/"
+        read = {part for flag in command.flags for part in flag.split(cells)[1:]}
+        read = {part.split("/")[0].split(",")[0] for part in read}
+        assert read <= done
+        done.add(command.folder.name)
+
+
+def test_the_last_file_of_sentences_is_held_out(tmp_path):
+    made = study(tmp_path, num_shards=3).commands
+    train, held_out = (made[f"data-{part}"].flags[0] for part in ("train", "held-out"))
+    names = [f"{made['text'].folder}/sentences-0000{n}-of-00003.txt" for n in range(3)]
+    assert train == f"--input_file={names[0]},{names[1]}"
+    assert held_out == f"--input_file={names[2]}"
+    assert made["vocabulary"].flags[0] == train
+
+
+def test_random_weights_have_the_model_s_form_the_vocabulary_and_its_casing(tmp_path):
+    command = study(tmp_path).commands["MRPC-random-seed-1"]
+    assert "--nodo_lower_case" in command.flags
+    assert not [flag for flag in command.flags if flag.startswith("--init_checkpoint")]
+    assert '"hidden_size": 16' in command.files["bert_config.json"]
+
+
+def test_models_of_the_figure_lie_at_checkpoints(tmp_path):
+    made = study(tmp_path).commands
+    assert "--save_model_steps=10" in made["pretrain-bert-seed-1"].flags
+    folder = made["pretrain-bert-seed-1"].folder
+    early = made["MRPC-bert-step-20-seed-1-1"]
+    assert f"--init_checkpoint={folder}/model-20" in early.flags
+    three = table(study(tmp_path, num_models=3), "steps")
+    assert [row.notes for row in three.rows[:3]] == [("15",), ("30",), ("40",)]
+
+
+def test_a_second_phase_has_shards_of_its_own_and_is_measured_on_them(tmp_path):
+    made = study(
+        tmp_path,
+        phase2_data_flags="--max_seq_length=64",
+        pretraining_flags="--max_seq_length=32 --num_train_steps=40 --phase2_max_seq_length=64"
+        " --save_checkpoints_steps=5",
+    )
+    command = made.commands["pretrain-bert-seed-1"]
+    config = PretendingTools().config_of(command.tool, command.arguments)
+    assert [phase.max_seq_length for phase in config.phases()] == [32, 64]
+    assert "phase2-data-held-out" in config.eval_input_file[0]
+
+
+def test_a_vocabulary_of_one_s_own_is_not_learned(tmp_path):
+    made = study(tmp_path, vocab_file="{data}/vocab.txt").commands
+    assert "vocabulary" not in made
+    assert f"--vocab_file={tmp_path}/vocab.txt" in made["data-train"].flags
 
 
 def test_models_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path):
@@ -104,25 +149,16 @@ def test_models_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path):
 def test_every_seed_of_pre_training_meets_every_seed_of_fine_tuning(tmp_path):
     made = study(tmp_path, pretraining_seeds=(5, 6), tables=("pretraining_tasks",))
     (only,) = made.tables
-    seeds = [cell.seeds for cell in only.fields[only.rows[0], only.columns[0]]]
-    assert seeds == [(5, 1), (5, 2), (6, 1), (6, 2)]
-    random = made.check.fields[made.check.rows[1], made.check.columns[0]]
-    assert [cell.seeds for cell in random] == [(0, 1), (0, 2)]
+    names = [command.name for command in only.fields[0][0]]
+    assert names == [f"MRPC-bert-seed-{pair}" for pair in ("5-1", "5-2", "6-1", "6-2")]
+    random = [command.name for command in made.check.fields[1][0]]
+    assert random == ["MRPC-random-seed-1", "MRPC-random-seed-2"]
 
 
 def test_only_what_the_chosen_tables_need_is_run(tmp_path):
-    made = study(tmp_path, tables=("sizes",), sizes_tasks=("NER",))
-    names = [cell.name for cell in made.cells]
+    names = study(tmp_path, tables=("sizes",), sizes_tasks=("NER",)).commands
     assert [name for name in names if name.startswith("pretrain")] == [
         "pretrain-bert-seed-1",
         "pretrain-bert-tiny-seed-1",
     ]
     assert not [name for name in names if name.startswith("MRPC")]
-
-
-def test_features_stand_beside_fine_tuning_and_beside_the_masks(tmp_path):
-    made = study(tmp_path)
-    rows = [row.label for row in table(made, "features").rows]
-    columns = [column.label for column in table(made, "masking").columns]
-    assert rows == ["Fine-tuning", *FEATURES.values()]
-    assert columns == ["MRPC", "NER", "NER, features"]

@@ -1,22 +1,21 @@
 import json
-import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
-from pipelines.adaptation.job import adapt
+from pipelines.adaptation.job import Steps, adapt
 from tests.support.adaptation import (
+    TOKENS,
     PretendingTrainers,
     language,
     toy_adaptation,
     write_language,
     write_model,
 )
-
-pytestmark = pytest.mark.slow
 
 
 def kept_files(folder):
@@ -80,23 +79,7 @@ def test_a_second_call_starts_nothing_and_says_so(adapted):
     assert kept_files(config.output_dir) == before
 
 
-def test_what_it_takes_is_said_until_training_begins_and_again_for_another_training(
-    tmp_path, monkeypatch
-):
-    said = []
-
-    def plan(config, *_):
-        return said.append(config.num_train_steps) or []
-
-    monkeypatch.setattr("pipelines.adaptation.job.plan_lines", plan)
-    with pytest.raises(KeyboardInterrupt):
-        adapt(toy_adaptation(tmp_path, num_train_steps=20), PretendingTrainers("grow_vocabulary"))
-    for steps in (20, 20, 30):
-        adapt(toy_adaptation(tmp_path, num_train_steps=steps), PretendingTrainers())
-    assert said == [20, 20, 30]
-
-
-@pytest.mark.parametrize("tool", ["create_pretraining_data", "grow_vocabulary", "run_pretraining"])
+@pytest.mark.parametrize("tool", ["split_sentences", "create_pretraining_data", "run_pretraining"])
 def test_after_a_stop_the_same_call_goes_on_to_the_same_model(tmp_path, tool):
     config, stopped, rest = toy_adaptation(tmp_path), PretendingTrainers(tool), PretendingTrainers()
     with pytest.raises(KeyboardInterrupt):
@@ -105,16 +88,6 @@ def test_after_a_stop_the_same_call_goes_on_to_the_same_model(tmp_path, tool):
     adapt(config, rest)
     assert rest.started[0] == stopped.started[-1]
     assert (config.output_dir / "model" / "model.safetensors").exists()
-
-
-def test_a_run_that_was_asked_to_stop_is_named(tmp_path):
-    class Terminated(PretendingTrainers):
-        def run(self, tool, flags, log, cores):
-            signal.raise_signal(signal.SIGTERM)
-            return 143
-
-    with pytest.raises(UserError, match=r"cells/text-\w+: the run text was stopped .*continues"):
-        adapt(toy_adaptation(tmp_path), Terminated())
 
 
 @pytest.mark.parametrize("name", ["google", "google/bert_model.ckpt"])
@@ -138,8 +111,10 @@ def test_a_model_without_heads_is_said_to_have_got_them(tmp_path):
 
 
 def test_where_no_token_is_worth_it_training_goes_on_with_the_model_as_it_came(tmp_path):
-    config, tools = toy_adaptation(tmp_path), PretendingTrainers()
-    adapt(replace(config, words=replace(config.words, min_count=10**6)), tools)
+    write_language(tmp_path / "text.txt", 40)
+    write_model(tmp_path / "model", tokens=[*TOKENS, *language()])
+    tools = PretendingTrainers()
+    adapt(toy_adaptation(tmp_path), tools)
     assert not [name for name in tools.started if "grown" in name]
     values = json.loads((tmp_path / "adapted" / "adaptation.json").read_text())
     assert values["new_tokens"] == 0
@@ -148,7 +123,7 @@ def test_where_no_token_is_worth_it_training_goes_on_with_the_model_as_it_came(t
 
 def test_a_text_of_too_few_documents_is_one_sentence(tmp_path):
     write_language(tmp_path / "text.txt", 6)
-    words = r"text.txt: only 1 document of the text is held out.*change `held_out_every=4`"
+    words = r"text.txt: 1 document of the text is held out.*change `held_out_every=4`"
     with pytest.raises(UserError, match=words):
         adapt(toy_adaptation(tmp_path), PretendingTrainers())
 
@@ -160,12 +135,134 @@ def test_nothing_of_the_user_s_is_replaced(tmp_path):
         adapt(toy_adaptation(tmp_path), PretendingTrainers())
 
 
-def test_a_dry_run_says_what_it_takes_and_writes_nothing(tmp_path):
-    config = toy_adaptation(tmp_path, dry_run=True, num_train_steps=100, train_batch_size=8)
-    lines = adapt(config, PretendingTrainers()).lines
-    assert not config.output_dir.exists()
+def test_a_dry_run_lists_the_commands_and_writes_nothing(tmp_path):
+    config = toy_adaptation(tmp_path, dry_run=True)
+    tools = PretendingTrainers()
+    lines = adapt(config, tools).lines
+    assert (tools.started, config.output_dir.exists()) == ([], False)
     assert [line.split()[0] for line in lines] == [
-        "text", "tokens", "training", "evaluation", "memory", "disk",
+        "text", "data-original-held-out", "evaluated-original", "data-grown-held-out",
+        "evaluated-grown", "data-grown-train", "trained",
     ]  # fmt: skip
-    assert "at most 100 steps of 8 examples: 1m20s at 10.0 examples a second" in lines[2]
-    assert "fewer where 3 evaluations" in lines[2]
+    assert all("\n    keras-bert " in line for line in lines)
+
+
+TOOLS = PretendingTrainers()
+CONFIG_OF = TOOLS.config_of
+
+
+def steps_of(folder, **changes):
+    config = toy_adaptation(folder, **changes)
+    return Steps(config, find_model(config.init_checkpoint), grows=config.num_new_tokens > 0)
+
+
+def test_every_command_is_one_that_its_tool_understands(tmp_path):
+    steps = steps_of(tmp_path, task="run_classifier --train_file=a.tsv --dev_file=b.tsv")
+    steps.check(TOOLS)
+    asked = CONFIG_OF("run_pretraining", steps.trained.arguments)
+    assert asked.training.early_stopping_evals == 3
+    assert asked.training.save_best
+    assert [command.name for command in steps.commands()] == [
+        "text", "data-original-held-out", "evaluated-original",
+        *(f"task-original-seed-{seed}" for seed in (1, 2, 3)),
+        "data-grown-held-out", "evaluated-grown", "data-grown-train", "trained",
+        *(f"task-adapted-seed-{seed}" for seed in (1, 2, 3)),
+    ]  # fmt: skip
+
+
+def test_the_last_file_of_sentences_is_held_out_from_words_and_training(tmp_path):
+    steps = steps_of(tmp_path)
+    train, held_out = (steps.sentences(part) for part in ("train", "held_out"))
+    assert [Path(path).name for path in held_out] == ["sentences-00003-of-00004.txt"]
+    assert len(train) == 3
+    assert not {*train} & {*held_out}
+    asked = CONFIG_OF("run_pretraining", steps.trained.arguments)
+    assert asked.input_file != asked.eval_input_file
+    assert "data-grown-train-" in asked.input_file[0]
+
+
+def test_held_out_words_are_masked_whole_and_once_whatever_the_flags_of_the_data(tmp_path):
+    steps = steps_of(tmp_path, data_flags="--dupe_factor=9 --masked_lm_prob=0.2")
+    train, held_out = (
+        CONFIG_OF("create_pretraining_data", steps.shards("grown", part).arguments).recipe
+        for part in ("train", "held_out")
+    )
+    assert (train.dupe_factor, train.masking) == (9, "dynamic")
+    assert (held_out.dupe_factor, held_out.masking) == (1, "static")
+    assert train.do_whole_word_mask
+    assert train.masked_lm_prob == held_out.masked_lm_prob == 0.2
+
+
+def test_a_model_whose_casing_nobody_knows_is_described_in_every_command_that_opens_it(tmp_path):
+    steps = steps_of(tmp_path)
+    (tmp_path / "model" / "tokenizer_config.json").unlink()
+    config = toy_adaptation(tmp_path, do_lower_case=False)
+    steps = Steps(config, find_model(config.init_checkpoint, do_lower_case=False), grows=True)
+    opens = [steps.evaluated("original"), steps.shards("original", "held_out")]
+    assert all("--nodo_lower_case" in command.flags for command in opens)
+
+
+def test_what_changes_no_result_changes_no_folder(tmp_path):
+    names = {
+        tuple(command.folder.name for command in steps_of(tmp_path, **changes).commands())
+        for changes in ({}, {"num_workers": 3})
+    }
+    assert len(names) == 1
+
+
+def test_a_changed_number_of_steps_trains_anew_on_the_same_words_and_shards(tmp_path):
+    before, after = steps_of(tmp_path), steps_of(tmp_path, num_train_steps=30)
+    differ = [
+        one.name
+        for one, other in zip(before.commands(), after.commands(), strict=True)
+        if one.folder != other.folder
+    ]
+    assert differ == ["trained"]
+    assert before.start == after.start
+
+
+def test_another_text_or_model_makes_everything_anew(tmp_path):
+    steps = steps_of(tmp_path)
+    (tmp_path / "text.txt").write_text("Another text.\n")
+    other = Steps(replace(steps.config, held_out_every=5), steps.source, grows=True)
+    assert not {command.folder for command in steps.commands()} & {
+        command.folder for command in other.commands()
+    }
+    assert steps.start != other.start
+
+
+def test_without_new_tokens_the_model_as_it_came_is_trained(tmp_path):
+    steps = replace(steps_of(tmp_path), grows=False)
+    names = [command.name for command in steps.commands()]
+    assert names == [
+        "text", "data-original-held-out", "evaluated-original", "data-original-train", "trained",
+    ]  # fmt: skip
+    assert f"--init_checkpoint={tmp_path}/model" in steps.trained.flags
+
+
+def test_new_heads_learn_alone_before_the_encoder_that_has_learned(tmp_path):
+    steps = replace(steps_of(tmp_path), lacks_words=True)
+    steps.check(TOOLS)
+    names = [command.name for command in steps.commands()]
+    assert names.index("heads") + 1 == names.index("trained")
+    heads, trained = (
+        CONFIG_OF("run_pretraining", steps.commands()[names.index(name)].arguments)
+        for name in ("heads", "trained")
+    )
+    assert (heads.train_encoder, trained.train_encoder) == (False, True)
+    assert heads.training.num_train_steps == 2  # a tenth of all
+    assert heads.init_checkpoint == str(steps.start / "model")
+    assert trained.init_checkpoint == str(steps.heads.folder / "model")
+    assert heads.training.bias_correction
+    assert trained.training.bias_correction
+
+
+def test_many_seeds_of_the_task_are_asked_for_in_one_way_only(tmp_path):
+    steps = steps_of(tmp_path, task="run_classifier --train_file=a.tsv --num_seeds=2")
+    with pytest.raises(UserError, match="`task`: leave `num_seeds` and `search` out"):
+        steps.check(TOOLS)
+
+
+def test_a_length_beyond_the_model_s_positions_is_refused_before_anything_starts(tmp_path):
+    with pytest.raises(UserError, match="`max_seq_length=64` is more than the 32 positions"):
+        steps_of(tmp_path, max_seq_length=64).check(TOOLS)

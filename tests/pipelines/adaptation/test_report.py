@@ -3,16 +3,14 @@ import math
 
 import pytest
 
-from keras_bert_impl.errors import UserError
 from pipelines.adaptation.report import (
     Adaptation,
-    Coverage,
     TaskFigure,
     TextFigures,
-    constant_runs,
     nats_per_character,
     task_figures,
 )
+from pipelines.adaptation.words import Coverage
 
 CUT = Coverage(words=100, tokens_per_word=2.0, unknown_share=0.1, unknown_length=5.0, alphabet=20)
 
@@ -115,31 +113,12 @@ def test_one_seed_has_no_interval():
     assert not any("than chance" in line for line in lines)
 
 
-def test_all_figures_of_a_task_but_the_loss_are_compared_unless_some_are_named():
-    runs = [{"eval_accuracy": 0.5, "eval_f1": 0.4, "eval_loss": 1.0, "global_step": 9}]
-    assert [one.name for one in task_figures(runs, runs, ())] == ["eval_accuracy", "eval_f1"]
-    assert [one.name for one in task_figures(runs, runs, ("eval_loss",))] == ["eval_loss"]
-    with pytest.raises(UserError, match="`task_figures=eval_mcc` is none; choose of eval_acc"):
-        task_figures(runs, runs, ("eval_mcc",))
-    assert task_figures([], [], ()) == []
-
-
-def test_what_only_models_of_one_answer_have_is_not_compared():
-    told = {"eval_f1": 31.5}
+def test_the_figures_that_every_run_of_a_task_has_are_compared_but_for_the_loss():
+    told = {"eval_f1": 31.5, "eval_loss": 1.0, "global_step": 9}
     silent = {"eval_f1": 0.0, "eval_constant_f1": 0.0}
-    (one,) = task_figures([silent, told], [told, silent], ())
+    (one,) = task_figures([silent, told], [told, silent])
     assert (one.name, one.original, one.adapted) == ("eval_f1", [0.0, 31.5], [31.5, 0.0])
-    assert constant_runs([silent, told]) == 1
-
-
-@pytest.mark.parametrize("constant", [(0, 0), (1, 0), (0, 3), (2, 3)])
-def test_models_that_gave_one_answer_to_everything_are_warned_of(constant):
-    task = [TaskFigure("eval_f1", [31.5, 29.8, 0.0], [0.0, 0.0, 0.0])]
-    told = [
-        line for line in adaptation(task=task, constant=constant).lines() if "one answer" in line
-    ]
-    words = f"of 3 fine-tunings each, {constant[0]} of the model as it came and {constant[1]} of"
-    assert [words in line for line in told] == [True] * any(constant)
+    assert task_figures([], []) == []
 
 
 def test_the_report_and_its_values_are_written(tmp_path):
@@ -148,6 +127,5 @@ def test_the_report_and_its_values_are_written(tmp_path):
     assert report.read_text().endswith("```sh\nkeras-bert split_sentences\n```\n")
     read = json.loads(values.read_text())
     assert read["steps"] == {"taken": 20, "best": 15}
-    assert read["constant"] == {"original": 0, "adapted": 0}
     assert read["task"][0]["original"] == [None]
     assert read["text"]["adapted"]["coverage"]["alphabet"] == 20

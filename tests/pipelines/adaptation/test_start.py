@@ -1,73 +1,146 @@
+import itertools
+
 import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable
-from pipelines.adaptation.start import count_neighbours, make_start, with_head
-from tests.support.adaptation import TOKENS, language, write_language, write_model
-
-KNOWN = len(TOKENS)
-
-
-@pytest.fixture
-def grown(tmp_path):
-    """A model that knows half of the language's words already, and four more as new ones."""
-    words = language()
-    from keras_bert_impl.models.encoder import BertEncoder
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
-    from tests.support.model_folders import tiny_config, write_any
-
-    tokens = [*TOKENS, *words]
-    config = tiny_config(vocab_size=len(tokens), max_position_embeddings=32)
-    write_any(tmp_path / "grown", BertEncoder(config), Vocabulary(tokens))
-    write_language(tmp_path / "text.txt", 40)
-    return tmp_path, tokens
+from keras_bert_impl.checkpoints.grow import grow_vocabulary
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.files import make_folder
+from pipelines.adaptation.start import (
+    Neighbours,
+    count_neighbours,
+    placed,
+    prepare,
+    with_head,
+)
+from tests.support.adaptation import TOKENS, toy_adaptation, write_language, write_model
 
 
-def start_of(folder, tokens, new=4, **changes):
-    values = {"seed": 1, "description": None, "known": tokens[:-new], **changes}
-    found = make_start(
-        folder / "grown", [str(folder / "text.txt")], folder=folder / "start", **values
-    )
-    return found, read_portable(folder / "start")
+def prepared(folder, lacks_words, **changes):
+    """What is made of a model of letters, and that model and the new one."""
+    if not (folder / "model").exists():
+        write_model(folder / "model", heads=not lacks_words)
+    write_language(folder / "text.txt", 40)
+    config = toy_adaptation(folder, **changes)
+    source, text = find_model(config.init_checkpoint), [str(folder / "text.txt")]
+    out = make_folder(folder / "start")
+    found = prepare(source, config, lacks_words, text, text, out)
+    return found, read_portable(folder / "model"), read_portable(out / "model")
 
 
-def test_new_tokens_are_moved_to_their_neighbours_and_all_others_stay(grown):
-    folder, tokens = grown
-    found, start = start_of(folder, tokens)
-    assert found == {"placed_tokens": 4, "new_head": True}
-    before = read_portable(folder / "grown").weights
-    name = "embeddings/token_embeddings"
-    np.testing.assert_array_equal(start.weights[name][:-4], before[name][:-4])
-    assert not np.isclose(start.weights[name][-4:], before[name][-4:]).all(axis=1).any()
-    rest = (one for one in before if one != name)
-    assert all((start.weights[one] == before[one]).all() for one in rest)
+def test_new_tokens_get_vectors_of_their_neighbours_and_all_others_stay(tmp_path):
+    found, before, start = prepared(tmp_path, lacks_words=False, num_new_tokens=6)
+    rows = (tmp_path / "start" / "words.tsv").read_text().splitlines()
+    assert (found["new_tokens"], len(rows)) == (6, 7)
+    assert found["after"]["tokens_per_word"] < found["before"]["tokens_per_word"]
+    name, known = "embeddings/token_embeddings", {*before.text.vocabulary.tokens}
+    old = [one in known for one in start.text.vocabulary.tokens]
+    kept = [before.text.vocabulary.tokens.index(one) for one in start.text.vocabulary.tokens
+            if one in known]  # fmt: skip
+    np.testing.assert_array_equal(start.weights[name][old], before.weights[name][kept])
+    grown, _ = grow_vocabulary(before, [row.split("\t")[0] for row in rows[1:]])
+    new = ~np.array(old)
+    assert not np.isclose(start.weights[name][new], grown.weights[name][new]).all(axis=1).any()
+    rest = (one for one in before.weights if "layer" in one)
+    assert all((start.weights[one] == before.weights[one]).all() for one in rest)
 
 
-def test_a_new_head_guesses_by_the_frequencies_of_the_text(grown):
-    folder, tokens = grown
-    _, start = start_of(folder, tokens)
+def test_a_new_head_guesses_by_the_frequencies_of_the_text(tmp_path):
+    _, before, start = prepared(tmp_path, lacks_words=True, num_new_tokens=0)
+    assert "masked_lm/output_bias" not in before.weights
     shares = np.exp(start.weights["masked_lm/output_bias"])
     assert shares.sum() == pytest.approx(1, rel=1e-5)
-    counts = count_neighbours(read_portable(folder / "grown"), [str(folder / "text.txt")]).counts
-    assert counts.sum() == 40 * 6 * 6  # five words and a full stop
+    counts = count_neighbours(before, [str(tmp_path / "text.txt")]).counts
     np.testing.assert_allclose(shares, (counts + 0.5) / (counts + 0.5).sum(), rtol=1e-4)
 
 
-def test_the_seed_draws_the_rest_of_the_head_and_nothing_else(grown):
-    folder, tokens = grown
-    model = read_portable(folder / "grown")
-    counts = np.ones(len(tokens), np.int64)
+def test_the_seed_draws_the_rest_of_the_head_and_nothing_else(tmp_path):
+    write_model(tmp_path / "model", heads=False)
+    model = read_portable(tmp_path / "model")
+    counts = np.ones(len(TOKENS), np.int64)
     first, same, other = (with_head(model, counts, seed).weights for seed in (1, 1, 2))
     differ = [name for name in first if (first[name] != other[name]).any()]
     assert differ == ["masked_lm/transform/kernel"]
     assert all((first[name] == same[name]).all() for name in first)
 
 
-def test_a_model_with_a_head_keeps_it(tmp_path):
-    write_model(tmp_path / "grown", heads=True)
-    write_language(tmp_path / "text.txt", 20)
-    found, start = start_of(tmp_path, TOKENS, new=2)
-    assert not found["new_head"]
-    before = read_portable(tmp_path / "grown").weights
-    heads = [name for name in before if name.startswith("masked_lm")]
-    assert all((start.weights[one] == before[one]).all() for one in heads)
+WORDS = 40
+
+
+def two_topics(sentences=400, seed=0):
+    """Sentences of the even words, and sentences of the odd ones."""
+    draw = np.random.default_rng(seed)
+    near = Neighbours(WORDS)
+    lines = [2 * draw.integers(0, WORDS // 2, 8) + draw.integers(0, 2) for _ in range(sentences)]
+    near.add(np.concatenate(lines), np.arange(0, 8 * sentences + 1, 8))
+    return near
+
+
+def test_what_stands_near_is_counted_within_sentences_and_the_nearer_the_more():
+    near = Neighbours(4)
+    near.add(np.array([0, 1, 2, 3, 3]), np.array([0, 3, 5]))
+    assert near.near.toarray().tolist() == [
+        [0, 1, 0.5, 0],
+        [1, 0, 1, 0],
+        [0.5, 1, 0, 0],
+        [0, 0, 0, 2],
+    ]
+
+
+def test_text_may_come_in_any_pieces():
+    ids, offsets = np.arange(12) % 5, np.array([0, 4, 7, 12])
+    whole, pieces = Neighbours(5), Neighbours(5)
+    whole.add(ids, offsets)
+    for start, end in itertools.pairwise(offsets):
+        pieces.add(ids[start:end], np.array([0, end - start]))
+    np.testing.assert_allclose(whole.near.toarray(), pieces.near.toarray())
+    np.testing.assert_array_equal(whole.counts, pieces.counts)
+
+
+def test_words_of_the_same_company_have_vectors_alike():
+    used, vectors = two_topics().vectors(4)
+    alike = vectors @ vectors.T
+    same = (used[:, None] - used) % 2 == 0
+    np.fill_diagonal(same, False)
+    assert alike[same].mean() > alike[~same & ~np.eye(len(used), dtype=bool)].mean() + 0.5
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+
+
+def test_a_rare_token_has_no_vector_and_the_same_text_gives_the_same_ones():
+    near = two_topics()
+    near.add(np.array([1, 2, 3]), np.array([0, 3]))
+    near.counts[7] = 4
+    used, vectors = near.vectors(4)
+    assert 7 not in used
+    np.testing.assert_array_equal(vectors, near.vectors(4)[1])
+
+
+@pytest.mark.parametrize("words", [0, 1])
+def test_a_text_of_hardly_any_word_gives_no_vectors(words):
+    near = Neighbours(4)
+    if words:
+        near.add(np.zeros(9, np.int64), np.array([0, 9]))
+    assert len(near.vectors(3)[0]) == 0
+
+
+def test_new_tokens_stand_where_a_rotation_of_the_known_ones_takes_them():
+    draw = np.random.default_rng(1)
+    table = draw.normal(size=(60, 8)).astype(np.float32)
+    turn = np.linalg.qr(draw.normal(size=(8, 8)))[0]
+    vectors = ((table - table.mean(axis=0)) @ turn).astype(np.float32)
+    grown = np.concatenate([table[:50], np.zeros((10, 8), np.float32)])
+    moved = placed(grown, range(50, 60), np.arange(60), vectors)
+    np.testing.assert_array_equal(moved[:50], grown[:50])
+    own, found = table[50:] - table.mean(axis=0), moved[50:] - table[:50].mean(axis=0)
+    cosines = (own * found).sum(1) / np.linalg.norm(own, axis=1) / np.linalg.norm(found, axis=1)
+    assert cosines.min() > 0.9
+    length = np.linalg.norm(table[:50] - table[:50].mean(axis=0), axis=1).mean()
+    assert np.linalg.norm(found, axis=1).mean() == pytest.approx(length, rel=1e-4)
+
+
+def test_a_new_token_without_a_vector_stays_what_it_is_as_all_do_where_none_was_known():
+    table = np.ones((4, 2), np.float32)
+    vectors = np.eye(2, dtype=np.float32)
+    assert placed(table, [3], np.array([0, 1]), vectors) is table
+    assert placed(table, [0, 1], np.array([0, 1]), vectors) is table

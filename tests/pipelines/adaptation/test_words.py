@@ -5,15 +5,14 @@ import pytest
 from keras_bert_impl.tokenization.learner import coverage
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from pipelines.adaptation.words import WordOptions, choose_words
+from pipelines.adaptation.words import choose_words
 from tests.support.adaptation import TOKENS, language
 
 LETTERS = TextSettings(Vocabulary(TOKENS), do_lower_case=True)
 
 
 def chosen(counts, text=LETTERS, **options):
-    wanted = WordOptions(**{"min_count": 1, "min_saving": 0.0, **options})
-    return choose_words(counts, text, wanted)
+    return choose_words(counts, text, **{"min_count": 1, "min_saving": 0.0, **options})
 
 
 def with_new(counts, text=LETTERS, **options):

@@ -1,17 +1,13 @@
 import io
 import json
-from itertools import islice
 
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.certificate import code_point_lines
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from pipelines.corpora import tokenize_text as job
 from pipelines.corpora.tokenize_text import (
     TokenizeTextConfig,
-    certify_tokenizer,
     read_all_lines,
     run_tokenize_text,
     tokenize_text,
@@ -85,14 +81,6 @@ def test_a_vocabulary_that_is_none_is_refused(tmp_path):
         tokenize_text(
             TokenizeTextConfig(vocab_file=str(tmp_path / "vocab.txt")), [b"x"], io.StringIO()
         )
-
-
-def test_a_certificate_covers_code_points_and_lines(vocab_file, monkeypatch):
-    monkeypatch.setattr(job, "code_point_lines", lambda: islice(code_point_lines(), 3000))
-    report = certify_tokenizer(TokenizeTextConfig(vocab_file=vocab_file), [b"the words", b"\xff"])
-    assert report["exact"] is True
-    assert report["code_points"]["compared"] + report["code_points"]["left_out"] == 3000
-    assert report["lines"]["compared"] == 2
 
 
 STRANGE = [f"Ein Wort {number}".encode() for number in range(30)]

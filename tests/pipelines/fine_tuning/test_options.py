@@ -24,7 +24,6 @@ def test_the_defaults_are_the_originals():
     )
     assert (plain.training.train_batch_size, plain.training.learning_rate) == (32, 5e-5)
     assert (plain.eval_batch_size, plain.predict_batch_size) == (8, 8)
-    assert (plain.reinit_layers, plain.reinit_pooler) == (0, False)
     assert (plain.training.bias_correction, plain.training.layer_decay) == (False, 1.0)
     assert (plain.do_train, plain.do_eval, plain.do_predict) == (False, False, False)
 
@@ -45,9 +44,7 @@ def test_values_out_of_range_are_refused_by_name(name, value):
 
 
 def test_a_resumed_run_has_the_same_rows_in_the_same_order_and_the_same_start():
-    same = {"max_seq_length", "group_by_length", "reinit_layers", "reinit_pooler"}
-    same |= {"encoder_bilstm"}
-    assert set(settings_of(config())) == same
+    assert set(settings_of(config())) == {"max_seq_length", "group_by_length", "encoder_bilstm"}
 
 
 def test_no_padding_is_computed_that_can_be_left_out():

@@ -16,7 +16,7 @@ from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierCon
 from pipelines.tasks.labels.task import run_classifier
 from tests.support.glue_files import write_cola, write_sts
 from tests.support.labelled_files import write_numbers
-from tests.support.model_folders import write_classifier, write_encoder, write_start
+from tests.support.model_folders import write_classifier, write_start
 from tests.support.tiny_bert import GOLDEN
 
 
@@ -104,7 +104,7 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
 def test_what_computes_is_said_and_what_is_probably_a_mistake_about_it(
     encoder, cola, tmp_path, caplog, monkeypatch
 ):
-    monkeypatch.setattr("pipelines.runs.preflight.find_hidden_gpu", lambda: "/dev/nvidia0")
+    monkeypatch.setattr("pipelines.runs.remarks.find_hidden_gpu", lambda: "/dev/nvidia0")
     training = {"distribution_strategy": "mirrored", "precision": "bfloat16", "kernels": "plain"}
     config = configuration(
         cola, tmp_path, epochs=0.4, training=training, init_checkpoint=str(encoder), do_train=True
@@ -283,20 +283,6 @@ def test_the_curve_is_of_the_dev_set_alone_where_a_labelled_test_set_is_evaluate
     lines = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["accuracy"] == figures["eval_accuracy"]
     assert "test_" not in "".join(lines)
-
-
-def test_the_figures_of_a_published_model_come_with_what_others_reached(
-    encoder, cola, tmp_path, monkeypatch
-):
-    expected = {}
-    for model in (None, "bert-base-cased"):
-        monkeypatch.setattr(
-            "pipelines.fine_tuning.run.published_model", lambda *_, model=model: model
-        )
-        steps = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
-        expected[model] = run_classifier(configuration(cola, tmp_path / "run", **steps)).expected
-    assert expected[None] == {}
-    assert expected["bert-base-cased"]["eval_matthews_correlation"].published == 0.565
 
 
 def test_an_untrained_head_is_not_scored(encoder, cola, tmp_path):
@@ -545,37 +531,3 @@ def test_a_finished_run_called_again_leaves_what_its_user_put_beside_the_model(
     (tmp_path / "run" / "model" / "README.md").write_text("mine")
     assert run_classifier(config).training.finished
     assert (tmp_path / "run" / "model" / "README.md").read_text() == "mine"
-
-
-def test_layers_that_start_anew_reach_the_training_and_not_the_scoring(cola, tmp_path, monkeypatch):
-    encoder, started = write_encoder(tmp_path / "encoder"), []
-
-    def keep(state, *_, **__):
-        started.append({weight.path: np.array(weight.value) for weight in state.model.weights})
-        raise UserError("enough seen")
-
-    monkeypatch.setattr("pipelines.runs.training_run.train", keep)
-    for number, changes in enumerate(({}, {"reinit_layers": 1, "reinit_pooler": True})):
-        config = configuration(
-            cola, tmp_path / f"{number}", init_checkpoint=str(encoder), do_train=True, **changes
-        )
-        with pytest.raises(UserError, match="enough seen"):
-            run_classifier(config)
-    plain, anew = started
-    changed = {path for path in plain if not np.array_equal(plain[path], anew[path])}
-    assert {path.split("/")[0] for path in changed} == {"layer_1", "pooler"}
-
-    model = write_classifier(tmp_path / "trained", ["unacceptable", "acceptable"])
-    scores = [
-        run_classifier(
-            configuration(
-                cola,
-                tmp_path / f"scored-{number}",
-                init_checkpoint=str(model),
-                do_eval=True,
-                reinit_layers=number,
-            )
-        ).evaluation
-        for number in range(2)
-    ]
-    assert scores[0] == scores[1]

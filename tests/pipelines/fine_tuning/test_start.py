@@ -103,7 +103,6 @@ def test_the_threshold_of_one_model_holds_for_it_alone(tmp_path):
     assert threshold() == -8.5
     assert threshold(null_score_diff_threshold="1.5") == 1.5
     assert threshold(null_score_diff_threshold="auto") is None
-    assert threshold(ensemble=("a", "b")) == 0.0
 
 
 def test_truncation_is_kept_though_the_directory_does_not_say_it(tmp_path, caplog):

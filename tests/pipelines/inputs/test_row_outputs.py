@@ -44,14 +44,6 @@ def test_a_loss_gets_outputs_of_tokens_padded(outputs, rows):
     assert padded.tolist() == [[0, 1, 0], [10, 11, 12], [20, 0, 0]]
 
 
-def test_outputs_of_several_models_are_averaged(outputs):
-    outputs.add(np.array([1]), {"logits": np.array([[3.0]])}, share=0.5)
-    assert outputs.read(0, 3)["logits"].tolist() == [[0], [2.5], [2]]
-    starts = np.array([[4, 6, 8]], np.float32)
-    outputs.add(np.array([1]), {"start_logits": starts}, share=0.5)
-    assert outputs.read(0, 3)["start_logits"].tolist() == [0, 1, 12, 14, 16, 20]
-
-
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_an_output_that_is_no_number_is_refused_but_not_padding(outputs, number):
     padded = np.array([[10, 11, 12, number]], np.float32)

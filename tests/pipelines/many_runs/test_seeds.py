@@ -1,15 +1,18 @@
 """Many runs of one command. Most tests have a run that is a line of code in place of a training."""
 
 import json
-import signal
-from pathlib import Path
+import math
+import statistics
+from types import SimpleNamespace
 
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.interrupts import what_is_kept
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.fine_tuning.options import ManyRunsConfig
-from pipelines.many_runs import seeds, seeds_report
+from pipelines.fine_tuning.options import ManyRunsConfig, Setting
+from pipelines.many_runs import seeds
+from pipelines.many_runs.seeds import RunsReport, SeedRun
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
 from pipelines.tasks.tagging import task as tags
@@ -17,10 +20,6 @@ from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from tests.support.glue_files import write_cola
 from tests.support.labelled_files import write_classes
 from tests.support.tagged_files import write_tagged
-
-
-def set_up():
-    pass
 
 
 def as_flags(changes):
@@ -42,62 +41,57 @@ def configuration(folder, many, **changes):
 
 
 class Runs:
-    """Stands for the runs' processes: notes each config, and scores seed / 10 or does `instead`."""
+    """Stands for the training: notes each config, and scores seed / 10 or does `instead`."""
 
     def __init__(self):
         self.started, self.instead = [], {}
 
-    def __call__(self, config, task_of, set_up):
+    def __call__(self, config, task_of):
         self.started.append(config)
-        outcome = self.instead.get(config.training.seed)
-        if outcome:
-            return outcome()
         score = config.training.seed / 10
-        return {"eval_loss": 1.0, "eval_matthews_correlation": score, "eval_accuracy": 0.5}
+        figures = {"eval_loss": 1.0, "eval_matthews_correlation": score, "eval_accuracy": 0.5}
+        outcome = self.instead.get(config.training.seed)
+        figures = outcome() if outcome else figures
+        training = SimpleNamespace(finished=figures is not None)
+        return SimpleNamespace(training=training, evaluation=figures)
 
 
 @pytest.fixture
 def runs(monkeypatch, tmp_path):
     write_cola(tmp_path / "cola")
     started = Runs()
-
-    monkeypatch.setattr(seeds, "in_own_process", lambda function, *given, remedy: function(*given))
-    monkeypatch.setattr(seeds, "_train_and_score", started)
+    monkeypatch.setattr("pipelines.fine_tuning.run.fine_tune", started)
     return started
 
 
 def run(config):
-    return seeds.run_many(config, task_of, as_flags, set_up)
+    return seeds.run_many(config, task_of, as_flags)
 
 
 def test_each_seed_is_a_run_in_its_own_folder_that_shares_the_rows(tmp_path, runs):
     config = configuration(tmp_path, ManyRunsConfig(num_seeds=3), training=TrainingConfig(seed=4))
-    results = run(config)
+    report = run(config)
     assert [one.training.seed for one in runs.started] == [4, 5, 6]
     assert [one.output_dir.name for one in runs.started] == ["seed-4", "seed-5", "seed-6"]
     assert {one.work_dir for one in runs.started} == {tmp_path / "runs" / "work"}
     assert not any(one.many.are_many for one in runs.started)
     assert "seed=5\n" in runs.started[1].flags
-    assert results.finished
-    assert results.report.best.folder == "seed-6"
-    assert results.report.spread(results.report.runs).mean == pytest.approx(0.5)
-    assert {path.name for path in results.files} == {
-        "runs.json",
-        "runs.md",
-        "runs.png",
-        "runs.tsv",
-    }
+    assert report.finished
+    assert report.best.folder == "seed-6"
+    assert report.spread(report.runs).mean == pytest.approx(0.5)
+    files = {path.name for path in (tmp_path / "runs").glob("runs.*")}
+    assert files == {"runs.json", "runs.md", "runs.png", "runs.tsv"}
 
 
 def test_a_run_that_answers_everything_alike_failed(tmp_path, runs):
-    results = run(
+    report = run(
         configuration(tmp_path, ManyRunsConfig(num_seeds=2), training=TrainingConfig(seed=0))
     )
-    assert json.loads(results.files[0].read_text())["failed"] == 1  # Matthews: 0.0 and 0.1
+    assert report.failed(report.runs) == 1  # Matthews: 0.0 and 0.1
 
 
 def test_the_search_runs_every_setting_of_the_paper(tmp_path, runs):
-    results = run(configuration(tmp_path, ManyRunsConfig(search="paper")))
+    report = run(configuration(tmp_path, ManyRunsConfig(search="paper")))
     tried = {
         (c.training.train_batch_size, c.training.learning_rate, c.num_train_epochs)
         for c in runs.started
@@ -106,11 +100,11 @@ def test_the_search_runs_every_setting_of_the_paper(tmp_path, runs):
     assert (32, 2e-5, 4.0) in tried
     folder = tmp_path / "runs" / "batch-16_rate-5e-5_epochs-2" / "seed-12345"
     assert runs.started[0].output_dir == folder
-    assert len(results.report.settings()) == 18
+    assert len(report.settings()) == 18
 
 
 def test_a_search_that_was_stopped_goes_on_where_it_stopped(tmp_path, runs, monkeypatch):
-    monkeypatch.setattr(seeds_report, "_draw", lambda *_: None)  # eighteen pictures
+    monkeypatch.setattr(RunsReport, "_draw", lambda *_: None)  # eighteen pictures
     outcomes = iter([{"eval_matthews_correlation": 0.1}] * 4 + [None])
     runs.instead[12345] = lambda: next(outcomes)
     config = configuration(tmp_path, ManyRunsConfig(search="paper"))
@@ -137,9 +131,9 @@ def test_files_of_ones_own_are_compared_with_one_answer_to_every_example(tmp_pat
         own=LabelledTextsConfig(**files),
         training=TrainingConfig(seed=1),
     )
-    report = run(config).report
+    report = run(config)
     assert report.constant["eval_accuracy"] == pytest.approx(1 / 3)
-    assert [report.failed(one) for one in report.runs] == [True, False]
+    assert [report.failed([one]) for one in report.runs] == [1, 0]
 
 
 def test_runs_of_a_tagger_are_compared_by_f1_of_all_types(tmp_path, runs):
@@ -160,9 +154,9 @@ def test_runs_of_a_tagger_are_compared_by_f1_of_all_types(tmp_path, runs):
         many=ManyRunsConfig(num_seeds=2),
         training=TrainingConfig(seed=1),
     )
-    report = seeds.run_many(config, tags.task_of, as_flags, set_up).report
+    report = seeds.run_many(config, tags.task_of, as_flags)
     assert report.metrics == ["eval_f1", "eval_test_f1", "eval_precision", "eval_test_precision"]
-    assert [report.failed(one) for one in report.runs] == [True, False]
+    assert [report.failed([one]) for one in report.runs] == [1, 0]
     assert report.as_json()["runs"][1]["eval_f1_PER"] == 99.0
 
 
@@ -171,14 +165,14 @@ def test_the_same_call_again_starts_no_finished_run(tmp_path, runs):
     first = run(config)
     again = run(config)
     assert len(runs.started) == 2
-    assert again.report == first.report
+    assert again == first
 
 
 def test_more_seeds_are_added_to_those_that_are_there(tmp_path, runs):
     run(configuration(tmp_path, ManyRunsConfig(num_seeds=2)))
-    results = run(configuration(tmp_path, ManyRunsConfig(num_seeds=4)))
+    report = run(configuration(tmp_path, ManyRunsConfig(num_seeds=4)))
     assert len(runs.started) == 4
-    assert len(results.report.runs) == 4
+    assert len(report.runs) == 4
 
 
 def test_a_changed_option_or_file_calls_the_run_again(tmp_path, runs):
@@ -209,34 +203,24 @@ def test_a_failing_run_leaves_the_finished_ones_and_their_report(tmp_path, runs)
 def test_a_run_that_stopped_before_its_end_stops_all(tmp_path, runs):
     config = configuration(tmp_path, ManyRunsConfig(num_seeds=3), training=TrainingConfig(seed=1))
     runs.instead[2] = lambda: None
-    results = run(config)
-    assert (results.finished, len(results.report.runs)) == (False, 1)
+    report = run(config)
+    assert (report.finished, len(report.runs)) == (False, 1)
     assert not (tmp_path / "runs" / "seed-2" / "result.json").exists()
 
 
-def test_sigterm_stops_after_the_present_run_and_keeps_it(tmp_path, runs):
-    def be_terminated():
-        signal.raise_signal(signal.SIGTERM)
-        return {"eval_matthews_correlation": 0.3, "eval_accuracy": 0.6}
+def test_a_stop_between_two_runs_says_that_finished_ones_are_kept(tmp_path, runs, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
 
-    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3), training=TrainingConfig(seed=1))
-    runs.instead[2] = be_terminated
-    assert not run(config).finished
-    runs.instead.clear()
+    write = RunsReport.write
+    monkeypatch.setattr(RunsReport, "write", stop)
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run(config)
+    assert what_is_kept(stopped.value) == ("finished runs are kept, and the same command continues")
+    monkeypatch.setattr(RunsReport, "write", write)
     assert run(config).finished
-    assert [one.training.seed for one in runs.started] == [1, 2, 3]
-
-
-def test_sigterm_between_two_runs_starts_no_other(tmp_path, runs, monkeypatch):
-    write = seeds.RunsReport.write
-
-    def write_and_be_terminated(report, folder):
-        signal.raise_signal(signal.SIGTERM)
-        return write(report, folder)
-
-    monkeypatch.setattr(seeds.RunsReport, "write", write_and_be_terminated)
-    results = run(configuration(tmp_path, ManyRunsConfig(num_seeds=3)))
-    assert (results.finished, len(runs.started), len(results.report.runs)) == (False, 1, 1)
+    assert len(runs.started) == 3
 
 
 def test_a_refused_command_leaves_the_flags_of_the_one_before(tmp_path, runs):
@@ -273,10 +257,68 @@ def test_a_second_process_is_kept_out(tmp_path, runs):
         run(config)
 
 
-def test_a_half_written_result_is_none(tmp_path, runs):
-    config = configuration(tmp_path, ManyRunsConfig(num_seeds=2))
-    run(config)
-    result = Path(tmp_path / "runs" / "seed-12345" / "result.json")
-    result.write_text(result.read_text()[:20])
-    run(config)
-    assert len(runs.started) == 3
+SMALL, LARGE = Setting(16, 5e-5, 3.0), Setting(32, 2e-5, 4.0)
+
+
+def scored(seed, accuracy, setting=SMALL, f1=0.5):
+    figures = {
+        "eval_loss": 0.1 * seed,
+        "eval_accuracy": accuracy,
+        "eval_f1": f1,
+        "eval_mismatched_loss": 0.3,
+        "global_step": 9,
+    }
+    return SeedRun(f"{setting.folder}/seed-{seed}", seed, setting, figures)
+
+
+def report(*runs, constant=0.5, expected=None):
+    return RunsReport("MRPC", runs, {"eval_accuracy": constant}, expected or len(runs))
+
+
+def test_the_first_metric_chooses_and_a_loss_is_none():
+    assert report(scored(1, 0.6)).metrics[0] == "eval_accuracy"
+    assert report(scored(1, 0.6)).metrics == ["eval_accuracy", "eval_f1"]
+
+
+def test_a_run_at_or_under_the_constant_answer_failed():
+    runs = [scored(1, 0.5), scored(2, 0.51), scored(3, 0.4), scored(4, math.nan)]
+    found = report(*runs)
+    assert [found.failed([one]) for one in runs] == [1, 0, 1, 1]
+    assert found.as_json()["failed"] == 3
+
+
+def test_the_best_run_is_chosen_and_of_equal_ones_the_first():
+    assert report(scored(1, 0.6), scored(2, 0.8), scored(3, 0.8)).best.seed == 2
+
+
+def test_settings_are_ranked_by_their_mean_and_not_by_their_luckiest_run():
+    found = report(scored(1, 0.9), scored(2, 0.5), scored(1, 0.75, LARGE), scored(2, 0.75, LARGE))
+    assert [setting for setting, _ in found.settings()] == [LARGE, SMALL]
+    assert found.best.folder == "batch-16_rate-5e-5_epochs-3/seed-1"
+
+
+def test_the_files_hold_the_same_figures(tmp_path):
+    accuracies = [0.6, 0.7, 0.9]
+    found = report(*(scored(seed, a) for seed, a in enumerate(accuracies)), expected=4)
+    files = found.write(tmp_path)
+    assert [path.name for path in files] == ["runs.json", "runs.tsv", "runs.md", "runs.png"]
+    values = json.loads(files[0].read_text())
+    (setting,) = values["settings"]
+    spread = setting["spread"]["eval_accuracy"]
+    assert spread["mean"] == pytest.approx(statistics.fmean(accuracies))
+    assert spread["sigma"] == pytest.approx(statistics.stdev(accuracies))
+    assert (spread["median"], spread["minimum"], spread["runs"]) == (0.7, 0.6, 3)
+    assert not values["complete"]
+    header, *lines = [line.split("\t") for line in files[1].read_text().splitlines()]
+    column = header.index("eval_accuracy")
+    assert [float(line[column]) for line in lines] == accuracies
+    assert "0.7333 ± 0.1528" in files[2].read_text()
+    assert "1 of 4 runs are missing." in files[2].read_text()
+    assert files[3].read_bytes().startswith(b"\x89PNG")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_json_has_null_for_nan(tmp_path):
+    values = json.loads(report(scored(1, math.nan)).write(tmp_path)[0].read_text())
+    assert values["runs"][0]["eval_accuracy"] is None
+    assert values["settings"][0]["spread"]["eval_accuracy"]["mean"] == 0.0

@@ -1,14 +1,20 @@
+from pathlib import Path
+
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.strategy import Devices
 from pipelines.runs.remarks import (
     Epochs,
     RunFacts,
+    check_words,
     device_remarks,
     find_hidden_gpu,
     names_cluster,
     remarks,
 )
+from tests.support.pretraining_corpus import make_shards
 
 
 def training(**changes):
@@ -149,3 +155,27 @@ def test_a_rate_far_above_what_bert_learns_with_is_pointed_out(rate, said):
     facts = RunFacts(TrainingConfig(num_train_steps=200, num_warmup_steps=20, learning_rate=rate))
     for sentences in (remarks(facts), device_remarks(facts)):
         assert any("is far above" in one for one in sentences) == said
+
+
+def test_a_hidden_gpu_is_a_fact_of_a_run_that_the_cpu_computes_by_chance(monkeypatch):
+    monkeypatch.setattr("pipelines.runs.remarks.find_hidden_gpu", lambda: "/dev/nvidia0")
+    devices = Devices(tf.distribute.OneDeviceStrategy("/cpu:0"), use_xla=False)
+    assert RunFacts.of(training(), devices).hidden_gpu == "/dev/nvidia0"
+    split = RunFacts.of(training(num_logical_devices=2), devices)  # the CPU is meant
+    assert split.hidden_gpu is None
+
+
+def test_shards_whose_vocabulary_does_not_fit_are_named(tmp_path):
+    (tmp_path / "corpus.txt").write_text("The fox saw a dog. It barks\n\nthe hen ran.\n" * 20)
+    config, said = make_shards(tmp_path), []
+    check_words([config.output_file], said.append)
+    (sentence,) = said
+    assert sentence.startswith(f"{config.output_file}: 25.0 % of the words are [UNK], which the")
+
+
+def test_shards_that_fit_or_do_not_say_it_pass_without_a_word(tmp_path):
+    config, said = make_shards(tmp_path), []
+    check_words([config.output_file], said.append)
+    (Path(f"{config.output_file}.recipe.json")).unlink()
+    check_words([f"{config.output_file}-*"], said.append)
+    assert said == []

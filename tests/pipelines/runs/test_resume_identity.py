@@ -11,7 +11,6 @@ from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.pretraining_config import RunPretrainingConfig, SecondPhaseConfig
 from pipelines.runs.resume_identity import (
-    changed_flags,
     check_finished_run,
     finished_settings,
     pretraining_settings,
@@ -143,8 +142,3 @@ def test_the_settings_are_those_of_the_newest_checkpoint_that_can_be_read(finish
     (finished.checkpoints / "step-00000005").mkdir()
     assert finished_settings(finished)["seed"] == 12345
     assert finished_settings(RunDirectory.open(tmp_path / "new")) is None
-
-
-def test_flags_that_differ_were_added_removed_or_changed():
-    before, now = "--a=1\n--b=2\n--c\n", "--a=1\n--b=3\n--d=4\n"
-    assert changed_flags(before, now) == ["--b", "--c", "--d"]

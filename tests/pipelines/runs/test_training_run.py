@@ -269,13 +269,6 @@ def test_the_final_evaluation_stands_with_those_during_training(tmp_path):
     assert [(line["step"], line["loss"]) for line in lines] == [(10, 2.0), (20, 1.0), (21, 0.5)]
 
 
-def test_a_choice_of_one_evaluation_is_pointed_out(tmp_path, caplog):
-    finished_weights(run_of(tmp_path / "a", eval_steps=10, save_best=True), losses_in_turn(2, 1))
-    assert "to choose among" not in caplog.text
-    finished_weights(run_of(tmp_path / "b", eval_steps=50, save_best=True), losses_in_turn(1.0))
-    assert "`save_best` has one evaluation to choose among" in caplog.text
-
-
 def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, caplog):
     """`save_best` given or left out afterwards: model, figures and sentence stay of one step."""
     for name, first in (("last", False), ("best", True)):

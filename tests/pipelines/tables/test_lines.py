@@ -11,7 +11,6 @@ from keras_bert_impl.errors import UserError
 from pipelines.tables.files import open_table, read_table
 from pipelines.tables.lines import read_json, read_lines, read_text
 from pipelines.tasks.choices.files import read_choices
-from pipelines.tasks.questions.answering import read_passage
 from pipelines.tasks.questions.files import read_questions
 from pipelines.tasks.tagging.files import find_layout, read_sentences
 from pipelines.vectors.texts import open_texts
@@ -44,7 +43,7 @@ READERS = {
         lambda path: list(read_choices(path, labelled=True)),
     ),
     "questions": ("q.json", json.dumps({"data": [ARTICLE]}), questions),
-    "passages": ("p.txt", "It  rained.\n", read_passage),
+    "passages": ("p.txt", "It  rained.\n", read_text),
     "predictions": ("p.json", '{"1": "rained"}\n', lambda path: read_json(path, "a file")),
     "vectors": ("t.txt", "one\n\nthree \u2028 four\n", lambda path: list(open_texts(path))),
 }  # fmt: skip

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tools.benchmarks.measuring import LeftOutError, Table, first_texts, in_child, in_turns
+from keras_bert_impl.errors import UserError
+from tools.benchmarks.measuring import LeftOutError, Table, in_child, in_turns, spread_texts
 
 
 def test_who_fails_takes_no_further_turns(capsys):
@@ -39,7 +40,9 @@ def test_a_row_may_lack_cells(capsys):
     ]
 
 
-def test_so_many_characters_are_read(tmp_path):
-    path = tmp_path / "text.jsonl"
-    path.write_text('{"text": "one two"}\n{"text": "three"}\n{"text": "four"}\n')
-    assert first_texts([str(path)], 12e-6) == ["one two", "three"]
+def test_texts_are_spread_over_a_file_that_has_enough(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"text {n}\n\n" for n in range(40)))
+    assert spread_texts(str(path), 20)[:3] == ["text 0", "text 2", "text 4"]
+    with pytest.raises(UserError, match="has 40 texts, and 99 are asked for"):
+        spread_texts(str(path), 99)

@@ -1,19 +1,23 @@
-import itertools
+"""The benchmark of tokenizers and data, whole but tiny."""
+
+import importlib.util
 import json
 import subprocess
 import sys
-from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from tests.support.pretraining_corpus import write_vocabulary
+from keras_bert_impl.tokenization import certificate
+from tests.support.pretraining_corpus import make_config, make_shards, write_vocabulary
 from tools.benchmarks import tokenizer
 
-SYLLABLES = ("ka", "lo", "mi", "ru", "ste", "pan")
-WORDS = " ".join(map("".join, itertools.product(SYLLABLES, repeat=3)))
-PARAGRAPHS = [f"The {WORDS} saw the hens." for _ in range(16)]
 LINES = ["the fox ran home.", "A slowly hen saw Foxes", "", "the unknown word"] * 256
+
+
+def printed_rows(text):
+    return [json.loads(row) for row in text.splitlines() if row[:1] == "{"]
 
 
 @pytest.mark.long
@@ -24,84 +28,86 @@ def test_every_tokenizer_is_timed_and_held_to_the_reference(tmp_path):
     text.write_text("".join(f"{line}\n" for line in LINES))
     command = [
         sys.executable, "-m", "tools.benchmarks.tokenizer",  # it sets TensorFlow's threads
-        f"--vocab_file={vocab_file}", f"--input_file={text}", "--text_field=", "--num_lines=1024",
-        "--rounds=2",
+        f"--vocab_file={vocab_file}", f"--input_file={text}", "--num_lines=1024", "--rounds=2",
     ]  # fmt: skip
     result = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[3])
     assert result.returncode == 0, result.stderr
-    rows = [json.loads(row) for row in result.stdout.splitlines() if row[:1] == "{"]
-    differing = {row["tokenizer"]: row["differing_lines"] for row in rows[:-1]}
-    assert len(differing) == 7
+    *rows, further = printed_rows(result.stdout)
+    differing = {row["tokenizer"]: row["differing_lines"] for row in rows}
+    assert len(differing) == 4
     assert differing["this project"] == differing["this project, in a graph"] == 0
-    speeds = {row["tokenizer"]: row["mb_per_second"] for row in rows[:-1]}
-    assert len(speeds["this project"]) == 2
-    assert rows[-1]["start_up_seconds"] > 0
-    assert rows[-1]["mb_per_second_2 threads"] > 0
+    assert [len(row["mb_per_second"]) for row in rows] == [2] * 4
+    assert min(further.values()) > 0
 
 
 def test_a_line_that_comes_out_differently_is_counted(tmp_path):
-    settings = tokenizer._settings(write_vocabulary(tmp_path), True)
+    config = tokenizer.TokenizerConfig(
+        vocab_file=str(write_vocabulary(tmp_path)), input_file=("a",)
+    )
     cuts = {"drops a token": (lambda lines: lines, lambda lines: [[] for _ in lines])}
-    assert tokenizer.differing_lines(cuts, [["the fox", "", "a hen"]], settings) == {
+    assert tokenizer.differing_lines(cuts, [["the fox", "", "a hen"]], config.settings) == {
         "drops a token": 2
     }
 
 
-def test_a_marked_case_is_a_paragraph_and_its_sentences(tmp_path):
-    path = tmp_path / "cases.txt"
-    path.write_text("Dr. Ross ran. ‖ He won!\n그는 갔다.‖왔다.\n", encoding="utf-8")
-    assert tokenizer.marked_cases(path) == [
-        ("Dr. Ross ran. He won!", ["Dr. Ross ran.", "He won!"]),
-        ("그는 갔다.왔다.", ["그는 갔다.", "왔다."]),
-    ]
+@pytest.fixture
+def certify(tmp_path, monkeypatch, capsys):
+    """Certifies with the first code points only; gives the exit code and the rows printed."""
+    lines = certificate.code_point_lines
+    monkeypatch.setattr(certificate, "code_point_lines", lambda: islice(lines(), 3000))
+    vocab_file = write_vocabulary(tmp_path)
+
+    def call(*words):
+        code = tokenizer.main(["--task=certify", f"--vocab_file={vocab_file}", *words])
+        return code, printed_rows(capsys.readouterr().out)
+
+    return call
 
 
-def test_a_case_is_right_when_all_of_its_sentences_are(capsys):
-    cases = [("a. b.", ["a.", "b."]), ("Dr. a.", ["Dr. a."])]
-
-    def split_at_periods(text):
-        return [f"{part}." for part in text.split(".") if part.strip()] + [" "]
-
-    assert tokenizer.right_cases(split_at_periods, cases, show_wrong=True) == 1
-    assert capsys.readouterr().out == "    ['Dr.', 'a.']\n"
-
-
-@pytest.mark.parametrize("language", ["english", "korean"])
-def test_splitters_are_judged_by_the_hard_cases_and_timed(tmp_path, capsys, language):
-    text = tmp_path / "text.jsonl"
-    text.write_text(json.dumps({"text": "The fox ran. A hen saw it."}) + "\n")
-    assert (
-        tokenizer.main(["--task=sentences", f"--language={language}", f"--input_file={text}"]) == 0
-    )
-    rows = [json.loads(row) for row in capsys.readouterr().out.splitlines() if row[0] == "{"]
-    ours, plain = rows[:2]
-    assert (ours["splitter"], plain["splitter"]) == ("this project", "sentencex")
-    assert ours["cases"] >= ours["right"] >= plain["right"] > 0
-    assert ours["mb_per_second"] > 0
+def test_a_certificate_covers_code_points_and_ones_own_lines(certify, tmp_path):
+    (tmp_path / "mine.txt").write_bytes(b"the words\n\xff\n")
+    code, (code_points, lines) = certify(f"--input_file={tmp_path}/mine.txt")
+    assert code == 0
+    assert code_points["compared"] + code_points["left_out"] == 3000
+    assert (lines["compared"], lines["differing"]) == (2, 0)
+    assert len(certify()[1]) == 1
 
 
-def test_tokenizers_need_a_vocabulary(capsys):
-    assert tokenizer.main(["--input_file=wiki.jsonl"]) == 1
-    assert "give --vocab_file" in capsys.readouterr().err
+def test_a_difference_ends_with_an_error(certify, monkeypatch):
+    monkeypatch.setattr(certificate.RememberingReference, "encode", lambda self, line: [])
+    code, (code_points,) = certify()
+    assert code == 1
+    assert code_points["differing"] == code_points["compared"]
 
 
-def test_words_are_counted_as_the_tokenizer_splits_them():
-    counted = tokenizer.count_words(["The fox, the", "FOX"], do_lower_case=True)
-    assert counted == Counter({"the": 2, "fox": 2, ",": 1})
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("psutil"), reason="needs the extra `bench`")
+def test_a_run_is_timed_from_text_to_shards(tmp_path, capsys):
+    config = make_config(tmp_path)
+    arguments = [
+        "--task=creation", f"--input_file={config.input_file}", f"--vocab_file={config.vocab_file}",
+        "--workers=1", "--max_seq_length=32", "--dupe_factor=2",
+    ]  # fmt: skip
+    assert tokenizer.main(arguments) == 0
+    (row,) = printed_rows(capsys.readouterr().out)
+    assert row["who"] == "ours, 1 workers"
+    assert row["examples"] > 50
+    assert row["peak_mib"] > 5
 
 
-@pytest.mark.parametrize("learn", [tokenizer.learn_bottom_up, tokenizer.learn_top_down])
-def test_a_learner_gives_different_tokens_that_spell_the_words(learn):
-    tokens = learn(tokenizer.count_words(PARAGRAPHS, do_lower_case=True), 100, 1000)
-    assert len(set(tokens)) == len(tokens)
-    assert {"[UNK]", "t", "the"} <= set(tokens)
+def test_reading_is_timed_in_both_orders(tmp_path, capsys):
+    config = make_shards(tmp_path)
+    arguments = ["--task=reading", f"--input_file={config.output_file}"]
+    assert tokenizer.main([*arguments, "--batch_size=16", "--seconds=0.05"]) == 0
+    rows = printed_rows(capsys.readouterr().out)
+    assert [row["way"] for row in rows] == ["arithmetical order", "in sequence"]
+    assert min(row["examples_per_second"] for row in rows) > 0
 
 
-def test_both_learners_are_judged_by_words_that_were_held_out(tmp_path, capsys):
-    text = tmp_path / "text.jsonl"
-    text.write_text("".join(json.dumps({"text": line}) + "\n" for line in PARAGRAPHS))
-    learn = ["--task=vocabulary", "--megabytes=40"]
-    assert tokenizer.main([*learn, f"--input_file={text}", "--vocab_size=100"]) == 0
-    rows = [json.loads(row) for row in capsys.readouterr().out.splitlines() if row[:1] == "{"]
-    assert [row["learner"] for row in rows] == ["tokenizers", "tensorflow-text"]
-    assert all(row["unknown_share"] == 0 for row in rows)
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [(["--input_file=wiki.jsonl"], "give --vocab_file"), (["--vocab_file=v"], "give --input_file")],
+)
+def test_what_a_task_needs_is_said(capsys, words, sentence):
+    assert tokenizer.main(words) == 1
+    assert sentence in capsys.readouterr().err

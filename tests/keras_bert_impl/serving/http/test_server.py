@@ -12,6 +12,7 @@ import time
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.interrupts import STOPS
 from keras_bert_impl.serving.http.server import listen
 from tests.support.served import read_all, served_toy
 
@@ -32,7 +33,8 @@ def test_an_address_of_another_machine_is_one_sentence(host):
         listen(host, 0)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.usefixtures("keyboard")
+@pytest.mark.parametrize("number", STOPS)
 def test_a_stop_finishes_what_was_begun_and_takes_nothing_more(number):
     with served_toy(seconds=1.0) as server, concurrent.futures.ThreadPoolExecutor(4) as pool:
         idle = socket.create_connection(("127.0.0.1", server.port))

@@ -1,12 +1,10 @@
 """XNLI's reader on files in its layout (written here, not XNLI's text)."""
 
-import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.text_rows import TextExample as Example
-from pipelines.tasks.labels.glue import xnli_task
-from pipelines.tasks.labels.options import XnliConfig
+from pipelines.tasks.labels.glue import find_task
 
 HEADER = (
     "language|gold_label|sentence1_binary_parse|sentence2_binary_parse|sentence1_parse|"
@@ -40,15 +38,16 @@ def folder(tmp_path):
     return tmp_path
 
 
-def task(folder, language, *languages):
-    return xnli_task(folder, XnliConfig(xnli_language=language, xnli_eval_languages=languages))
+def task(folder, language):
+    return find_task(f"XNLI-{language}").at(folder)
 
 
-def test_each_language_is_a_split_of_one_file(folder):
-    found = task(folder, "zh", "ar", "zh")
-    assert found.evaluation_splits == ("dev_zh", "dev_ar")
-    assert list(found.examples("dev_zh")) == [Example("0", " C.", "D.", "contradiction")]
-    assert [example.label for example in found.examples("dev_ar")] == ["neutral", "entailment"]
+def test_a_row_counts_where_it_is_in_the_tasks_language(folder):
+    assert list(task(folder, "zh").examples("dev")) == [Example("0", " C.", "D.", "contradiction")]
+    assert [example.label for example in task(folder, "ar").examples("dev")] == [
+        "neutral",
+        "entailment",
+    ]
 
 
 def test_the_translated_training_set_calls_a_contradiction_contradictory(folder):
@@ -65,40 +64,24 @@ def test_files_are_found_where_the_archives_put_them(folder):
     assert len(list(task(folder, "zh").examples("train"))) == 2
 
 
-def test_the_labelled_test_set_is_scored_where_it_is_there(folder):
-    assert task(folder, "ar").evaluation_splits == ("dev_ar",)
+def test_the_labelled_test_set_is_scored_too(folder):
     write(folder / "xnli.test.tsv", [HEADER, row("ar", "neutral", "A.", "B.")])
     found = task(folder, "ar")
-    assert found.evaluation_splits == ("dev_ar", "test_ar")
-    assert next(iter(found.examples("test_ar"))).label == "neutral"
+    assert found.evaluation_splits == ("dev", "test")
+    assert next(iter(found.examples("test"))).label == "neutral"
 
 
 def test_a_language_without_rows_is_named(folder):
     with pytest.raises(UserError, match=r"xnli\.dev\.tsv: has no rows whose language is 'sw'"):
-        list(task(folder, "sw").examples("dev_sw"))
+        list(task(folder, "sw").examples("dev"))
 
 
-def test_a_language_that_xnli_does_not_have_is_named(folder):
-    with pytest.raises(UserError, match=r"`xnli_eval_languages=ko`: XNLI has ar, bg, "):
-        task(folder, "en", "ko")
+def test_a_language_that_xnli_does_not_have_is_named():
+    with pytest.raises(UserError, match=r"`task_name=XNLI-ko`: there is no such task; choose "):
+        find_task("XNLI-ko")
 
 
 def test_an_unknown_label_names_file_and_line(folder):
     write(folder / "xnli.dev.tsv", [HEADER, row("zh", "-", "A.", "B.")])
     with pytest.raises(UserError, match=r"xnli\.dev\.tsv: line 2: unknown label '-'"):
-        list(task(folder, "zh").examples("dev_zh"))
-
-
-def test_each_language_has_a_file_of_answers(folder, tmp_path):
-    found = task(folder, "zh", "all")
-    assert len(found.test_splits) == len(found.submissions) == 15
-    answers = found.answers([], _rows(), {"logits": np.array([[0.0, 1.0, 0.0]], np.float32)})
-    paths = found.write(tmp_path, "test_ar", [(Example("0", "A.", "B."), answers[0])])
-    assert paths[1].name == "XNLI-ar.tsv"
-    assert paths[1].read_text() == "index\tprediction\n0\tentailment\n"
-
-
-def _rows():
-    from tests.pipelines.tasks.labels.test_glue import TOKENIZER, text_rows
-
-    return text_rows([Example("0", "the", "dog")], TOKENIZER, 16)
+        list(task(folder, "zh").examples("dev"))

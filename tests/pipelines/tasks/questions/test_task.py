@@ -13,7 +13,7 @@ from pipelines.tasks.questions.answers import AnswerSettings, Candidate, Predict
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 from pipelines.tasks.questions.task import QuestionTask
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
-from tests.support.squad_files import write_squad
+from tests.support.squad_files import write_articles, write_squad
 from tests.support.trivia_tree import write_trivia
 
 TEXT = TextSettings(WORD_VOCABULARY)
@@ -54,6 +54,26 @@ def test_only_what_can_be_trained_is_read_for_training(tmp_path):
     task = QuestionTask(TEXT, train_file=path, predict_file=path)
     assert [example.identifier for example in task.examples("train")] == ["q0", "q2"]
     assert len(list(task.examples("predict"))) == 3
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.01, 1), (0.5, 3), (0.9, 5)])
+def test_whole_articles_are_held_out_by_their_titles_and_the_seed(tmp_path, share, count):
+    path = write_articles(tmp_path / "train.json", 6)
+
+    def articles(split, seed=0):
+        task = QuestionTask(TEXT, train_file=path, dev_share=share, dev_seed=seed)
+        return {example.passage.article for example in task.examples(split)}
+
+    dev, train = articles("predict"), articles("train")
+    assert (len(dev), dev & train, len(dev | train)) == (count, set(), 6)
+    assert articles("predict") == dev
+    assert len({frozenset(articles("predict", seed)) for seed in range(9)}) > 1
+
+
+def test_one_article_cannot_be_divided(tmp_path):
+    task = QuestionTask(TEXT, train_file=write_squad(tmp_path / "train.json"), dev_share=0.5)
+    with pytest.raises(UserError, match="has one article, of which `dev_share` cannot"):
+        task.examples("train")
 
 
 def test_trivia_laid_out_as_it_is_published_gives_squads_rows(tmp_path):

@@ -6,15 +6,15 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.tasks.questions.answers import Candidate, Prediction
-from pipelines.tasks.questions.passages import Passage
+from pipelines.tasks.questions.passages import Passage, Question
 from pipelines.tasks.questions.task import QuestionTask
-from pipelines.tasks.questions.trivia import TRIVIA_PREDICTIONS, TriviaQuestion
+from pipelines.tasks.questions.trivia import TRIVIA_PREDICTIONS
 from tests.support.trivia_tree import write_trivia
 
 
 def answered(key, document, text, score, end=1):
     passage = Passage(document, text)
-    question = TriviaQuestion(f"{key}--{document}", "", passage, key=key)
+    question = Question(f"{key}--{document}", "", passage)
     return question, Prediction([Candidate(text, score, 0.0, 0, end)])
 
 

@@ -41,8 +41,6 @@ def test_features_have_a_learning_rate_of_their_own():
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"reinit_layers": 1}, "reinit_layers"),
-        ({"reinit_pooler": True}, "reinit_pooler"),
         ({"encoder_bilstm": True}, "encoder_bilstm"),
         ({"many": ManyRunsConfig(search="paper")}, "search"),
     ],

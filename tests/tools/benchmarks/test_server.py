@@ -1,0 +1,70 @@
+"""The benchmark of servers under load: what it starts, sends, measures and tells."""
+
+import importlib.util
+import json
+import shutil
+import sys
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from tools.benchmarks import server
+from tools.benchmarks.server import ServerConfig, Turn, body_of
+
+SERVER = """
+import http.server, json, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.dumps({"data": [{"embedding": [0.5, 1.0]}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *words):
+        pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "lines.txt").write_text("".join(f"text {n}\n\n" for n in range(40)))
+    (tmp_path / "server.py").write_text(SERVER)
+    return ServerConfig(
+        server=(f"made={sys.executable} {tmp_path}/server.py {{port}}",),
+        input_file=str(tmp_path / "lines.txt"),
+        num_texts=20,
+        clients=4,
+        seconds=1,
+        rounds=1,
+    )
+
+
+def test_a_request_is_what_openais_clients_send(config):
+    assert json.loads(body_of(config, "é"))["input"] == "é"
+
+
+def test_medians_are_of_each_figure():
+    turns = [Turn(*[float(n)] * 10) for n in (1, 5, 2)]
+    assert server._medians(turns) == Turn(*[2.0] * 10)
+
+
+def test_a_server_that_does_not_start_is_told(config):
+    with pytest.raises(UserError, match=r"made: does not start \(no\)"):
+        server.Server(f"made={sys.executable} -c \"print('no')\"", config, ["a"] * 20)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("psutil"), reason="needs the extra `bench`")
+@pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
+def test_a_server_is_loaded_and_measured(config, capsys):
+    server._run(config)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line[0] == "{"]
+    assert [row["clients"] for row in rows] == [4, 1]
+    for row in rows:
+        assert row["a_second"] > 1
+        assert row["other"] == row["refused"] == 0
+        assert row["p50"] <= row["p99"]
+    assert rows[0]["difference"] == 0.0

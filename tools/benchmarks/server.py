@@ -1,0 +1,313 @@
+"""Compares HTTP servers of vectors under load: many clients at once, and one alone.
+
+Every server is a command that is started once; {port} in it is where it shall listen. It is given
+texts of mixed lengths, one a request, in OpenAI's form at /v1/embeddings. The load comes from wrk,
+whose own processor time is told. Servers take turns, round after round, and those whose turn it is
+not are stopped meanwhile (SIGSTOP). Beside the load a client of ours asks for the vectors of some
+texts and compares them with those that the same server gave before the load: the largest difference
+is told, as are the answers with status 429 and with any other.
+
+It needs wrk (Debian's package of that name) and psutil. Traffic goes to this machine only.
+
+Examples:
+  python -m tools.benchmarks.server --input_file=lines.txt --seconds=20
+      --server='ours=keras-bert serve --model=minilm --engine=openvino --port={port}'
+      --server='infinity=infinity_emb v2 --model-id minilm --url-prefix /v1 --port {port}'
+"""
+
+import contextlib
+import http.client
+import json
+import math
+import os
+import resource
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.serving.http.server import listen
+from tools.benchmarks.measuring import LeftOutError, Table, in_turns, show_json, spread_texts
+from tools.config_flags import ConfigFlags
+
+_SECONDS_TO_START = 180
+_COMPARED = 20  # texts whose vectors are compared during the load
+_SCRIPT = """
+local bodies, at = {}, 0
+local threads = {}
+good, refused, other = 0, 0, 0
+function setup(thread) table.insert(threads, thread) end
+function init(args)
+  wrk.method = "POST"
+  wrk.headers["Content-Type"] = "application/json"
+  for line in io.lines(args[1]) do
+    bodies[#bodies + 1] = wrk.format(nil, nil, nil, line)
+  end
+end
+function request() at = at % #bodies + 1; return bodies[at] end
+function response(status)
+  if status == 200 then good = good + 1
+  elseif status == 429 then refused = refused + 1
+  else other = other + 1 end
+end
+function done(summary, latency, requests)
+  local g, r, o = 0, 0, 0
+  for _, thread in ipairs(threads) do
+    g = g + thread:get("good"); r = r + thread:get("refused"); o = o + thread:get("other")
+  end
+  local e = summary.errors
+  io.write(string.format(
+    '{"good":%d,"refused":%d,"other":%d,"lost":%d,"seconds":%f,"p50":%f,"p99":%f}\\n', g, r, o,
+    e.connect + e.read + e.write + e.timeout, summary.duration / 1e6,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+end
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerConfig:
+    """The options of the comparison."""
+
+    server: tuple[str, ...] = option(
+        (), "NAME=COMMAND of a server; {port} is its port. Repeat it for others.", repeated=True
+    )
+    input_file: str = option(REQUIRED, "UTF-8 text, one text a line; texts are spread over it.")
+    model_name: str = option("minilm", "What requests call the model.")
+    num_texts: int = option(2000, "How many different texts are sent.", at_least=_COMPARED)
+    clients: int = option(500, "Clients at once; each sends on when it has its answer.", at_least=1)
+    seconds: int = option(20, "How long each turn takes.", at_least=1)
+    rounds: int = option(3, "How often servers take turns.", at_least=1)
+    alone: bool = option(True, "Measure one client alone, too.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+FLAGS = ConfigFlags(__doc__, ServerConfig)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one turn of one server gave.
+
+    Attributes:
+        a_second: answers with status 200.
+        p50, p99: milliseconds of an answer.
+        refused: answers with status 429.
+        other: answers with another status, and connections that failed.
+        difference: the largest of any number of a vector from before the load, or NaN.
+        load_seconds, server_seconds: processor time of the load generator and of the server.
+        a_processor_second: answers in a second of the server's processor time.
+        megabytes: of the server's memory at the end.
+    """
+
+    a_second: float
+    p50: float
+    p99: float
+    refused: int
+    other: int
+    difference: float
+    load_seconds: float
+    server_seconds: float
+    a_processor_second: float
+    megabytes: float
+
+
+class Server:
+    """A server under test.
+
+    Args:
+        words: NAME=COMMAND.
+        config: what requests say.
+        texts: that are sent.
+    """
+
+    def __init__(self, words: str, config: ServerConfig, texts: Sequence[str]) -> None:
+        self.name, _, command = words.partition("=")
+        if not command:
+            raise UserError(f"`server={words}`: write NAME=COMMAND.")
+        self._config, self._texts = config, texts[:_COMPARED]
+        with listen("127.0.0.1", 0) as free:
+            self.port = free.getsockname()[1]
+        self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            shlex.split(command.replace("{port}", str(self.port))),
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+        self._await()
+        self._vectors = self._embed(self._texts)
+        self._signal(signal.SIGSTOP)
+
+    def _await(self) -> None:
+        until = time.monotonic() + _SECONDS_TO_START
+        while time.monotonic() < until and self._process.poll() is None:
+            with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
+                self._embed(["a"])
+                return
+            time.sleep(0.2)
+        self._log.seek(0)
+        reason = (self._log.read().strip().splitlines() or ["it gave no reason"])[-1]
+        self.end()
+        raise UserError(f"{self.name}: does not start ({reason.strip()}).")
+
+    def _embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of texts, asked one by one."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        with contextlib.closing(connection):
+            return np.array([self._vector(connection, text) for text in texts])
+
+    def _vector(self, connection: http.client.HTTPConnection, text: str) -> list[float]:
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", "/v1/embeddings", body_of(self._config, text), headers)
+        return json.loads(connection.getresponse().read())["data"][0]["embedding"]
+
+    def turn(self, clients: int, bodies: Path) -> Turn:
+        """Loads the server with clients for a while."""
+        self._signal(signal.SIGCONT)
+        try:
+            difference, stop = [math.nan], threading.Event()
+            watch = threading.Thread(target=self._compare, args=(difference, stop))
+            if clients > 1:
+                watch.start()
+            before, spent = self._processor_seconds(), _children_seconds()
+            found = _wrk(self.port, clients, self._config.seconds, bodies)
+            load, server = _children_seconds() - spent, self._processor_seconds() - before
+            stop.set()
+            if clients > 1:
+                watch.join()
+            return Turn(
+                found["good"] / found["seconds"],
+                found["p50"],
+                found["p99"],
+                found["refused"],
+                found["other"] + found["lost"],
+                difference[0],
+                load,
+                server,
+                found["good"] / max(server, 0.01),
+                self._megabytes(),
+            )
+        finally:
+            self._drain()
+            self._signal(signal.SIGSTOP)
+
+    def _drain(self) -> None:
+        """Lets the server finish what clients that are gone have asked, if it does."""
+        with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
+            self._embed(["a"])
+
+    def _compare(self, difference: list[float], stop: threading.Event) -> None:
+        """Asks until it is told to stop; keeps the largest difference."""
+        while not stop.is_set():
+            with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
+                now = np.abs(self._embed(self._texts[:4]) - self._vectors[:4]).max()
+                difference[0] = float(np.nanmax([difference[0], now]))
+
+    def _members(self) -> list[Any]:
+        """The server's processes."""
+        import psutil
+
+        first = psutil.Process(self._process.pid)
+        return [first, *first.children(recursive=True)]
+
+    def _processor_seconds(self) -> float:
+        return sum(sum(one.cpu_times()[:2]) for one in self._members())
+
+    def _megabytes(self) -> float:
+        return sum(one.memory_info().rss for one in self._members()) / 1e6
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+    def end(self) -> None:
+        """Ends it and all processes that it started."""
+        self._signal(signal.SIGCONT)
+        self._signal(signal.SIGTERM)
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+
+
+def body_of(config: ServerConfig, text: str) -> bytes:
+    """A request for the vector of a text."""
+    return json.dumps({"model": config.model_name, "input": text}).encode()
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _wrk(port: int, clients: int, seconds: int, bodies: Path) -> dict[str, Any]:
+    """Loads a server with wrk; gives what its script prints."""
+    script = bodies.with_suffix(".lua")
+    script.write_text(_SCRIPT)
+    words = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout=60s", f"-s{script}"]
+    url = f"http://127.0.0.1:{port}/v1/embeddings"
+    done = subprocess.run([*words, url, "--", bodies], capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        raise LeftOutError((done.stderr.strip().splitlines() or ["wrk gave nothing"])[-1])
+    return json.loads(lines[-1])
+
+
+def _medians(turns: Sequence[Turn]) -> Turn:
+    columns = zip(*(asdict(turn).values() for turn in turns), strict=True)
+    return Turn(*map(statistics.median, columns))
+
+
+def _run(config: ServerConfig) -> None:
+    if shutil.which("wrk") is None:
+        raise UserError("wrk is not installed; on Debian and Ubuntu: apt-get install wrk.")
+    texts, servers = spread_texts(config.input_file, config.num_texts), list[Server]()
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        bodies = Path(folder) / "bodies"
+        bodies.write_bytes(b"".join(body_of(config, text) + b"\n" for text in texts))
+        for words in config.server:
+            server = Server(words, config, texts)
+            stack.callback(server.end)
+            servers.append(server)
+        for clients in (config.clients, *([1] if config.alone else [])):
+            _compare_servers(servers, clients, bodies, config.rounds)
+
+
+def _compare_servers(servers: Sequence[Server], clients: int, bodies: Path, rounds: int) -> None:
+    ways: dict[str, Callable[[], Turn]] = {
+        server.name: partial(server.turn, clients, bodies) for server in servers
+    }
+    turns = in_turns(ways, rounds, f"{clients} clients")
+    columns = {"answers/s": ",.1f", "p50, ms": ",.1f", "p99, ms": ",.1f", "429": ",.0f"}
+    columns |= {"other": ",.0f", "differs": ".1e", "load, s": ".1f", "server, s": ".1f"}
+    table = Table({f"{clients} clients": "", **columns, "a CPU-s": ",.1f", "MB": ",.0f"})
+    for name, found in turns.items():
+        median = _medians(found)
+        table.row(name, *asdict(median).values())
+        show_json(
+            {"clients": clients, "server": name, "load": os.getloadavg()[0], **asdict(median)}
+        )
+
+
+main = FLAGS.main_of(_run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

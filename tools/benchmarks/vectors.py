@@ -1,0 +1,300 @@
+"""Compares how fast texts become vectors: here, and with sentence-transformers, in one run.
+
+Raw text in, one mean vector a text out. Four workloads: mixed, texts of the file as they are;
+equal, texts of so many tokens; one, a text at a time; short, the first 3 to 12 words of these, one
+at a time. Every contender is a process of its own with the same threads, opened once; they take
+turns, round after round, so that a slow minute of the machine does not hit one of them alone. The
+figures are medians of the rounds. Each contender runs as its users are told to run it, tokenizing
+included; none pads more than it must.
+
+All are open at the same time: of a base model each takes 1 to 3 GB, so name those of one precision
+there. A contender that is not installed, or that fails, is left out with a sentence. Peers need
+sentence-transformers, torch, optimum-intel and optimum-onnx.
+
+Examples:
+  python -m tools.benchmarks.vectors --model=all-MiniLM-L6-v2 --input_file=lines.txt
+  python -m tools.benchmarks.vectors --model=all-MiniLM-L6-v2 --random_size=base
+      --input_file=lines.txt --contenders=ours_openvino_int8,sentence_transformers_onnx_float32
+"""
+
+import contextlib
+import json
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import REQUIRED, check_options, option
+from tools.benchmarks.measuring import (
+    Child,
+    Table,
+    cores,
+    in_turns,
+    seconds_of,
+    show_json,
+    spread_over,
+    spread_texts,
+)
+from tools.config_flags import ConfigFlags
+
+MIXED, EQUAL, ONE, SHORT = "mixed", "equal", "one", "short"
+_ALONE = (ONE, SHORT)
+_WORKLOADS = (MIXED, EQUAL, *_ALONE)
+_SHORTEST, _SHORT = 3, 12  # words
+_CALIBRATION = 300
+_WARM_UP = 300
+
+Figures = dict[str, dict[str, list[float]]]
+Vectors = NDArray[np.float32]
+Embed = Callable[[Sequence[str]], Vectors]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorsConfig:
+    """The options of the comparison."""
+
+    model: str = option(REQUIRED, "The model: a directory, or a name on the Hugging Face hub.")
+    input_file: str = option(REQUIRED, "UTF-8 text, one text a line; texts are spread over it.")
+    contenders: tuple[str, ...] = option((), "Who takes part; by default all.")
+    random_size: str | None = option(
+        None, "Take random weights of this size (such as base) in place of the model's."
+    )
+    num_mixed: int = option(2000, "Texts of the workload mixed.", at_least=1)
+    num_equal: int = option(500, "Texts of the workload equal.", at_least=1)
+    num_one: int = option(100, "Texts of the workloads one and short.", at_least=1)
+    length: int = option(128, "Tokens of an equal text, and the most of any.", at_least=8)
+    threads: int = option(2, "Threads of every contender.", at_least=1)
+    rounds: int = option(5, "How often they take turns.", at_least=1)
+    child: str | None = option(None, "Runs one contender (used by the tool itself).")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+FLAGS = ConfigFlags(__doc__, VectorsConfig)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The input of every contender; `model` is a sentence-transformers directory.
+
+    TensorFlow and our OpenVINO see the threads by the process' cores; `length` is the most tokens
+    of a text, `calibration` texts for the scales of int8.
+    """
+
+    model: str
+    threads: int
+    length: int
+    precision: str
+    calibration: Sequence[str] = ()
+
+
+def ours(engine: str, deterministic: bool, setting: Setting) -> Embed:
+    """`kb.Embedder`, with an engine."""
+    from keras_bert_impl.serving.embedder import Embedder
+
+    embedder = Embedder.from_pretrained(
+        setting.model,
+        engine=engine,
+        precision=setting.precision,
+        max_seq_length=setting.length,
+        deterministic=deterministic,
+        calibration_texts=setting.calibration,
+    )
+    return embedder.embed
+
+
+def sentence_transformers(backend: str, setting: Setting) -> Embed:
+    """sentence-transformers on PyTorch; on OpenVINO or ONNX Runtime through optimum."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    torch.set_num_threads(setting.threads)
+    options: dict[str, Any] = {}
+    if backend == "openvino":
+        hint = {"float32": "f32", "bfloat16": "bf16"}[setting.precision]
+        settings = {"INFERENCE_PRECISION_HINT": hint, "INFERENCE_NUM_THREADS": setting.threads}
+        options = {"ov_config": settings, "export": True}
+    elif backend == "onnx":
+        import onnxruntime
+
+        session = onnxruntime.SessionOptions()
+        session.intra_op_num_threads = setting.threads
+        options = {"session_options": session, "export": True}
+    model = SentenceTransformer(
+        setting.model, device="cpu", backend=backend, model_kwargs=options or None
+    )
+    model.max_seq_length = setting.length
+    if backend == "torch" and setting.precision == "bfloat16":
+        model = model.bfloat16()
+    return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False), np.float32)
+
+
+def _contenders() -> dict[str, tuple[Callable[[Setting], Embed], str]]:
+    """What makes each contender's function of texts, and its precision, by its name."""
+    found: dict[str, tuple[Callable[[Setting], Embed], str]] = {}
+    for precision, engines, backends in (
+        ("float32", ("tensorflow", "openvino"), ("torch", "openvino", "onnx")),
+        ("bfloat16", ("tensorflow", "openvino"), ("torch", "openvino")),
+        ("int8", ("openvino",), ()),
+    ):
+        for engine in engines:
+            for alone in (False, True):
+                name = f"ours_{engine}_{precision}{'_alone' if alone else ''}"
+                found[name] = partial(ours, engine, alone), precision
+        for backend in backends:
+            name = f"sentence_transformers_{backend}_{precision}"
+            found[name] = partial(sentence_transformers, backend), precision
+    return found
+
+
+CONTENDERS = _contenders()
+
+
+def serve_child(words: str) -> None:
+    """The child: opens its contender, then answers workloads with a figure each."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
+    given = json.loads(words)
+    make, precision = CONTENDERS[given["contender"]]
+    os.sched_setaffinity(0, cores()[: given["setting"]["threads"]])
+    embed = make(Setting(**given["setting"], precision=precision))
+    for line in sys.stdin:
+        asked = json.loads(line)
+        figure = figure_of(embed, asked["workload"], asked["texts"])
+        answers.write(f"{json.dumps(figure)}\n")
+        answers.flush()
+
+
+def figure_of(embed: Any, workload: str, texts: Sequence[str]) -> float:
+    """The unit of a workload: texts a second; alone, milliseconds."""
+    if workload in _ALONE:
+        return 1000 * statistics.median(seconds_of(partial(embed, [text])) for text in texts)
+    return len(texts) / seconds_of(partial(embed, texts))
+
+
+def read_texts(config: VectorsConfig) -> dict[str, list[str]]:
+    """The texts of each workload."""
+    mixed = spread_texts(config.input_file, config.num_mixed)
+    # Every word is a token at least, so these have more tokens than are read.
+    words = " ".join(mixed[: config.num_equal * config.length]).split()
+    equal = [
+        " ".join(words[(number * config.length + n) % len(words)] for n in range(config.length))
+        for number in range(config.num_equal)
+    ]
+    one = spread_over(mixed, min(config.num_one, len(mixed)))
+    return {
+        MIXED: mixed,
+        EQUAL: equal,
+        ONE: one,
+        SHORT: [_cut(text, number) for number, text in enumerate(one)],
+        "calibration": spread_over(mixed, min(_CALIBRATION, len(mixed))),
+    }
+
+
+def _cut(text: str, number: int) -> str:
+    """The first words of a text; how many changes from number to number.
+
+    Example:
+        >>> [_cut("a b c d e", number) for number in range(2)]
+        ['a b c', 'a b c d']
+    """
+    return " ".join(text.split()[: _SHORTEST + number % (_SHORT - _SHORTEST + 1)])
+
+
+def write_model(config: VectorsConfig, folder: Path) -> None:
+    """The model as every contender opens it: with mean pooling, not scaled."""
+    from keras_bert_impl.config import named_config
+    from keras_bert_impl.models.embedder import BertEmbedder
+    from keras_bert_impl.serving.embedder import Embedder
+
+    embedder = Embedder.from_pretrained(config.model, pooling="mean", normalize=False)
+    if config.random_size:
+        sizes = named_config(config.random_size, len(embedder.text.vocabulary))
+        embedder = Embedder(BertEmbedder(sizes.replace(hidden_act="gelu_erf")), embedder.text)
+    embedder.save_pretrained(folder)
+
+
+def compare(config: VectorsConfig, folder: Path) -> Figures:
+    """The figures of every contender by workload, a round each."""
+    unknown = sorted(set(config.contenders) - set(CONTENDERS))
+    if unknown:
+        raise UserError(f"`contenders`: {unknown[0]} is none; choose of {', '.join(CONTENDERS)}.")
+    texts = read_texts(config)
+    write_model(config, folder / "model")
+    setting = {
+        "model": str(folder / "model"),
+        "threads": config.threads,
+        "length": config.length,
+        "calibration": texts["calibration"],
+    }
+    with contextlib.ExitStack() as stack:
+
+        def opened(name: str) -> Child:
+            case = {"contender": name, "setting": setting}
+            child = Child("tools.benchmarks.vectors", case, "--model=", "--input_file=")
+            stack.callback(child.end)
+            # The first texts open it, one after the other, and warm it up.
+            child.ask({"workload": MIXED, "texts": texts[MIXED][:_WARM_UP]})
+            for alone in _ALONE:  # all of them: some compile for lengths in the background
+                child.ask({"workload": alone, "texts": texts[alone]})
+            return child
+
+        names = config.contenders or tuple(CONTENDERS)
+        children = in_turns({name: partial(opened, name) for name in names}, label="open")
+
+        def ask(name: str) -> dict[str, float]:
+            (child,) = children[name]
+            return {
+                what: child.ask({"workload": what, "texts": texts[what]}) for what in _WORKLOADS
+            }
+
+        found = in_turns({name: partial(ask, name) for name in children}, config.rounds)
+    return {
+        name: {key: [one[key] for one in rounds] for key in rounds[0]}
+        for name, rounds in found.items()
+    }
+
+
+def show(figures: Figures) -> None:
+    """Prints the medians.
+
+    Example:
+        >>> show({"ours_openvino_float32": {"mixed": [4.0], "one": [2.0, 3.0, 2.5]}})
+        contender                                  mixed     equal    one ms  short ms
+        ours_openvino_float32                        4.0                2.50
+    """
+    formats = {MIXED: ".1f", EQUAL: ".1f", "one ms": ".2f", "short ms": ".2f"}
+    table = Table({"contender": "", **formats}, 38)
+    for name, own in figures.items():
+        found = (own.get(workload) for workload in _WORKLOADS)
+        table.row(name, *(values and statistics.median(values) for values in found))
+
+
+def _run(config: VectorsConfig) -> None:
+    if config.child:
+        serve_child(config.child)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        figures = compare(config, Path(folder))
+    options = {k: str(v) for k, v in asdict(config).items() if v not in (None, ())}
+    print(f"# {json.dumps(options)}")
+    show(figures)
+    for name, own in figures.items():
+        show_json({"contender": name, **own})
+
+
+main = FLAGS.main_of(_run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
