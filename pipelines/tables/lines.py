@@ -59,7 +59,7 @@ def read_lines(
         except UnicodeDecodeError as error:
             # Before its lines are read: another encoding makes other faults as well.
             number = block.first_line + block.text.count(b"\n", 0, error.start)
-            raise _not_utf8(name, f"line {number}", block.text, encoding) from error
+            raise _not_utf8(name, f"line {number}", encoding) from error
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()  # nothing stands after a block's last line end
@@ -69,8 +69,8 @@ def read_lines(
             yield from ((n, line.rstrip("\r")) for n, line in enumerate(lines, block.first_line))
 
 
-def _not_utf8(path: AnyPath, where: str, data: bytes, encoding: TextEncoding | None) -> UserError:
-    return UserError(f"{path}: {where} is not UTF-8; {remedy_of_encoding(data, encoding)}.")
+def _not_utf8(path: AnyPath, where: str, encoding: TextEncoding | None) -> UserError:
+    return UserError(f"{path}: {where} is not UTF-8; {remedy_of_encoding(encoding)}.")
 
 
 def read_text(
@@ -81,7 +81,7 @@ def read_text(
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, f"byte {error.start}", content, encoding) from error
+        raise _not_utf8(path, f"byte {error.start}", encoding) from error
     return encoding.composed(text) if encoding else text
 
 
@@ -95,7 +95,7 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
     except (ValueError, RecursionError) as error:
         fault, remedy = fault_of_json(error), "mend it"
         if isinstance(error, UnicodeDecodeError):
-            remedy = remedy_of_encoding(content, encoding)
+            remedy = remedy_of_encoding(encoding)
         raise UserError(f"{path}: {fault}; {remedy}, or name {wanted}.") from error
     except MemoryError as error:
         raise too_large_for_memory(path) from error
