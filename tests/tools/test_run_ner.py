@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.models.feature_tagger import BertFeatureTagger
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from pipelines.metrics.entities import EntityScorer
@@ -126,21 +127,24 @@ def test_it_learns_scores_tags_and_serves(inputs, tmp_path, scheme):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_saved_tagger_over_a_frozen_encoder_scores_tags_and_serves(inputs, tmp_path):
     deep = find_model(str(inputs / "deep"))
     lines = (inputs / "iob2" / "dev.txt").read_text().splitlines()
     labels = dict(enumerate(sorted({line.split()[-1] for line in lines if line})))
     extra = {"id2label": labels, "label2id": {tag: one for one, tag in labels.items()}}
     config = with_frozen_features(deep.config.replace(extra=extra), FrozenFeatures("last", 12))
+    kept = {"task": "ner", "tagging_scheme": "iob2", "tag_unit": "words", "doc_stride": 0}
+    config = with_task_settings(config, {**kept, "max_seq_length": 16})
     BertFeatureTagger(config, len(labels)).save_pretrained(tmp_path / "model", deep.text)
 
     scored = [f"--data_dir={inputs}/iob2", f"--init_checkpoint={tmp_path}/model"]
-    scored += [f"--output_dir={tmp_path}/run", "--do_eval", "--do_predict", "--max_seq_length=16"]
+    scored += [f"--output_dir={tmp_path}/run", "--do_eval", "--do_predict", ONE_LENGTH]
     assert run_ner.main(scored) == 0
     lines = (tmp_path / "run" / "dev_entities.jsonl").read_text().splitlines()
     answers = [json.loads(line) for line in lines]
     saved = tmp_path / "saved"
-    exported = [f"--model={tmp_path}/model", f"--output_dir={saved}", "--max_seq_length=16"]
+    exported = [f"--model={tmp_path}/model", f"--output_dir={saved}", "--noverify"]
     assert export_saved_model.main(exported) == 0
     loaded = tf.saved_model.load(str(saved)).signatures["text"]
     texts = [line["text"] for line in answers]
