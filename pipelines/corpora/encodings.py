@@ -5,12 +5,10 @@ after the other, so that lines, positions and everything behind them know of one
 """
 
 import codecs
-import difflib
 import functools
 import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from encodings.aliases import aliases
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
@@ -25,7 +23,6 @@ _NO_FILES = {
     *("charmap", "idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"),
     *("mbcs", "oem"),
 }
-_NEARLY, _LONGEST = 0.6, 40
 _STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
 _MARKS = {
     "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
@@ -47,8 +44,8 @@ class TextEncoding:
         >>> TextEncoding(encoding="cp94")
         Traceback (most recent call last):
         ...
-        keras_bert_impl.errors.UserError: `encoding`: 'cp94' is unknown; perhaps cp949, cp950 or \
-cp936 is meant.
+        keras_bert_impl.errors.UserError: `encoding`: 'cp94' is unknown; give one of Python's \
+names, such as cp949.
     """
 
     encoding: str = option(
@@ -66,7 +63,11 @@ cp936 is meant.
 
     def __post_init__(self) -> None:
         check_options(self)
-        _check_name(self.encoding)
+        if not _is_text(self.encoding):
+            raise UserError(
+                f"`encoding`: {shown(self.encoding)} is unknown; give one of Python's names, such "
+                "as cp949."
+            )
 
     @property
     def is_utf8(self) -> bool:
@@ -146,18 +147,6 @@ cp936 is meant.
         yield from map(self.composed, lines)
 
 
-def _check_name(encoding: str) -> None:
-    """Sees that there is such an encoding, and that it is one of text.
-
-    Raises:
-        UserError: there is none; names the nearest ones.
-    """
-    if not _is_text(encoding):
-        near = _nearest(encoding)
-        remedy = f"perhaps {near} is meant" if near else "give one of Python's names, such as cp949"
-        raise UserError(f"`encoding`: {shown(encoding)} is unknown; {remedy}.")
-
-
 @functools.cache
 def _is_text(encoding: str) -> bool:
     """Whether there is such an encoding and text is kept in it: not so of hex, zip and the like."""
@@ -166,16 +155,6 @@ def _is_text(encoding: str) -> bool:
         return codecs.lookup(encoding).name.replace("-", "_") not in _NO_FILES
     except (LookupError, ValueError):
         return False
-
-
-def _nearest(encoding: str) -> str:
-    """The names that somebody may have meant, as words."""
-    kept = {name for alias, own in aliases.items() if _is_text(own) for name in (alias, own)}
-    names = {name.replace("_", "-") for name in kept if not name.startswith("cs")}
-    asked = encoding[:_LONGEST].lower().replace("_", "-")
-    near = difflib.get_close_matches(asked, sorted(names), 3, _NEARLY)
-    *most, last = near or [""]
-    return f"{', '.join(most)} or {last}" if most else last
 
 
 class _Recoded(io.RawIOBase):

@@ -98,22 +98,7 @@ def test_characters_may_be_cut_anywhere_when_a_file_is_read(case, at_once):
 
 
 @pytest.mark.parametrize(
-    ("name", "nearest"),
-    [
-        ("cp94", "cp949"),
-        ("shiftjs", "shiftjis"),
-        ("utf17", "utf7"),
-        ("koreann", "korean"),
-        ("gb1803", "gb18030"),
-    ],
-)
-def test_an_unknown_name_is_told_with_the_nearest_ones(name, nearest):
-    with pytest.raises(UserError, match=rf"^`encoding`: '{name}' is unknown; perhaps .*{nearest}"):
-        TextEncoding(encoding=name)
-
-
-@pytest.mark.parametrize(
-    "name", ["hex", "rot13", "zip", "idna", "unicode_escape", "", "a\0b", "한"]
+    "name", ["cp94", "hex", "rot13", "zip", "idna", "unicode_escape", "", "a\0b", "한"]
 )
 def test_what_is_no_encoding_of_files_is_unknown(name):
     with pytest.raises(UserError, match=r"^`encoding`: .* is unknown; "):
