@@ -23,7 +23,6 @@ RATES = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
     write_encoder(folder / "encoder", max_position_embeddings=16, **RATES)
-    write_encoder(folder / "deep", max_position_embeddings=16, num_hidden_layers=4, **RATES)
     for scheme in ("iob2", "bare"):
         for seed, (split, count) in enumerate({"train": 400, "dev": 40, "test": 20}.items()):
             (folder / scheme).mkdir(exist_ok=True)
@@ -129,14 +128,14 @@ def test_it_learns_scores_tags_and_serves(inputs, tmp_path, scheme):
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_saved_tagger_over_a_frozen_encoder_scores_tags_and_serves(inputs, tmp_path):
-    deep = find_model(str(inputs / "deep"))
+    source = find_model(str(inputs / "encoder"))
     lines = (inputs / "iob2" / "dev.txt").read_text().splitlines()
     labels = dict(enumerate(sorted({line.split()[-1] for line in lines if line})))
     extra = {"id2label": labels, "label2id": {tag: one for one, tag in labels.items()}}
-    config = with_frozen_features(deep.config.replace(extra=extra), FrozenFeatures("last", 12))
+    config = with_frozen_features(source.config.replace(extra=extra), FrozenFeatures("last", 12))
     kept = {"task": "ner", "tagging_scheme": "iob2", "tag_unit": "words", "doc_stride": 0}
     config = with_task_settings(config, {**kept, "max_seq_length": 16})
-    BertFeatureTagger(config, len(labels)).save_pretrained(tmp_path / "model", deep.text)
+    BertFeatureTagger(config, len(labels)).save_pretrained(tmp_path / "model", source.text)
 
     scored = [f"--data_dir={inputs}/iob2", f"--init_checkpoint={tmp_path}/model"]
     scored += [f"--output_dir={tmp_path}/run", "--do_eval", "--do_predict", ONE_LENGTH]
