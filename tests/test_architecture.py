@@ -86,6 +86,24 @@ def test_the_map_shows_every_room():
     assert shown == folders | others
 
 
+def test_each_answer_to_where_is_names_what_its_file_defines():
+    text = (ROOT / "BUILD.md").read_text(encoding="utf-8")
+    section = text[text.index("## Where is …?") : text.index("## Benchmarks")]
+    answers = re.findall(r"^\| .+\? \| `([^`]+)` \| `([^`]+)` \|$", section, re.MULTILINE)
+    assert len(answers) >= 30
+    missing = [place for place in answers if place[1] not in names_defined_in(ROOT / place[0])]
+    assert missing == []
+
+
+def names_defined_in(path):
+    """The functions and classes of a file, and the methods of its classes as `Class.method`."""
+    kinds, names = (ast.FunctionDef, ast.ClassDef), set()
+    for node in (node for node in tree_of(path).body if isinstance(node, kinds)):
+        names.add(node.name)
+        names |= {f"{node.name}.{one.name}" for one in node.body if isinstance(one, kinds)}
+    return names
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_imports_point_one_way(room):
     for path in files_of(room):
