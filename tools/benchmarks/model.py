@@ -14,7 +14,6 @@ Example:
 
 import dataclasses
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -384,7 +383,6 @@ def _commit() -> str:
 def _run(config: ModelConfig) -> None:
     if config.child:
         case = json.loads(config.child)
-        os.environ["KERAS_BACKEND"] = "jax" if case["contender"] in _ON_JAX else "tensorflow"
         show_json(measure(**case))
         return
     _compare(config)
