@@ -131,7 +131,9 @@ def restore(model: Any, init_checkpoint: str | os.PathLike[str]) -> RestoreRepor
         _check_shape(source, path, hit, tuple(variables[path].shape))
     if any(row.part == "masked_lm" for row in rows):
         check_tied_decoder(source)
-    units = getattr(model, "label_units", None)
+    from keras_bert_impl.models.base import ConfiguredModel  # which restores its weights by this
+
+    units = model.label_units if isinstance(model, ConfiguredModel) else None
     for path, hit in found.items():
         weight = read_weight(source, hit).astype(variables[path].dtype)
         variables[path].assign(weight if units is None else units.unfold(path, weight))

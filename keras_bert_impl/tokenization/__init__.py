@@ -18,6 +18,7 @@ character_table     what each character is, for one fixed version of Unicode (`u
 normalizer          a model of characters for tensorflow-text's kernel that replaces them
 kernel_models       that model and the kernel's vocabulary, built once and kept in a cache
 kernels             the two kernels, called as they are
+composing           composed text (NFC), with the places that its characters came from
 cutting             lines through the kernels; what they cannot do goes the long way, line by line
 plain_tokenizer     the same ids without TensorFlow, for a few megabytes of text
 portable_tokenizer  the same ids by Hugging Face's library `tokenizers`, beside exported models
